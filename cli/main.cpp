@@ -1,0 +1,147 @@
+// The program `vramlab`: finds the verb, parses its options, turns errors into one line and an exit code.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "cli/verb.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  return names;
+}
+
+const Verb& find_verb(const std::string& name) {
+  const auto found =
+      std::find_if(verbs().begin(), verbs().end(), [&](const Verb& verb) { return verb.name == name; });
+  if (found != verbs().end()) return *found;
+  throw InputError("", "\"" + name + "\" is no verb of vramlab." + suggest_name(name, verb_names()) +
+                           " (vramlab help lists them)");
+}
+
+Options options_of(const Verb& verb) {
+  Options options{"options"};
+  if (verb.add_options != nullptr) verb.add_options(options);
+  options.add_options()("help", "print this");
+  return options;
+}
+
+void print_help() {
+  std::cout << "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
+               "usage: vramlab VERB [options]\n\n";
+  for (const Verb& verb : verbs()) {
+    std::cout << "  " << verb.name << std::string(12 - verb.name.size(), ' ') << verb.summary << '\n';
+  }
+  std::cout << "\nvramlab help VERB   options, an example and the exit codes\n";
+}
+
+void print_help(const Verb& verb) {
+  std::cout << verb.name << ": " << verb.summary << "\n\nusage: vramlab " << verb.name
+            << (verb.operands.empty() ? "" : " " + verb.operands) << " [options]\n\n"
+            << options_of(verb) << "\nexample: " << verb.example
+            << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error\n";
+}
+
+Arguments parse(const Verb& verb, const std::vector<std::string>& words) {
+  Options all = options_of(verb);
+  Options hidden;
+  hidden.add_options()("operand", po::value<std::vector<std::string>>()->default_value({}, ""));
+  all.add(hidden);
+  po::positional_options_description positions;
+  positions.add("operand", -1);
+  Arguments arguments;
+  po::store(po::command_line_parser(words)
+                .options(all)
+                .positional(positions)
+                .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+                .run(),
+            arguments);
+  po::notify(arguments);
+  return arguments;
+}
+
+void check_operands(const Verb& verb, const Arguments& arguments) {
+  const std::size_t given = operands(arguments).size();
+  if (given >= verb.least_operands && given <= verb.most_operands) return;
+  throw InputError("", "usage: vramlab " + verb.name + (verb.operands.empty() ? "" : " " + verb.operands) +
+                           " [options] (vramlab help " + verb.name + " explains them)");
+}
+
+// The library names the option; we add which ones there are.
+std::string explain(const po::error& error, const Verb& verb) {
+  std::string text = std::string{error.what()} + ".";
+  if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
+    std::vector<std::string> names;
+    const Options options = options_of(verb);  // the loop must not outlive the temporary
+    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+    text = unknown->get_option_name() + " is no option of " + verb.name + "." +
+           suggest_name(unknown->get_option_name(), names);
+  }
+  return text;
+}
+
+int run_verb_words(const Verb& verb, const std::vector<std::string>& words) {
+  try {
+    const Arguments arguments = parse(verb, words);
+    if (arguments.contains("help")) {
+      print_help(verb);
+      return kDone;
+    }
+    check_operands(verb, arguments);
+    return verb.run(arguments);
+  } catch (const po::error& error) {
+    throw InputError("", explain(error, verb));
+  }
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_help();
+    return kBadInput;
+  }
+  const std::string& first = words.front();
+  if (first == "--version") {
+    std::cout << "vramlab " VRAMLAB_VERSION "\n";
+    return kDone;
+  }
+  if (first == "help" || first == "--help" || first == "-h") {
+    words.size() > 1 ? print_help(find_verb(words[1])) : print_help();
+    return kDone;
+  }
+  return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> all{compare_verb(),  run_verb(),  check_verb(),
+                                     policies_verb(), gpus_verb(), schema_verb()};
+  return all;
+}
+
+std::vector<std::string> operands(const Arguments& arguments) {
+  return arguments["operand"].as<std::vector<std::string>>();
+}
+
+}  // namespace vramlab
+
+int main(int argc, char** argv) {
+  try {
+    return vramlab::run({argv + 1, argv + argc});
+  } catch (const vramlab::InputError& error) {
+    std::cerr << error.what() << '\n';
+    return vramlab::kBadInput;
+  } catch (const std::exception& error) {
+    std::cerr << "internal error: " << error.what() << "\nThis is a fault of vramlab; please report it.\n";
+    return vramlab::kInternalError;
+  }
+}

@@ -1,0 +1,52 @@
+#include "cli/output.hpp"
+
+#include <cstdio>
+
+#include "report/output_file.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+
+void print_all(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw InputError("standard output", "could not be written.");
+  }
+}
+
+}  // namespace
+
+void add_output_options(Options& options) {
+  options.add_options()(
+      "json", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "write the result as JSON; - means standard output, and then nothing else goes there")(
+      "format", po::value<std::string>()->default_value("text")->value_name("text|md|csv"), "form of tables")(
+      "quiet", po::bool_switch(), "print nothing but errors");
+}
+
+Output::Output(const Arguments& arguments)
+    : json_file_(arguments["json"].as<std::string>()),
+      format_(parse_table_format(arguments["format"].as<std::string>())),
+      quiet_(arguments["quiet"].as<bool>() || json_file_ == "-") {}
+
+void Output::line(const std::string& text) { print(text + '\n'); }
+
+void Output::table(const Table& table) { print(table.format(format_)); }
+
+void Output::wrote(const std::string& path) { line("wrote " + path); }
+
+void Output::json(const Json& json) {
+  if (json_file_.empty()) return;
+  const std::string text = json.dump(2) + '\n';
+  if (json_file_ == "-") return print_all(text);
+  write_file(json_file_, text);
+  wrote(json_file_);
+}
+
+void Output::print(const std::string& text) const {
+  if (!quiet_) print_all(text);
+}
+
+}  // namespace vramlab

@@ -1,0 +1,41 @@
+// How verbs answer: a verdict, a table, the files written; or JSON alone.
+#pragma once
+
+#include <string>
+
+#include "cli/verb.hpp"
+#include "lab/json_text.hpp"
+#include "report/table.hpp"
+
+namespace vramlab {
+
+/// Adds --json, --format and --quiet.
+void add_output_options(Options& options);
+
+/// Collects what a verb has to say and writes it at the end. With `--json -` standard output carries the
+/// JSON and nothing else.
+class Output {
+ public:
+  explicit Output(const Arguments& arguments);
+
+  /// A line of text for people.
+  void line(const std::string& text);
+
+  /// A table in the format asked for.
+  void table(const Table& table);
+
+  /// Notes that `path` was written.
+  void wrote(const std::string& path);
+
+  /// Writes `json` where --json asked for it, if it did.
+  void json(const Json& json);
+
+ private:
+  void print(const std::string& text) const;
+
+  std::string json_file_;
+  TableFormat format_;
+  bool quiet_;
+};
+
+}  // namespace vramlab

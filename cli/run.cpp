@@ -1,0 +1,93 @@
+// vramlab run: one policy, its full trace.
+#include <fmt/format.h>
+
+#include "cli/output.hpp"
+#include "cli/run_files.hpp"
+#include "cli/verb.hpp"
+#include "lab/comparison.hpp"
+#include "lab/expectations.hpp"
+#include "lab/result_json.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+
+void add_options(Options& options) {
+  options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
+                        "label of the policy to run (default: the scenario's only one)")(
+      "trace", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "write one line an iteration; .jsonl or .csv")("log", po::bool_switch(),
+                                                     "print the lines the policy logs");
+  add_output_options(options);
+}
+
+const PolicyEntry& chosen_policy(const Scenario& scenario, const std::string& label) {
+  std::vector<std::string> labels;
+  for (const PolicyEntry& entry : scenario.policies) {
+    if (entry.label == label || (label.empty() && scenario.policies.size() == 1)) return entry;
+    labels.push_back(entry.label);
+  }
+  const std::string what = label.empty() ? "has several policies; choose one with --policy."
+                                         : "no policy is labelled \"" + label + "\".";
+  throw InputError(scenario.file,
+                   what + (label.empty() ? suggest_name("", labels) : suggest_name(label, labels)));
+}
+
+Table metrics_table(const PolicyResult& result) {
+  Table table{{{"metric", Table::Align::left}, {"value"}}};
+  for (const Metric& metric : result.metrics) table.add_row({metric.name, format_number(metric.value)});
+  return table;
+}
+
+std::string verdict(const Scenario& scenario, const PolicyResult& result) {
+  std::string point;
+  for (std::size_t i = 0; i < result.run.final_point.size(); ++i) {
+    point += fmt::format("{}{} {}", i ? ", " : "", scenario.setup.bounds.parameters[i].name,
+                         result.run.final_point[i]);
+  }
+  std::string text =
+      fmt::format("{} ends at {} after {} changes and {:.0f} OOMs in {:.0f} iterations", result.label, point,
+                  result.run.adjustments.size(), *find_metric(result.metrics, "ooms"),
+                  *find_metric(result.metrics, "iterations"));
+  return text + (result.run.ended_early.empty() ? "." : "; stopped early: " + result.run.ended_early + ".");
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const Scenario scenario = read_scenario(operands(arguments).front());
+  const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
+  Comparison comparison;
+  comparison.policies.push_back(run_policy(scenario, entry));
+  const PolicyResult& result = comparison.policies.front();
+  output.line(verdict(scenario, result));
+  output.line("");
+  output.table(metrics_table(result));
+  if (arguments["log"].as<bool>()) {
+    for (const std::string& line : result.run.log) output.line(line);
+  }
+  std::map<std::string, std::string> traces;
+  if (const auto trace = arguments["trace"].as<std::string>(); !trace.empty()) {
+    write_trace(scenario.setup.bounds, result.run.iterations, trace);
+    traces[result.label] = trace;
+    output.wrote(trace);
+  }
+  output.json(comparison_json(scenario, comparison, traces));
+  return kDone;
+}
+
+}  // namespace
+
+Verb run_verb() {
+  return {.name = "run",
+          .summary = "one policy, its full trace",
+          .operands = "SCENARIO",
+          .example = "vramlab run scenarios/ratchet.json --policy settled --trace settled.csv",
+          .least_operands = 1,
+          .most_operands = 1,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,49 @@
+#include "cli/run_files.hpp"
+
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include "report/output_file.hpp"
+#include "sim/core/error.hpp"
+#include "trace/run_trace.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A label may hold anything; a file's name should not.
+std::string file_name(const std::string& label) {
+  std::string name;
+  for (const char c : label) name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
+  return name;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
+                                                const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw InputError(folder, "cannot be made a folder: " + failed.message() + ".");
+  std::map<std::string, std::string> files;
+  std::set<std::string> taken;
+  for (const PolicyResult& result : comparison.policies) {
+    std::string name = file_name(result.label);
+    while (!taken.insert(name).second) name += '-';  // two labels may differ only in what a name leaves out
+    const std::string file = (fs::path{folder} / (name + ".jsonl")).string();
+    write_trace(scenario.setup.bounds, result.run.iterations, file);
+    files[result.label] = file;
+  }
+  return files;
+}
+
+void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
+                 const std::string& file) {
+  if (file.ends_with(".jsonl")) return write_file(file, trace_jsonl(space, records));
+  if (file.ends_with(".csv")) return write_file(file, trace_csv(space, records));
+  throw InputError(file, "a trace's name must end in .jsonl or .csv.");
+}
+
+}  // namespace vramlab

@@ -1,0 +1,40 @@
+# What every target of the project shares: C++20, warnings as errors, reproducible floating point.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(vramlab_options INTERFACE)
+target_include_directories(vramlab_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(vramlab_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Werror
+  -Wno-missing-field-initializers  # designated initialisers leave the rest at its default on purpose
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns wrongly about "text" + std::string (GCC bug 105651)
+  -ffp-contract=off)  # results must not depend on whether a compiler fuses multiply and add
+
+# vramlab_library(memory SOURCES a.cpp b.cpp LINK vramlab::core): the target vramlab::memory of one folder.
+# PRIVATE_LINK names what only its sources need.
+function(vramlab_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(vramlab_${name} STATIC ${ARG_SOURCES})
+  add_library(vramlab::${name} ALIAS vramlab_${name})
+  target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE vramlab_options ${ARG_PRIVATE_LINK})
+  target_include_directories(vramlab_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+endfunction()
+
+# vramlab_test(memory SOURCES a_test.cpp LINK vramlab::memory): the test program test_memory, one ctest case a TEST.
+function(vramlab_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(test_${name} ${ARG_SOURCES})
+  target_link_libraries(test_${name} PRIVATE ${ARG_LINK} vramlab_options GTest::gmock_main)
+  target_compile_definitions(test_${name} PRIVATE VRAMLAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,58 @@
+#include "lab/expectations.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
+  if (expectation.subject == Expectation::Subject::final_value) {
+    return static_cast<double>(result.run.final_point[*space.find(expectation.name)]);
+  }
+  return find_metric(result.metrics, expectation.name).value_or(std::nan(""));
+}
+
+bool holds(const Expectation& expectation, double value) {
+  if (std::isnan(value)) return false;
+  if (expectation.min && value < *expectation.min) return false;
+  if (expectation.max && value > *expectation.max) return false;
+  return !expectation.equals || std::abs(value - *expectation.equals) <= expectation.tolerance;
+}
+
+std::string bound_in_words(const Expectation& expectation) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : " and ") + part; };
+  if (expectation.min) add(">= " + format_number(*expectation.min));
+  if (expectation.max) add("<= " + format_number(*expectation.max));
+  if (expectation.equals) {
+    add("= " + format_number(*expectation.equals) +
+        (expectation.tolerance > 0 ? " ± " + format_number(expectation.tolerance) : ""));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string format_number(double value) { return fmt::format("{:.6g}", value); }
+
+std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison) {
+  std::vector<CheckedExpectation> checked;
+  for (const Expectation& expectation : scenario.expectations) {
+    const PolicyResult* result = comparison.find(expectation.policy);
+    if (result == nullptr) {
+      throw InputError(scenario.file, "an expectation names the policy \"" + expectation.policy +
+                                          "\", which has no result: no fixed choice is safe here.");
+    }
+    const double value = found_value(expectation, *result, scenario.setup.bounds);
+    const bool is_final = expectation.subject == Expectation::Subject::final_value;
+    checked.push_back({expectation.policy, (is_final ? "final " : "") + expectation.name, value,
+                       bound_in_words(expectation), holds(expectation, value)});
+  }
+  return checked;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,26 @@
+// Holds the results of a scenario against what the scenario expects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/comparison.hpp"
+
+namespace vramlab {
+
+/// One expectation with what was found.
+struct CheckedExpectation {
+  std::string policy;
+  std::string metric;  ///< the metric's name, or "final batch"
+  double value = 0;
+  std::string bound;  ///< what was allowed, in words: "= 0", ">= 1 and <= 2"
+  bool ok = false;
+};
+
+/// Every expectation of `scenario`, in its order. Throws InputError for a policy that has no result.
+std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison);
+
+/// A number without needless digits: "53", "0.933", "1.25e+09".
+std::string format_number(double value);
+
+}  // namespace vramlab

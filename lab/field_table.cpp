@@ -1,0 +1,228 @@
+#include "lab/field_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace vramlab {
+namespace {
+
+// A value as it stands in the file, cut to what fits a line.
+std::string shown(const Json& json) {
+  constexpr std::size_t kLongest = 60;
+  const std::string text = json.dump();
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + " ...";
+}
+
+class FieldCheck {
+ public:
+  explicit FieldCheck(std::vector<Problem>& problems) : problems_(problems) {}
+
+  void object(const Json& json, const std::vector<Field>& fields, bool open, const std::string& pointer) {
+    if (!json.is_object()) return wrong(pointer.empty() ? "/" : pointer, json, "an object in { }");
+    for (const Field& field : fields) {
+      if (field.required && !json.contains(field.key)) {
+        problems_.push_back(
+            {pointer.empty() ? "/" : pointer, fmt::format("\"{}\" is missing: {}", field.key, field.help)});
+      }
+    }
+    for (const auto& [key, value] : json.items()) {
+      const auto field =
+          std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+      if (field != fields.end()) {
+        check(value, *field, pointer + "/" + key);
+      } else if (!open) {
+        problems_.push_back({pointer + "/" + key, "unknown key." + suggest_name(key, keys(fields))});
+      }
+    }
+  }
+
+ private:
+  void check(const Json& json, const Field& field, const std::string& pointer) {
+    switch (field.kind) {
+      case FieldKind::text:
+        if (!json.is_string()) wrong(pointer, json, "text in quotes");
+        return;
+      case FieldKind::boolean:
+        if (!json.is_boolean()) wrong(pointer, json, "true or false");
+        return;
+      case FieldKind::integer:
+        if (!json.is_number_integer()) return wrong(pointer, json, "a whole number" + range(field));
+        return in_range(json.get<double>(), json, field, pointer);
+      case FieldKind::number:
+        if (!json.is_number()) return wrong(pointer, json, "a number" + range(field));
+        return in_range(json.get<double>(), json, field, pointer);
+      case FieldKind::size:
+        return size(json, field, pointer);
+      case FieldKind::choice:
+        return choice(json, field, pointer);
+      case FieldKind::object:
+        return object(json, field.fields, field.open, pointer);
+      case FieldKind::list:
+        return list(json, field, pointer);
+      case FieldKind::values:
+        return values(json, pointer);
+      case FieldKind::bounds:
+        return bounds(json, pointer);
+      case FieldKind::model:
+        if (!json.is_string() && !json.is_object())
+          wrong(pointer, json, "a model file's name or a model in { }");
+        return;
+    }
+  }
+
+  void size(const Json& json, const Field& field, const std::string& pointer) {
+    const bool negative =
+        json.is_number_integer() && !json.is_number_unsigned() && json.get<std::int64_t>() < 0;
+    const bool readable =
+        (json.is_number_integer() && !negative) || (json.is_string() && parse_bytes(json.get<std::string>()));
+    if (!readable) {
+      problems_.push_back(
+          {pointer, shown(json) + " is not a size. Write 12GiB, 12288MiB or a number of bytes."});
+      return;
+    }
+    in_range(static_cast<double>(size_value(json)), json, field, pointer);
+  }
+
+  void choice(const Json& json, const Field& field, const std::string& pointer) {
+    if (!json.is_string())
+      return wrong(pointer, json, "one of " + fmt::format("{}", fmt::join(field.choices, ", ")));
+    const auto word = json.get<std::string>();
+    if (std::find(field.choices.begin(), field.choices.end(), word) != field.choices.end()) return;
+    problems_.push_back({pointer, shown(json) + " is not known here." + suggest_name(word, field.choices)});
+  }
+
+  void list(const Json& json, const Field& field, const std::string& pointer) {
+    if (!json.is_array()) return wrong(pointer, json, "a list in [ ]");
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      object(json[i], field.fields, field.open, pointer + "/" + std::to_string(i));
+    }
+  }
+
+  void values(const Json& json, const std::string& pointer) {
+    if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": 8}");
+    for (const auto& [key, value] : json.items()) {
+      if (!value.is_number_integer()) wrong(pointer + "/" + key, value, "a whole number");
+    }
+  }
+
+  void bounds(const Json& json, const std::string& pointer) {
+    if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": [2, 64]}");
+    for (const auto& [key, value] : json.items()) {
+      if (!value.is_array() || value.size() != 2 || !value[0].is_number_integer() ||
+          !value[1].is_number_integer()) {
+        wrong(pointer + "/" + key, value, "two whole numbers, [smallest, largest]");
+      } else if (value[0].get<std::int64_t>() > value[1].get<std::int64_t>()) {
+        problems_.push_back(
+            {pointer + "/" + key, fmt::format("the smallest value {} is above the largest, {}.",
+                                              value[0].dump(), value[1].dump())});
+      }
+    }
+  }
+
+  static bool bounded(const Field& field) { return field.low <= field.high && field.high != 0; }
+
+  static std::string range(const Field& field) {
+    return bounded(field) ? fmt::format(" from {:.15g} to {:.15g}", field.low, field.high) : "";
+  }
+
+  void in_range(double value, const Json& json, const Field& field, const std::string& pointer) {
+    if (!bounded(field) || (value >= field.low && value <= field.high)) return;
+    problems_.push_back(
+        {pointer, fmt::format("{} is out of range; allowed is{}.", shown(json),
+                              field.kind == FieldKind::size
+                                  ? fmt::format(" {} to {}", format_bytes(static_cast<Bytes>(field.low)),
+                                                format_bytes(static_cast<Bytes>(field.high)))
+                                  : range(field))});
+  }
+
+  void wrong(const std::string& pointer, const Json& json, const std::string& wanted) {
+    problems_.push_back({pointer, fmt::format("found {}, needed is {}.", shown(json), wanted)});
+  }
+
+  static std::vector<std::string> keys(const std::vector<Field>& fields) {
+    std::vector<std::string> names;
+    for (const Field& field : fields) names.push_back(field.key);
+    return names;
+  }
+
+  std::vector<Problem>& problems_;
+};
+
+Json field_schema(const Field& field) {
+  Json schema;
+  const auto set_range = [&] {
+    if (field.low > field.high || field.high == 0) return;
+    schema["minimum"] = field.low;
+    schema["maximum"] = field.high;
+  };
+  switch (field.kind) {
+    case FieldKind::text:
+      schema["type"] = "string";
+      break;
+    case FieldKind::boolean:
+      schema["type"] = "boolean";
+      break;
+    case FieldKind::integer:
+      schema["type"] = "integer";
+      set_range();
+      break;
+    case FieldKind::number:
+      schema["type"] = "number";
+      set_range();
+      break;
+    case FieldKind::size:
+      schema["type"] = Json::array({"string", "integer"});
+      schema["pattern"] = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$";
+      schema["minimum"] = 0;
+      break;
+    case FieldKind::choice:
+      schema["enum"] = field.choices;
+      break;
+    case FieldKind::object:
+      schema = fields_schema(field.fields, field.open);
+      break;
+    case FieldKind::list:
+      schema["type"] = "array";
+      schema["items"] = fields_schema(field.fields, field.open);
+      break;
+    case FieldKind::values:
+      schema["type"] = "object";
+      schema["additionalProperties"]["type"] = "integer";
+      break;
+    case FieldKind::bounds:
+      schema["type"] = "object";
+      schema["additionalProperties"] = {
+          {"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}};
+      break;
+    case FieldKind::model:
+      schema["type"] = Json::array({"string", "object"});
+      break;
+  }
+  schema["description"] = field.help;
+  return schema;
+}
+
+}  // namespace
+
+void check_fields(const Json& json, const std::vector<Field>& fields, bool open, const std::string& pointer,
+                  std::vector<Problem>& problems) {
+  FieldCheck{problems}.object(json, fields, open, pointer);
+}
+
+Json fields_schema(const std::vector<Field>& fields, bool open) {
+  Json schema;
+  schema["type"] = "object";
+  for (const Field& field : fields) schema["properties"][field.key] = field_schema(field);
+  for (const Field& field : fields) {
+    if (field.required) schema["required"].push_back(field.key);
+  }
+  schema["additionalProperties"] = open;
+  return schema;
+}
+
+Bytes size_value(const Json& json) {
+  return json.is_string() ? parse_bytes(json.get<std::string>()).value() : json.get<Bytes>();
+}
+
+}  // namespace vramlab

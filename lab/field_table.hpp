@@ -1,0 +1,52 @@
+// What an object in a JSON file may hold, declared once: checks, documents and the JSON schema come from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lab/json_text.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+enum class FieldKind : std::uint8_t {
+  text,
+  integer,
+  number,
+  boolean,
+  size,    ///< "12GiB", "512MiB" or a number of bytes
+  choice,  ///< one of some words
+  object,  ///< with fields of its own
+  list,    ///< of objects with those fields
+  values,  ///< an object of integers, one a parameter of the workload
+  bounds,  ///< an object of [low, high], one a parameter of the workload
+  model    ///< a file's name, or a model written in place; checked where models are read
+};
+
+/// One key of an object.
+struct Field {
+  std::string key;
+  FieldKind kind = FieldKind::text;
+  std::string help{};  ///< one sentence, with the unit and the default
+  bool required = false;
+  double low = 0;   ///< integer, number, size: smallest value allowed
+  double high = 0;  ///< … and largest; below `low` = no bounds
+  std::vector<std::string> choices{};
+  std::vector<Field> fields{};  ///< of an object, or of a list's members
+  bool open = false;            ///< further keys are allowed; they are checked elsewhere
+};
+
+/// Checks `json` against `fields`; adds everything wrong to `problems` with the JSON pointer under
+/// `pointer`. A value that passes has the kind its field says.
+void check_fields(const Json& json, const std::vector<Field>& fields, bool open, const std::string& pointer,
+                  std::vector<Problem>& problems);
+
+/// A JSON schema (draft 7) of an object with `fields`.
+Json fields_schema(const std::vector<Field>& fields, bool open);
+
+/// The bytes of a value that passed as FieldKind::size.
+Bytes size_value(const Json& json);
+
+}  // namespace vramlab

@@ -1,0 +1,32 @@
+// The figures a run is judged by. docs/metrics.md says what each means.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lab/scenario.hpp"
+#include "sim/workload/training_loop.hpp"
+
+namespace vramlab {
+
+/// One figure with its name.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+
+/// All metrics of a run in a fixed order. `regret` is left out until the oracle is known.
+std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun& run);
+
+/// The value called `name`; empty if there is none.
+std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);
+
+/// Names of all metrics of a training run, `regret` included.
+std::vector<std::string> training_metric_names();
+
+/// The work that `run` did by the scenario's objective.
+double objective_value(const Scenario& scenario, const TrainingRun& run);
+
+}  // namespace vramlab

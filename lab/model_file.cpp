@@ -1,0 +1,185 @@
+#include "lab/model_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "models/linear.hpp"
+#include "models/super_resolution.hpp"
+
+namespace vramlab {
+namespace {
+
+/// Reads JSON that has passed check_fields; collects what the field table cannot see.
+class ModelReader {
+ public:
+  explicit ModelReader(std::vector<Problem>& problems) : problems_(problems) {}
+
+  SuperResolutionSpec super_resolution(const Json& json) {
+    SuperResolutionSpec spec;
+    spec.name = json.value("name", spec.name);
+    const Json& architecture = json["architecture"];
+    spec.image_channels = architecture["image_channels"];
+    spec.channels = architecture["channels"];
+    spec.growth = architecture["growth"];
+    spec.residual_blocks = architecture["residual_blocks"];
+    spec.dense_blocks = architecture["dense_blocks"];
+    spec.dense_convolutions = architecture["dense_convolutions"];
+    spec.scale = architecture["scale"];
+    parameters(json["parameters"], {&spec.batch, &spec.lq});
+    spec.time = step_time(json["step_time"], "us_per_pixel");
+    const Json& reductions = json["reductions"];
+    spec.reduction = {reductions["two_stages_from"], reductions["elements_per_part"],
+                      reductions["most_parts"]};
+    spec.workspace_refusals = json["workspace_refusals"];
+    workspaces(json["workspaces"], spec);
+    return spec;
+  }
+
+  LinearSpec linear(const Json& json) {
+    LinearSpec spec;
+    spec.name = json.value("name", spec.name);
+    spec.fixed = size_value(json["fixed"]);
+    spec.per_sample = size_value(json["per_sample"]);
+    if (json.contains("resident")) spec.resident = size_value(json["resident"]);
+    parameters(json["parameters"], {&spec.batch});
+    spec.time = step_time(json["step_time"], "us_per_sample");
+    return spec;
+  }
+
+ private:
+  void problem(const std::string& pointer, std::string what) {
+    problems_.push_back({pointer, std::move(what)});
+  }
+
+  // Ranges of exactly these parameters.
+  void parameters(const Json& json, const std::vector<Parameter*>& wanted) {
+    std::vector<std::string> names;
+    for (Parameter* parameter : wanted) {
+      names.push_back(parameter->name);
+      if (!json.contains(parameter->name)) {
+        problem("/parameters", '"' + parameter->name + "\" is missing: a range, [smallest, largest].");
+        continue;
+      }
+      parameter->low = json[parameter->name][0];
+      parameter->high = json[parameter->name][1];
+      if (parameter->low < 1) problem("/parameters/" + parameter->name, "the smallest value is below 1.");
+    }
+    known_keys(json, names, "/parameters");
+  }
+
+  void known_keys(const Json& json, const std::vector<std::string>& names, const std::string& pointer) {
+    for (const auto& [key, value] : json.items()) {
+      if (std::find(names.begin(), names.end(), key) != names.end()) continue;
+      problem(pointer + "/" + key, "unknown key." + suggest_name(key, names));
+    }
+  }
+
+  static StepTimeLaw step_time(const Json& json, const char* slope) {
+    return {json.value("floor_ms", 0.0) * 1e-3, json.value("base_ms", 0.0) * 1e-3,
+            json.value(slope, 0.0) * 1e-6};
+  }
+
+  void workspaces(const Json& json, SuperResolutionSpec& spec) {
+    const std::string pointer = "/workspaces/";
+    spec.first = convolution(json["first"], pointer + "first");
+    spec.trunk = convolution(json["trunk"], pointer + "trunk");
+    spec.upsample = convolution(json["upsample"], pointer + "upsample");
+    spec.last = convolution(json["last"], pointer + "last");
+    const Json& dense = json["dense"];
+    for (std::size_t i = 0; i < dense.size(); ++i) {
+      spec.dense.push_back(convolution(dense[i], pointer + "dense/" + std::to_string(i)));
+    }
+    if (static_cast<std::int64_t>(dense.size()) == spec.dense_convolutions) return;
+    problem(pointer + "dense", "has " + std::to_string(dense.size()) +
+                                   " entries; needed is one for each of " +
+                                   std::to_string(spec.dense_convolutions) + " dense_convolutions.");
+  }
+
+  ConvolutionWorkspaces convolution(const Json& json, const std::string& pointer) {
+    return {rules(json, "forward", pointer), rules(json, "input_gradient", pointer),
+            rules(json, "weight_gradient", pointer)};
+  }
+
+  std::vector<WorkspaceRule> rules(const Json& json, const std::string& key, const std::string& pointer) {
+    std::vector<WorkspaceRule> result;
+    if (!json.contains(key)) return result;
+    for (std::size_t i = 0; i < json[key].size(); ++i) {
+      result.push_back(rule(json[key][i], pointer + "/" + key + "/" + std::to_string(i)));
+    }
+    return result;
+  }
+
+  WorkspaceRule rule(const Json& json, const std::string& pointer) {
+    WorkspaceRule rule;
+    rule.copies = copies(json["copies"].get<std::string>());
+    rule.pad_channels = json.value("pad_channels", rule.pad_channels);
+    if (json.contains("scratch")) rule.scratch = size_value(json["scratch"]);
+    if (!json.contains("where")) return rule;
+    const Json& where = json["where"];
+    known_keys(where, {"batch", "lq", "pixels"}, pointer + "/where");
+    const auto range = [&](const char* key) {
+      return where.contains(key) ? ShapeRange{where[key][0], where[key][1]} : ShapeRange{};
+    };
+    rule.batch = range("batch");
+    rule.lq = range("lq");
+    rule.pixels = range("pixels");
+    return rule;
+  }
+
+  static WorkspaceCopies copies(const std::string& name) {
+    constexpr std::array kNames{
+        std::pair{"none", WorkspaceCopies::none}, std::pair{"input", WorkspaceCopies::input},
+        std::pair{"both", WorkspaceCopies::both}, std::pair{"winograd", WorkspaceCopies::winograd},
+        std::pair{"fourier", WorkspaceCopies::fourier}};
+    const auto found =
+        std::find_if(kNames.begin(), kNames.end(), [&](const auto& n) { return n.first == name; });
+    return found->second;  // the field table admits no other name
+  }
+
+  std::vector<Problem>& problems_;
+};
+
+const ModelKind& find_kind(const Json& json, const std::string& where) {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : model_kinds()) names.push_back(kind.name);
+  if (!json.is_object()) throw InputError(where, "a model is an object in { }.");
+  if (!json.contains("kind") || !json["kind"].is_string()) {
+    throw InputError(where + "/kind", "the sort of model is missing." + suggest_name("", names));
+  }
+  const auto name = json["kind"].get<std::string>();
+  const auto found =
+      std::find_if(model_kinds().begin(), model_kinds().end(), [&](const auto& k) { return k.name == name; });
+  if (found != model_kinds().end()) return *found;
+  throw InputError(where + "/kind", '"' + name + "\" is no kind of model." + suggest_name(name, names));
+}
+
+void throw_if_any(std::vector<Problem> problems, const std::string& where) {
+  if (problems.empty()) return;
+  for (Problem& problem : problems) problem.where = where + problem.where;
+  throw InputError(std::move(problems));
+}
+
+}  // namespace
+
+std::unique_ptr<WorkloadModel> load_model_file(const std::filesystem::path& path) {
+  return parse_model(read_json_file(path), path.string() + ": ");
+}
+
+std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& where) {
+  const ModelKind& kind = find_kind(json, where);
+  std::vector<Problem> problems;
+  check_fields(json, kind.fields, false, "", problems);
+  throw_if_any(problems, where);
+  ModelReader reader(problems);
+  if (kind.name == "linear") {
+    LinearSpec spec = reader.linear(json);
+    throw_if_any(problems, where);
+    return std::make_unique<LinearWorkload>(std::move(spec));
+  }
+  SuperResolutionSpec spec = reader.super_resolution(json);
+  throw_if_any(problems, where);
+  return std::make_unique<SuperResolution>(std::move(spec));
+}
+
+}  // namespace vramlab

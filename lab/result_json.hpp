@@ -1,0 +1,21 @@
+// Results as JSON, for scripts and for plotting later.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "lab/comparison.hpp"
+#include "lab/expectations.hpp"
+#include "lab/json_text.hpp"
+
+namespace vramlab {
+
+/// The result of `compare`; `trace_files` gives the trace written for a label, where there is one.
+Json comparison_json(const Scenario& scenario, const Comparison& comparison,
+                     const std::map<std::string, std::string>& trace_files);
+
+/// The expectations of one scenario file, for the result of `check`.
+Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked);
+
+}  // namespace vramlab

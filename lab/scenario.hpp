@@ -1,0 +1,75 @@
+// A scenario: a workload on a card, the policies to try on it, and what must come out.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/json_text.hpp"
+#include "models/workload_model.hpp"
+#include "policies/registry.hpp"
+#include "sim/workload/training_loop.hpp"
+
+namespace vramlab {
+
+/// What counts as work done (policies P5). All are sums over the steps that did not fail.
+enum class Objective : std::uint8_t {
+  lq_then_batch,  ///< samples × pixels of a sample, whatever time it took
+  pixels_per_s,   ///< the same per second, so that time lost counts
+  samples_per_s
+};
+
+/// The usage a scenario aims at, as shares of the total.
+struct Target {
+  double usage = 0.85;
+  double margin = 0.05;
+};
+
+/// One policy of a scenario.
+struct PolicyEntry {
+  std::string label;  ///< unique within the scenario
+  TunerChoice choice;
+};
+
+/// Something that must hold for the run of one policy.
+struct Expectation {
+  enum class Subject : std::uint8_t { metric, final_value };
+  std::string policy;  ///< a label, or "oracle"
+  Subject subject = Subject::metric;
+  std::string name;  ///< of the metric, or of the parameter
+  std::optional<double> min;
+  std::optional<double> max;
+  std::optional<double> equals;
+  double tolerance = 0;  ///< around `equals`
+};
+
+/// A training scenario, checked and ready to run.
+struct Scenario {
+  std::string file;  ///< as it was named
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  Objective objective = Objective::lq_then_batch;
+  Target target;
+  std::string gpu;  ///< name of the card, for people
+  std::shared_ptr<const WorkloadModel> model;
+  TrainingSetup setup;  ///< `setup.model` is `model`
+  std::vector<PolicyEntry> policies;
+  std::vector<Expectation> expectations;
+};
+
+/// Reads a scenario file. Throws InputError with every problem of the file, each with its JSON pointer.
+Scenario read_scenario(const std::filesystem::path& file);
+
+/// The same from text; `file` names it in messages and is where a model's path is looked up.
+Scenario parse_scenario(const std::string& text, const std::filesystem::path& file);
+
+/// The JSON schema (draft 7) of scenario files, with the options of every policy.
+Json scenario_schema();
+
+/// "lq-then-batch", "pixels_per_s", "samples_per_s"
+std::string objective_name(Objective objective);
+
+}  // namespace vramlab

@@ -1,0 +1,198 @@
+#include "lab/scenario_fields.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = FieldKind;
+
+constexpr double kLargestCard = 1099511627776.0;  // 1 TiB, above any card there is
+constexpr double kLongestRun = 1e7;               // iterations and seconds
+
+std::vector<Field> other_process_fields() {
+  return {
+      {.key = "from_s",
+       .kind = Kind::number,
+       .help = "when it takes the memory, in seconds from the start (default 0)",
+       .low = 0,
+       .high = kLongestRun},
+      {.key = "to_s",
+       .kind = Kind::number,
+       .help = "when it gives it back, in seconds (default: never)",
+       .low = 0,
+       .high = kLongestRun},
+      {.key = "bytes",
+       .kind = Kind::size,
+       .help = "how much it holds",
+       .required = true,
+       .low = 0,
+       .high = kLargestCard},
+  };
+}
+
+std::vector<Field> device_fields() {
+  return {
+      {.key = "gpu", .kind = Kind::text, .help = "a card of `vramlab gpus` (or give `total`)"},
+      {.key = "total",
+       .kind = Kind::size,
+       .help = "the card's memory, where `gpu` names none",
+       .low = 1,
+       .high = kLargestCard},
+      {.key = "context",
+       .kind = Kind::size,
+       .help = "what a bare context takes of it (default: the card's, else 527 MiB, assumed)",
+       .low = 0,
+       .high = kLargestCard},
+      {.key = "limit",
+       .kind = Kind::size,
+       .help = "what the allocator may reserve, as set by a memory fraction (default: no limit)",
+       .low = 1,
+       .high = kLargestCard},
+      {.key = "others",
+       .kind = Kind::list,
+       .help = "processes that hold memory of the card for some time",
+       .fields = other_process_fields()},
+  };
+}
+
+std::vector<Field> phase_fields() {
+  return {
+      {.key = "name", .kind = Kind::text, .help = "what it is called", .required = true},
+      {.key = "every",
+       .kind = Kind::integer,
+       .help = "it runs after every so many iterations",
+       .required = true,
+       .low = 1,
+       .high = kLongestRun},
+      {.key = "set", .kind = Kind::values, .help = "parameters of its step (default: those of `start`)"},
+  };
+}
+
+std::vector<Field> workload_fields() {
+  return {
+      {.key = "model",
+       .kind = Kind::model,
+       .help =
+           "a model file, looked up beside the scenario, in the data folder and here; or a model in place",
+       .required = true},
+      {.key = "iterations",
+       .kind = Kind::integer,
+       .help = "steps to run",
+       .required = true,
+       .low = 1,
+       .high = kLongestRun},
+      {.key = "start", .kind = Kind::values, .help = "parameters of the first step", .required = true},
+      {.key = "bounds",
+       .kind = Kind::bounds,
+       .help = "where the parameters may lie (default: the model's range)"},
+      {.key = "phases",
+       .kind = Kind::list,
+       .help = "further steps at parameters of their own, such as validation",
+       .fields = phase_fields()},
+  };
+}
+
+std::vector<Field> policy_fields() {
+  return {
+      {.key = "use", .kind = Kind::text, .help = "a policy of `vramlab policies`", .required = true},
+      {.key = "profile",
+       .kind = Kind::text,
+       .help = "a named set of its options (default: the policy's own)"},
+      {.key = "label", .kind = Kind::text, .help = "its name in tables (default: policy and profile)"},
+      {.key = "options_file",
+       .kind = Kind::text,
+       .help = "a YAML file with training options of the dual optimizer, looked up beside the scenario"},
+  };
+}
+
+std::vector<Field> expectation_fields() {
+  return {
+      {.key = "policy", .kind = Kind::text, .help = "the label of a policy, or oracle", .required = true},
+      {.key = "metric", .kind = Kind::text, .help = "a metric of the results (or give `final`)"},
+      {.key = "final", .kind = Kind::text, .help = "a parameter, as it stands after the last step"},
+      {.key = "min", .kind = Kind::number, .help = "the value must not be below it"},
+      {.key = "max", .kind = Kind::number, .help = "the value must not be above it"},
+      {.key = "equals", .kind = Kind::number, .help = "the value must be this"},
+      {.key = "tolerance",
+       .kind = Kind::number,
+       .help = "how far from `equals` it may be (default 0)",
+       .low = 0,
+       .high = 1e18},
+  };
+}
+
+std::vector<Field> target_fields() {
+  return {
+      {.key = "usage",
+       .kind = Kind::number,
+       .help = "share of the total to aim at (default 0.85)",
+       .low = 0.01,
+       .high = 1},
+      {.key = "margin",
+       .kind = Kind::number,
+       .help = "half the width of the band around it (default 0.05)",
+       .low = 0.001,
+       .high = 0.5},
+  };
+}
+
+}  // namespace
+
+std::vector<Field> scenario_fields() {
+  return {
+      {.key = "$schema", .kind = Kind::text, .help = "for editors: where the schema of this file lies"},
+      {.key = "version",
+       .kind = Kind::integer,
+       .help = "version of this format, 1",
+       .required = true,
+       .low = 1,
+       .high = 1},
+      {.key = "kind",
+       .kind = Kind::choice,
+       .help = "what is simulated",
+       .required = true,
+       .choices = {"training"}},
+      {.key = "name", .kind = Kind::text, .help = "a short name", .required = true},
+      {.key = "description", .kind = Kind::text, .help = "what the scenario shows"},
+      {.key = "seed",
+       .kind = Kind::integer,
+       .help = "seed of everything random (default 1)",
+       .low = 0,
+       .high = 9007199254740991.0},
+      {.key = "objective",
+       .kind = Kind::choice,
+       .help = "what counts as work done (default lq-then-batch)",
+       .choices = {"lq-then-batch", "pixels_per_s", "samples_per_s"}},
+      {.key = "target",
+       .kind = Kind::object,
+       .help = "usage to aim at: policies that set none of their own take it, the oracle too",
+       .fields = target_fields()},
+      {.key = "device",
+       .kind = Kind::object,
+       .help = "the card",
+       .required = true,
+       .fields = device_fields()},
+      {.key = "allocator",
+       .kind = Kind::object,
+       .help = "settings of the caching allocator",
+       .fields = {{.key = "conf",
+                   .kind = Kind::text,
+                   .help = "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"}}},
+      {.key = "workload",
+       .kind = Kind::object,
+       .help = "what is trained",
+       .required = true,
+       .fields = workload_fields()},
+      {.key = "policies",
+       .kind = Kind::list,
+       .help = "what is compared; further keys are options of the policy",
+       .required = true,
+       .fields = policy_fields(),
+       .open = true},
+      {.key = "expect",
+       .kind = Kind::list,
+       .help = "what `vramlab check` holds the runs against",
+       .fields = expectation_fields()},
+  };
+}
+
+}  // namespace vramlab

@@ -1,0 +1,64 @@
+#include "lab/scenario.hpp"
+#include "lab/scenario_fields.hpp"
+#include "policies/registry.hpp"
+
+namespace vramlab {
+namespace {
+
+Json default_json(const OptionValue& value) {
+  return std::visit([](const auto& plain) { return Json(plain); }, value);
+}
+
+Json option_schema(const OptionDescription& option) {
+  Json schema;
+  switch (option.type) {
+    case OptionType::boolean:
+      schema["type"] = "boolean";
+      break;
+    case OptionType::integer:
+      schema = {{"type", "integer"}, {"minimum", option.low}, {"maximum", option.high}};
+      break;
+    case OptionType::number:
+      schema = {{"type", "number"}, {"minimum", option.low}, {"maximum", option.high}};
+      break;
+    case OptionType::text:
+      schema["type"] = "string";
+      break;
+    case OptionType::choice:
+      schema["enum"] = option.choices;
+      break;
+  }
+  schema["default"] = default_json(option.default_value);
+  schema["description"] = option.help + (option.unit.empty() ? "" : " [" + option.unit + "]");
+  return schema;
+}
+
+// Which options an entry may have depends on the policy it uses.
+Json policy_schema(const TunerEntry& tuner, Json schema) {
+  Json& properties = schema["properties"];
+  properties["use"] = {{"const", tuner.name}, {"description", tuner.summary}};
+  properties.erase("profile");
+  if (!tuner.profiles.empty()) {
+    for (const TunerProfile& profile : tuner.profiles) properties["profile"]["enum"].push_back(profile.name);
+  }
+  for (const OptionDescription& option : tuner.options) properties[option.key] = option_schema(option);
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
+}  // namespace
+
+Json scenario_schema() {
+  Json schema = fields_schema(scenario_fields(), /*open=*/false);
+  Json& entry = schema["properties"]["policies"]["items"];
+  Json alternatives = Json::array();
+  for (const TunerEntry& tuner : builtin_tuners()) alternatives.push_back(policy_schema(tuner, entry));
+  entry = {{"oneOf", std::move(alternatives)}};
+  Json whole;
+  whole["$schema"] = "http://json-schema.org/draft-07/schema#";
+  whole["title"] = "A scenario of vramlab";
+  whole.update(schema);
+  return whole;
+}
+
+}  // namespace vramlab

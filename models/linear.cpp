@@ -1,0 +1,66 @@
+#include "models/linear.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "models/program_writer.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Bytes kUnit = 2_MiB;
+constexpr Bytes kSmallestOwnSegment = 10_MiB;  // smaller requests share segments of 20 MiB
+
+Bytes to_unit(Bytes size) { return (size + kUnit / 2) / kUnit * kUnit; }
+
+bool disturbs(Bytes size) { return size != 0 && size < kSmallestOwnSegment; }
+
+void check(const LinearSpec& spec) {
+  std::vector<Problem> problems;
+  const auto refuse = [&](std::string what) { problems.push_back({spec.name, std::move(what)}); };
+  if (spec.per_sample < kSmallestOwnSegment + kUnit) {
+    refuse("per_sample is " + format_bytes(spec.per_sample) + "; it must be at least 12 MiB");
+  }
+  if (spec.resident > spec.fixed) {
+    refuse("resident (" + format_bytes(spec.resident) + ") is part of fixed (" + format_bytes(spec.fixed) +
+           ") and cannot exceed it");
+  } else if (disturbs(to_unit(spec.resident)) || disturbs(to_unit(spec.fixed) - to_unit(spec.resident))) {
+    refuse("resident and fixed − resident must each be 0 or at least 10 MiB");
+  }
+  if (spec.batch.low < 0 || spec.batch.high < spec.batch.low) refuse("batch: the range is empty or negative");
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+}  // namespace
+
+LinearWorkload::LinearWorkload(LinearSpec spec) : spec_(std::move(spec)) {
+  check(spec_);
+  parameters_.parameters = {spec_.batch};
+}
+
+Bytes LinearWorkload::peak(std::int64_t batch) const {
+  return to_unit(spec_.fixed + spec_.per_sample * static_cast<Bytes>(batch));
+}
+
+StepProgram LinearWorkload::build() const {
+  ProgramWriter writer(1);
+  if (const Bytes resident = to_unit(spec_.resident); resident > 0) writer.make_persistent({0, resident});
+  return writer.finish();
+}
+
+StepProgram LinearWorkload::step(const Point& point) const {
+  ProgramWriter writer(1);
+  std::vector<Tensor> tensors;
+  const auto add = [&](Bytes size) {
+    if (size > 0) tensors.push_back(writer.make(size));
+  };
+  add(peak(0) - to_unit(spec_.resident));
+  for (std::int64_t sample = 1; sample <= point[0]; ++sample) add(peak(sample) - peak(sample - 1));
+  for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
+  StepProgram program = writer.finish();
+  program.duration = spec_.time.duration(point[0]);
+  return program;
+}
+
+}  // namespace vramlab

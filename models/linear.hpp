@@ -1,0 +1,48 @@
+// A workload whose peak is a straight line in the batch size: for thought experiments about policies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/step_time.hpp"
+#include "models/workload_model.hpp"
+
+namespace vramlab {
+
+/// Peak of a step = fixed + per_sample · batch, to the nearest 2 MiB; between steps `resident` stays.
+///
+/// Every allocation is a multiple of 2 MiB and at least 10 MiB, and each sample has its own. PyTorch's
+/// allocator then neither rounds nor splits, and finds an exact match in its cache for every sample it has
+/// seen before, so that its habits do not blur the line (R1.2, R2.2, R3.1).
+struct LinearSpec {
+  std::string name = "linear";
+  Bytes fixed = 0;       ///< part of the peak that does not depend on the batch; contains `resident`
+  Bytes per_sample = 0;  ///< at least 12 MiB
+  Bytes resident = 0;  ///< live between steps; 0 or at least 10 MiB, and so is fixed − resident (to 2 MiB)
+  Parameter batch{"batch", 1, 64};
+  StepTimeLaw time;  ///< with samples in place of pixels
+
+  friend bool operator==(const LinearSpec&, const LinearSpec&) = default;
+};
+
+/// The workload of one specification. Its one parameter is the batch size; a sample counts as one pixel.
+class LinearWorkload : public WorkloadModel {
+ public:
+  /// Throws InputError if a size lies outside what `LinearSpec` allows.
+  explicit LinearWorkload(LinearSpec spec);
+
+  [[nodiscard]] const ParameterSpace& parameters() const override { return parameters_; }
+  [[nodiscard]] StepProgram build() const override;
+  [[nodiscard]] StepProgram step(const Point& point) const override;
+  [[nodiscard]] std::int64_t samples(const Point& point) const override { return point[0]; }
+  [[nodiscard]] std::int64_t pixels(const Point& point) const override { return point[0]; }
+
+  /// Highest number of bytes allocated during a step of `batch` samples.
+  [[nodiscard]] Bytes peak(std::int64_t batch) const;
+
+ private:
+  LinearSpec spec_;
+  ParameterSpace parameters_;
+};
+
+}  // namespace vramlab

@@ -1,0 +1,46 @@
+#include "models/program_writer.hpp"
+
+#include <utility>
+
+namespace vramlab {
+
+ProgramWriter::ProgramWriter(std::uint32_t persistent_slots) {
+  program_.persistent_slots = persistent_slots;
+  program_.slots = persistent_slots;
+}
+
+Tensor ProgramWriter::make(Bytes size) {
+  const Tensor tensor{take_slot(), size};
+  put(MemoryOpKind::allocate, tensor.slot, size);
+  return tensor;
+}
+
+void ProgramWriter::drop(const Tensor& tensor) {
+  put(MemoryOpKind::free, tensor.slot, 0);
+  if (tensor.slot >= program_.persistent_slots) empty_.push_back(tensor.slot);
+}
+
+void ProgramWriter::use_workspace(Bytes size) {
+  if (size == 0) return;
+  const Tensor workspace{take_slot(), size};
+  put(MemoryOpKind::workspace, workspace.slot, size);
+  drop(workspace);
+}
+
+StepProgram ProgramWriter::finish() {
+  empty_.clear();
+  return std::exchange(program_, StepProgram{});
+}
+
+void ProgramWriter::put(MemoryOpKind kind, std::uint32_t slot, Bytes size) {
+  program_.ops.push_back({kind, slot, size});
+}
+
+std::uint32_t ProgramWriter::take_slot() {
+  if (empty_.empty()) return program_.slots++;
+  const std::uint32_t slot = empty_.back();
+  empty_.pop_back();
+  return slot;
+}
+
+}  // namespace vramlab

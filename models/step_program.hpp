@@ -1,0 +1,40 @@
+// A training step as memory sees it: an ordered list of allocations and frees, and how long it takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+/// What one operation of a step does with its slot.
+enum class MemoryOpKind : std::uint8_t {
+  allocate,   ///< fills an empty slot
+  free,       ///< empties the slot; a slot that is empty stays so
+  ensure,     ///< fills the slot unless it is full: state that the first step creates (optimizer, workspaces)
+  workspace,  ///< fills the slot, or leaves it empty if memory is short: the library does without
+};
+
+/// One allocation or free. Slots are small dense numbers that name tensors.
+struct MemoryOp {
+  MemoryOpKind kind = MemoryOpKind::allocate;
+  std::uint32_t slot = 0;
+  Bytes size = 0;  ///< requested bytes, before the allocator rounds them; 0 for a free
+
+  friend bool operator==(const MemoryOp&, const MemoryOp&) = default;
+};
+
+/// A step at given parameters. Slots below `persistent_slots` outlive the step (weights, gradients,
+/// optimizer state) and mean the same tensor in every program of one workload; the others are the step's
+/// own, and the executor frees those that are left if the step fails.
+struct StepProgram {
+  std::vector<MemoryOp> ops;
+  std::uint32_t persistent_slots = 0;
+  std::uint32_t slots = 0;  ///< all slots, persistent ones included
+  SimTime duration{0};      ///< of a step that succeeds, without the time that cudaMalloc and cudaFree take
+  std::uint32_t workspace_refusals = 1;  ///< attempts a library makes before it does without a workspace
+};
+
+}  // namespace vramlab

@@ -1,0 +1,30 @@
+// `fixed`: never moves; what the other policies are measured against.
+#include "policies/builtins.hpp"
+
+namespace vramlab {
+namespace {
+
+class Fixed final : public Tuner {
+ public:
+  TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
+};
+
+std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace&) {
+  std::vector<Problem> problems;
+  checked_values(options, {}, " (fixed has no options)", problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return std::make_unique<Fixed>();
+}
+
+}  // namespace
+
+TunerEntry fixed_entry() {
+  return {.name = "fixed",
+          .summary = "keeps the parameters it starts with",
+          .options = {},
+          .profiles = {},
+          .default_profile = {},
+          .make = make};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,36 @@
+// The tuner family: after each step, by how much to move the workload's parameters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/policy.hpp"
+#include "sim/core/parameter_space.hpp"
+
+namespace vramlab {
+
+/// Asked after every step, failed ones included.
+struct TunerQuestion {
+  Point point;                         ///< the parameters the step ran at
+  StepResult result = StepResult::ok;  ///< oom: the step failed for lack of memory
+};
+
+/// What to change from the next step on. An empty answer changes nothing and says nothing.
+struct TunerAnswer {
+  Point delta;               ///< change of each parameter, in the space's order; empty = no change
+  bool reset_peak = false;   ///< reset the device's peak counter after this step
+  bool empty_cache = false;  ///< give cached memory back to the device first
+  bool retry = false;        ///< run the failed step again at once, at the new parameters (after an OOM)
+  bool end_run = false;      ///< the run cannot go on
+  std::string reason;        ///< one sentence with the figures it rests on; empty if nothing was evaluated
+  std::vector<std::string> log;  ///< lines for the run's log
+
+  /// True if some parameter is asked to move.
+  [[nodiscard]] bool moves() const;
+};
+
+/// A policy that moves parameters between steps.
+using Tuner = Decider<TunerQuestion, TunerAnswer>;
+
+}  // namespace vramlab

@@ -1,0 +1,45 @@
+// A table for people: text for terminals, Markdown for pull requests, CSV for spreadsheets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramlab {
+
+enum class TableFormat : std::uint8_t { text, markdown, csv };
+
+/// Rows of cells under named columns.
+class Table {
+ public:
+  enum class Align : std::uint8_t { left, right };
+  struct Column {
+    std::string name;
+    Align align = Align::right;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// Adds a row. Throws InternalError if it has another number of cells than there are columns.
+  void add_row(std::vector<std::string> cells);
+
+  /// The whole table, each line ended by a newline.
+  [[nodiscard]] std::string format(TableFormat format) const;
+
+ private:
+  [[nodiscard]] std::string format_text() const;
+  [[nodiscard]] std::string format_markdown() const;
+  [[nodiscard]] std::string format_csv() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "text", "md" or "csv"; throws InputError for anything else.
+TableFormat parse_table_format(std::string_view name);
+
+/// The number of character cells `text` takes on a terminal (UTF-8, one cell a code point).
+std::size_t display_width(std::string_view text);
+
+}  // namespace vramlab

@@ -1,0 +1,31 @@
+// What a policy may see of memory, and what happened in a step: the vocabulary between host and policies.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+/// The memory of one device as a program can read it (torch.cuda.memory_stats and mem_get_info).
+struct MemoryView {
+  Bytes allocated = 0;       ///< bytes in blocks held by the program now
+  Bytes peak_allocated = 0;  ///< highest `allocated` since the device's peak counter was last reset
+  Bytes reserved = 0;        ///< bytes the allocator holds from the driver now
+  Bytes peak_reserved = 0;   ///< highest `reserved` since the last reset
+  Bytes total = 0;           ///< what the program may use: the limit if one is set, else the card's total
+  std::uint64_t alloc_retries = 0;   ///< allocations that first had to flush the cache, since the start
+  std::uint64_t allocator_ooms = 0;  ///< allocations the allocator refused, since the start
+};
+
+/// A reading taken at a moment of a run.
+struct Observation {
+  std::int64_t iteration = 0;  ///< the step just done, counted from 1; 0 before the first
+  SimTime time{0};             ///< simulated time since the start of the run
+  MemoryView memory;
+};
+
+/// How a step ended.
+enum class StepResult : std::uint8_t { ok, oom };
+
+}  // namespace vramlab

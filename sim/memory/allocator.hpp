@@ -1,0 +1,75 @@
+// The seam above every allocator: what a program asks of it and what it gets back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "sim/core/units.hpp"
+#include "sim/memory/memory_stats.hpp"
+
+namespace vramlab {
+
+/// A CUDA stream by its handle; 0 is the default stream.
+using StreamId = std::uint64_t;
+inline constexpr StreamId kDefaultStream = 0;
+
+/// A live allocation of one allocator. Dense: freed ids are used again.
+enum class BlockId : std::uint32_t {};
+
+/// What a successful allocation gave.
+struct Allocation {
+  BlockId block{};
+  Address address = 0;
+};
+
+/// An allocation that could not be served: data, not an error. All figures in bytes (R4.10, R4.12).
+struct OutOfMemory {
+  Bytes requested = 0;  ///< what the program asked for
+  Bytes rounded = 0;    ///< after size rounding; the size of the trace's `oom` entry
+  Bytes segment = 0;    ///< what would have been asked of the driver ("Tried to allocate")
+  Bytes device_total = 0;
+  Bytes device_free = 0;
+  std::optional<Bytes> limit;  ///< the memory-fraction limit, when one is set ("allowed")
+  Bytes allocated = 0;
+  Bytes reserved = 0;
+  Bytes private_pools_idle = 0;  ///< free cached blocks of private pools ("allocated in private pools")
+  Bytes largest_free_block = 0;  ///< of the pool and stream of the request
+};
+
+/// Either an allocation or the reason why there is none.
+class AllocationResult {
+ public:
+  AllocationResult(Allocation allocation) : result_(allocation) {}  // NOLINT: implicit by design
+  AllocationResult(OutOfMemory oom) : result_(oom) {}               // NOLINT: implicit by design
+
+  explicit operator bool() const { return result_.index() == 0; }
+  const Allocation& operator*() const { return std::get<Allocation>(result_); }
+  const Allocation* operator->() const { return &std::get<Allocation>(result_); }
+  [[nodiscard]] const OutOfMemory& oom() const { return std::get<OutOfMemory>(result_); }
+
+ private:
+  std::variant<Allocation, OutOfMemory> result_;
+};
+
+/// A device memory allocator as a program uses it.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  /// Allocates `size` > 0 bytes for work on `stream`.
+  virtual AllocationResult allocate(Bytes size, StreamId stream) = 0;
+
+  /// Gives a live block back. Throws InternalError for a block that is not live.
+  virtual void free(BlockId block) = 0;
+
+  /// torch.cuda.empty_cache(): gives what is cached and unused back to the device.
+  virtual void empty_cache() = 0;
+
+  /// torch.cuda.reset_peak_memory_stats(): every peak becomes the current value (R8.5).
+  virtual void reset_peak_stats() = 0;
+
+  [[nodiscard]] virtual const MemoryStats& stats() const = 0;
+};
+
+}  // namespace vramlab

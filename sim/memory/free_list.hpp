@@ -1,0 +1,113 @@
+// The cached blocks of one pool in the order of R0.1: by stream, then size, then address.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "sim/core/units.hpp"
+#include "sim/memory/allocator.hpp"
+#include "sim/memory/block.hpp"
+
+namespace vramlab {
+
+/// A cached block as a free list sees it.
+struct FreeBlock {
+  StreamId stream = 0;
+  Bytes size = 0;
+  Address address = 0;
+  BlockIndex block = kNoBlock;
+
+  [[nodiscard]] auto key() const { return std::tuple{stream, size, address}; }
+  friend bool operator<(const FreeBlock& a, const FreeBlock& b) { return a.key() < b.key(); }
+};
+
+/// The fast list: for each stream, bins of similar sizes, and a bitmap of the bins in use.
+///
+/// A power of two is divided in 16 bins, so a bin rarely holds more than a few sizes. Within a bin the
+/// entries are sorted with the smallest last: the best fit is then taken, and a block freed in the usual
+/// last-in-first-out order put back, at the cheap end.
+class BinnedFreeList {
+ public:
+  void insert(const FreeBlock& block);
+  void erase(const FreeBlock& block);
+  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
+  void append_all(std::vector<BlockIndex>& out) const;
+
+ private:
+  struct Entry {
+    Bytes size;
+    Address address;
+    BlockIndex block;
+    friend bool operator>(const Entry& a, const Entry& b) {
+      return a.size != b.size ? a.size > b.size : a.address > b.address;
+    }
+  };
+  static constexpr std::size_t kBins = 512;
+  using Bin = std::vector<Entry>;
+
+  struct Lane {  ///< the blocks of one stream
+    StreamId stream = 0;
+    std::array<std::uint64_t, kBins / 64> occupied{};
+    std::vector<Bin> bins = std::vector<Bin>(kBins);
+
+    [[nodiscard]] std::size_t occupied_from(std::size_t bin) const;  ///< kBins if there is none
+    [[nodiscard]] std::size_t occupied_before(std::size_t bin) const;
+  };
+
+  static std::size_t bin_of(Bytes size);
+  [[nodiscard]] const Lane* find_lane(StreamId stream) const;
+  Lane& lane_of(StreamId stream);
+
+  std::vector<Lane> lanes_;  // by ascending stream
+};
+
+/// The reference: an ordered set, slow and plain. Tests hold the fast list against it.
+class OrderedFreeList {
+ public:
+  void insert(const FreeBlock& block);
+  void erase(const FreeBlock& block);
+  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
+  void append_all(std::vector<BlockIndex>& out) const;
+
+ private:
+  std::set<FreeBlock> blocks_;
+};
+
+enum class FreeListKind : std::uint8_t { binned, ordered };
+
+/// Either list behind one face.
+class FreeList {
+ public:
+  explicit FreeList(FreeListKind kind = FreeListKind::binned);
+
+  /// Adds a block that is not in the list.
+  void insert(const FreeBlock& block);
+
+  /// Removes a block that is in the list.
+  void erase(const FreeBlock& block);
+
+  /// The smallest block of `stream` with at least `size` bytes, the lowest address among equals (R2.2).
+  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
+
+  /// The block after `block` on the same stream, or kNoBlock.
+  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+
+  /// The last block of the same stream before `position`, which need not be in the list, or kNoBlock.
+  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
+
+  /// All blocks in the order of R0.1.
+  [[nodiscard]] std::vector<BlockIndex> in_order() const;
+
+ private:
+  std::variant<BinnedFreeList, OrderedFreeList> list_;
+};
+
+}  // namespace vramlab

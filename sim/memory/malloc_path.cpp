@@ -1,0 +1,153 @@
+// R4.1 to R4.10: the steps of an allocation, in their order.
+#include <algorithm>
+
+#include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/rounding.hpp"
+
+namespace vramlab {
+
+AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
+  if (size == 0) return Allocation{kNullBlock, 0};  // R1.1
+  if (size >= kAbsurdSize) {                        // R1.1: no counter moves
+    OutOfMemory absurd;
+    absurd.requested = size;
+    return absurd;
+  }
+  process_events();  // R4.1
+  Request request = make_request(size, stream);
+  const BlockIndex block = find_or_make_block(request);
+  if (block == kNoBlock) return report_oom(request);
+  return hand_out(block, request);
+}
+
+// R1.8: the settings of this moment decide, for this request only.
+CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId stream) const {
+  Request request;
+  request.size = size;
+  request.rounded = rounded_size(size, state_.settings);
+  request.segment = segment_size(request.rounded, state_.settings);
+  request.stream = stream;
+  const std::size_t group = group_for(stream);
+  request.pool = static_cast<PoolIndex>(2 * group + (is_small(request.rounded) ? 0 : 1));
+  request.expandable =
+      state_.settings.expandable_segments && !state_.groups[group].options.custom_allocator;  // R5.1
+  request.stat_class = class_of(request.pool);
+  return request;
+}
+
+// There is no second search after a release: a block that became free in it may fit and still not be used.
+BlockIndex CachingAllocator::find_or_make_block(Request& request) {
+  BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
+  if (block != kNoBlock) return block;
+  if (gc_active()) collect_garbage();    // R4.3
+  block = try_allocate(request, false);  // R4.4
+  if (block != kNoBlock) return block;
+  block = search_pools_for_oom(request);  // R4.5
+  if (block != kNoBlock) return block;
+  if (release_oversize(request)) {  // R4.6
+    block = try_allocate(request, false);
+    if (block != kNoBlock) return block;
+  }
+  if (context_open()) return kNoBlock;
+  release_everything();  // R4.8
+  return try_allocate(request, true);
+}
+
+// R4.9
+BlockIndex CachingAllocator::try_allocate(const Request& request, bool retry) {
+  if (retry) ++state_.stats.num_alloc_retries;
+  // The segment size counts even where fewer pages would have to be mapped (R4.9.2, R5.7).
+  if (state_.limit && total_reserved() + request.segment > *state_.limit) return kNoBlock;
+  const BlockIndex block = request.expandable ? allocate_expandable(request) : allocate_segment(request);
+  if (block != kNoBlock) ++state_.groups[group_of(request.pool)].device_allocations;  // R7.9
+  return block;
+}
+
+// R4.9.4
+BlockIndex CachingAllocator::allocate_segment(const Request& request) {
+  const auto base = source_.reserve(request.segment);
+  if (!base) return kNoBlock;
+
+  const BlockIndex index = new_block();
+  Block& block = state_.blocks[index];
+  block.address = *base;
+  block.size = request.segment;
+  block.stream = request.stream;
+  block.pool = request.pool;
+  block.segment = new_segment({.base = *base,
+                               .size = request.segment,
+                               .page = 0,
+                               .stream = request.stream,
+                               .head = index,
+                               .pool = request.pool,
+                               .live = true});
+
+  MemoryStats& stats = state_.stats;
+  stats.segment.increase(request.stat_class, 1);
+  stats.reserved_bytes.increase(request.stat_class, static_cast<std::int64_t>(request.segment));
+  if (is_oversize(request.segment)) stats.oversize_segments.increase(1);
+  ++stats.num_device_alloc;
+  tell(AllocatorEvent::Action::segment_alloc, *base, request.segment, request.stream);
+  return index;
+}
+
+// R3.1 to R3.3. `block` is in no free list any more.
+Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
+  MemoryStats& stats = state_.stats;
+  const StatClass c = request.stat_class;
+  const Block& found = state_.blocks[index];
+  const bool was_split = found.is_split();
+  const auto whole = static_cast<std::int64_t>(found.size);
+  const auto rounded = static_cast<std::int64_t>(request.rounded);
+  const bool split = should_split(found, request);
+  if (split) add_free(cut(index, request.rounded));
+
+  Block& block = state_.blocks[index];
+  if (!block.expandable) {  // R5.6: expandable blocks never count as inactive splits
+    if (split && was_split) {
+      stats.inactive_split_bytes.decrease(c, rounded);
+    } else if (split) {
+      stats.inactive_split_bytes.increase(c, whole - rounded);
+      stats.inactive_split.increase(c, 1);
+    } else if (was_split) {
+      stats.inactive_split_bytes.decrease(c, whole);
+      stats.inactive_split.decrease(c, 1);
+    }
+  }
+
+  block.allocated = true;
+  block.requested = request.size;
+  tell(AllocatorEvent::Action::alloc, block.address, request.size, request.stream);
+
+  const auto size = static_cast<std::int64_t>(block.size);
+  stats.allocation.increase(c, 1);
+  stats.allocated_bytes.increase(c, size);
+  stats.active.increase(c, 1);
+  stats.active_bytes.increase(c, size);
+  stats.requested_bytes.increase(c, static_cast<std::int64_t>(request.size));
+  if (is_oversize(block.size)) stats.oversize_allocations.increase(1);
+  return {BlockId{index}, block.address};
+}
+
+// R4.10: what was freed on the way stays freed.
+OutOfMemory CachingAllocator::report_oom(const Request& request) {
+  MemoryStats& stats = state_.stats;
+  const Bytes device_free = source_.device_free();
+  tell(AllocatorEvent::Action::oom, device_free, request.rounded, request.stream);
+  ++stats.num_ooms;
+
+  const FreeBlock end{request.stream, kUnlimited, kUnlimited, kNoBlock};
+  const BlockIndex largest = state_.pools[request.pool].free.previous(end);
+  return {.requested = request.size,
+          .rounded = request.rounded,
+          .segment = request.segment,
+          .device_total = source_.device_total(),
+          .device_free = device_free,
+          .limit = state_.limit,
+          .allocated = static_cast<Bytes>(stats.allocated_bytes.all().current),
+          .reserved = total_reserved(),
+          .private_pools_idle = private_pools_idle(),
+          .largest_free_block = largest == kNoBlock ? 0 : state_.blocks[largest].size};
+}
+
+}  // namespace vramlab

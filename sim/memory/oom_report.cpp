@@ -1,0 +1,53 @@
+#include "sim/memory/oom_report.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "sim/memory/rounding.hpp"
+
+namespace vramlab {
+
+std::string oom_size(Bytes size) {
+  if (size <= 1_KiB) return std::to_string(size) + " bytes";
+  struct Unit {
+    Bytes bytes;
+    const char* name;
+  };
+  const Unit unit = size <= 1_MiB   ? Unit{1_KiB, "KiB"}
+                    : size <= 1_GiB ? Unit{1_MiB, "MiB"}
+                                    : Unit{1_GiB, "GiB"};
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.2f %s",
+                static_cast<double>(size) / static_cast<double>(unit.bytes), unit.name);
+  return text.data();
+}
+
+std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundings) {
+  if (oom.requested >= kAbsurdSize)
+    return "CUDA out of memory. Tried to allocate more than 1EB memory.";  // R1.1
+  std::string text = "CUDA out of memory. Tried to allocate " + oom_size(oom.segment) + ". GPU " +
+                     std::to_string(surroundings.device) + " has a total capacity of " +
+                     oom_size(oom.device_total) + " of which " + oom_size(oom.device_free) + " is free. ";
+  for (const auto& process : surroundings.others) {
+    text += "Process " + std::to_string(process.pid) + " has " + oom_size(process.bytes) + " memory in use. ";
+  }
+  if (surroundings.own_process) {
+    text += "Including non-PyTorch memory, this process has " + oom_size(*surroundings.own_process) +
+            " memory in use. ";
+  }
+  if (oom.limit) text += oom_size(*oom.limit) + " allowed; ";
+  text += "Of the allocated memory " + oom_size(oom.allocated + oom.private_pools_idle) +
+          " is allocated by PyTorch, ";
+  if (oom.private_pools_idle > 0) {
+    text += "with " + oom_size(oom.private_pools_idle) + " allocated in private pools (e.g., CUDA Graphs), ";
+  }
+  text += "and " + oom_size(oom.reserved - oom.allocated - oom.private_pools_idle) +
+          " is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
+          "Memory Management  "
+          "(https://docs.pytorch.org/docs/stable/notes/"
+          "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)";
+  return text;
+}
+
+}  // namespace vramlab

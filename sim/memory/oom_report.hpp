@@ -1,0 +1,31 @@
+// The text of torch.OutOfMemoryError (R4.12).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+#include "sim/memory/allocator.hpp"
+
+namespace vramlab {
+
+/// A size as the message prints it: bytes up to 1024, then KiB, MiB and GiB with two decimals; the
+/// boundaries belong to the smaller unit ("1024.00 KiB").
+std::string oom_size(Bytes size);
+
+/// What the message says beside the allocator's own figures.
+struct OomSurroundings {
+  struct Process {
+    std::uint64_t pid = 0;
+    Bytes bytes = 0;
+  };
+  int device = 0;
+  std::vector<Process> others;       ///< other processes on the card, as NVML lists them
+  std::optional<Bytes> own_process;  ///< this process with its context
+};
+
+/// The message of torch 2.11.0, in one line.
+std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundings = {});
+
+}  // namespace vramlab

@@ -1,0 +1,56 @@
+// Segments at the addresses of a recording, for replays that must meet them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "sim/memory/segment_source.hpp"
+
+namespace vramlab {
+
+/// Hands out addresses that the replayer supplies, in the order they were supplied. Where none is left the
+/// base is symbolic: a placeholder that is never used twice, which the replayer can translate once a recorded
+/// pointer shows where the segment really is. Ranges lie below segments, as they do in reality: between equal
+/// sizes the lower address decides.
+class RecordedSegments : public SegmentSource {
+ public:
+  /// A device of `total` bytes of which this process can have `usable`; empty = never runs out.
+  explicit RecordedSegments(Bytes total, std::optional<Bytes> usable = {});
+
+  /// The base of the next segment, or of the next reserved range.
+  void supply_segment(Address base) { segments_.push_back(base); }
+  void supply_range(Address base) { ranges_.push_back(base); }
+  /// Takes back what was supplied and not used.
+  void discard_supplied();
+  [[nodiscard]] std::size_t supplied() const { return segments_.size() + ranges_.size(); }
+
+  /// Whether the segment or range at `base` has a placeholder for an address.
+  [[nodiscard]] bool is_symbolic(Address base) const { return symbolic_.count(base) > 0; }
+
+  std::optional<Address> reserve(Bytes size) override;
+  void release(Address base) override;
+  Address reserve_range(Bytes size, Bytes page) override;
+  void release_range(Address) override {}
+  bool map(Address address, Bytes size) override;
+  void unmap(Address address, Bytes size) override;
+  [[nodiscard]] Bytes device_free() const override;
+  [[nodiscard]] Bytes device_total() const override { return total_; }
+
+ private:
+  Address place(std::deque<Address>& supplied, Address& next_symbolic, Bytes size);
+  bool take(Bytes size);
+
+  Bytes total_;
+  std::optional<Bytes> usable_;
+  Bytes taken_ = 0;
+  Address next_symbolic_range_ = Address{1} << 38;
+  Address next_symbolic_segment_ = Address{1} << 56;
+  std::deque<Address> segments_;
+  std::deque<Address> ranges_;
+  std::map<Address, Bytes> sizes_;  ///< of the segments held
+  std::set<Address> symbolic_;
+};
+
+}  // namespace vramlab

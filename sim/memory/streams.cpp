@@ -1,0 +1,83 @@
+// R3.7 to R3.9: blocks that several streams use, and frees that wait for them.
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/error.hpp"
+#include "sim/memory/caching_allocator.hpp"
+
+namespace vramlab {
+
+// R3.7: a set; the block's own stream is no other stream.
+void CachingAllocator::record_stream(BlockId id, StreamId stream) {
+  if (id == kNullBlock) return;
+  Block& block = block_at(id);
+  if (!block.allocated) throw InternalError("record_stream on a block that is not allocated");
+  if (stream == block.stream) return;
+  std::vector<StreamUse>& uses = state_.stream_uses[static_cast<BlockIndex>(id)];
+  const bool known =
+      std::any_of(uses.begin(), uses.end(), [stream](const StreamUse& use) { return use.stream == stream; });
+  if (!known) uses.push_back({stream, capture_open()});
+  block.has_stream_uses = true;
+}
+
+void CachingAllocator::record_events(BlockIndex block, const std::vector<StreamUse>& uses) {
+  for (const StreamUse& use : uses) state_.events.push_back({use.stream, block, false});
+  state_.blocks[block].pending_events =
+      static_cast<std::uint16_t>(state_.blocks[block].pending_events + uses.size());
+}
+
+void CachingAllocator::finish_events() {
+  for (PendingEvent& event : state_.events) event.finished = true;
+}
+
+void CachingAllocator::finish_events(BlockId id) {
+  if (!block_at(id).is_pending()) throw InternalError("finish_events on a block without a deferred free");
+  for (PendingEvent& event : state_.events) {
+    if (event.block == static_cast<BlockIndex>(id)) event.finished = true;
+  }
+}
+
+// R3.8: each stream's queue stops at its first unfinished event.
+void CachingAllocator::process_events() {
+  if (context_open()) return;
+  if (!state_.parked.empty()) release_parked();
+  if (state_.events.empty()) return;
+
+  std::vector<PendingEvent> left;
+  std::vector<StreamId> stopped;
+  for (const PendingEvent& event : std::exchange(state_.events, {})) {
+    const bool waits = std::find(stopped.begin(), stopped.end(), event.stream) != stopped.end();
+    if (!event.finished || waits) {
+      if (!waits) stopped.push_back(event.stream);
+      left.push_back(event);
+      continue;
+    }
+    Block& block = state_.blocks[event.block];
+    if (--block.pending_events == 0) complete_free(event.block);
+  }
+  state_.events = std::move(left);
+}
+
+// R3.9: uses recorded during a capture are forgotten; the others become events now.
+void CachingAllocator::release_parked() {
+  for (const BlockIndex index : std::exchange(state_.parked, {})) {
+    auto uses = state_.stream_uses.extract(index);
+    std::erase_if(uses.mapped(), [](const StreamUse& use) { return use.in_capture; });
+    state_.blocks[index].has_stream_uses = false;
+    if (uses.mapped().empty()) {
+      complete_free(index);
+    } else {
+      record_events(index, uses.mapped());
+    }
+  }
+}
+
+// R4.8 a
+void CachingAllocator::synchronize_and_complete() {
+  ++state_.stats.num_sync_all_streams;
+  if (!context_open()) release_parked();
+  finish_events();
+  process_events();
+}
+
+}  // namespace vramlab

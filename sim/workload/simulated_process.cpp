@@ -1,0 +1,24 @@
+#include "sim/workload/simulated_process.hpp"
+
+namespace vramlab {
+
+SimulatedProcess::State SimulatedProcess::save() const {
+  return {segments_.save(), allocator_.save(), executor_.slots()};
+}
+
+void SimulatedProcess::restore(const State& state) {
+  segments_.restore(state.segments);
+  allocator_.restore(state.allocator);
+  executor_.restore(state.slots);
+}
+
+std::vector<std::uint64_t> SimulatedProcess::canonical_state() const {
+  std::vector<std::uint64_t> out;
+  segments_.append_canonical_state(out);
+  allocator_.append_canonical_state(out);
+  for (const auto& block : executor_.slots()) out.push_back(block ? allocator_.address_of(*block) : 0);
+  while (!out.empty() && out.back() == 0) out.pop_back();  // slots that were never used say nothing
+  return out;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,136 @@
+#include "sim/workload/step_runner.hpp"
+
+#include <algorithm>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
+constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
+
+Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
+
+}  // namespace
+
+StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
+    : model_(model),
+      setup_(setup),
+      card_(setup.card_total, setup.context_bytes),
+      process_(card_, setup.allocator) {
+  const ExecutedStep built = process_.executor().run(model.build());
+  if (built.result == StepResult::oom) {
+    throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
+                             " more were asked for with " + format_bytes(built.oom->device_free) +
+                             " free on the card. Take a larger card or limit");
+  }
+  stats_ = process_.allocator().stats();
+  if (setup_.use_step_cache) state_ = cache_.enter(process_);
+}
+
+const StepRunner::Program& StepRunner::program_at(const Point& point) {
+  const auto [entry, fresh] = programs_.try_emplace(point);
+  if (fresh) entry->second = {programs_.size(), model_.step(point)};
+  return entry->second;
+}
+
+StepOutcome StepRunner::run(const Point& point) {
+  const Program& program = program_at(point);
+  return perform({program.key, others_}, [&] { return execute(program.program); });
+}
+
+SimTime StepRunner::empty_cache() {
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
+}
+
+// Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
+template <class Work>
+StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
+  if (setup_.use_step_cache) {
+    if (const StepCache::Edge* edge = cache_.find(state_, action)) {
+      apply_change(edge->stats, stats_);
+      state_ = edge->to;
+      process_is_current_ = false;
+      return edge->outcome;
+    }
+    if (!process_is_current_) process_.restore(cache_.state(state_));
+    process_is_current_ = true;
+  }
+
+  CachingAllocator& allocator = process_.allocator();
+  allocator.reset_peak_stats();
+  StatsChange change{.before = allocator.stats(), .after = {}};
+  StepOutcome outcome = work();
+  change.after = allocator.stats();
+  outcome.peak_allocated = bytes_of(change.after.allocated_bytes.all().peak);
+  outcome.peak_reserved = bytes_of(change.after.reserved_bytes.all().peak);
+  apply_change(change, stats_);
+
+  if (setup_.use_step_cache) {
+    if (cache_.size() >= kMostStates) {
+      cache_.clear();
+      state_ = cache_.enter(process_);
+    } else {
+      const StepCache::StateId to = cache_.enter(process_);
+      cache_.insert(state_, action, {to, outcome, change});
+      state_ = to;
+    }
+  }
+  return outcome;
+}
+
+StepOutcome StepRunner::execute(const StepProgram& program) {
+  const SimTime before = process_.driver_time();
+  const ExecutedStep step = process_.executor().run(program);
+  // A step that fails has done the share of its work that came before the failing allocation.
+  const double share = program.ops.empty()
+                           ? 1.0
+                           : static_cast<double>(step.ops_done) / static_cast<double>(program.ops.size());
+  const SimTime compute =
+      step.result == StepResult::ok
+          ? program.duration
+          : SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
+  return {.result = step.result,
+          .duration = compute + process_.driver_time() - before,
+          .peak_allocated = 0,
+          .peak_reserved = 0,
+          .oom = step.oom};
+}
+
+void StepRunner::reset_peak() {
+  // The same the allocator does (R8.5), on the counters that outlive cached steps.
+  for (StatArray* array : {&stats_.allocation, &stats_.segment, &stats_.active, &stats_.inactive_split,
+                           &stats_.allocated_bytes, &stats_.reserved_bytes, &stats_.active_bytes,
+                           &stats_.inactive_split_bytes, &stats_.requested_bytes}) {
+    for (Stat& stat : array->by_class) stat.reset_peak();
+  }
+  stats_.oversize_allocations.reset_peak();
+  stats_.oversize_segments.reset_peak();
+}
+
+void StepRunner::set_others(Bytes bytes) {
+  if (!process_is_current_) {
+    process_.restore(cache_.state(state_));
+    process_is_current_ = true;
+  }
+  others_ = card_.set_others(bytes);
+}
+
+MemoryView StepRunner::view() const {
+  return {.allocated = bytes_of(stats_.allocated_bytes.all().current),
+          .peak_allocated = bytes_of(stats_.allocated_bytes.all().peak),
+          .reserved = bytes_of(stats_.reserved_bytes.all().current),
+          .peak_reserved = bytes_of(stats_.reserved_bytes.all().peak),
+          .total = setup_.allocator.limit.value_or(setup_.card_total),
+          .alloc_retries = static_cast<std::uint64_t>(stats_.num_alloc_retries),
+          .allocator_ooms = static_cast<std::uint64_t>(stats_.num_ooms)};
+}
+
+}  // namespace vramlab

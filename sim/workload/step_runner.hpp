@@ -1,0 +1,70 @@
+// Runs the steps of one workload on a pretended card and keeps the counters a program would read.
+#pragma once
+
+#include <map>
+
+#include "models/workload_model.hpp"
+#include "sim/workload/step_cache.hpp"
+
+namespace vramlab {
+
+/// The card and the settings a process runs with.
+struct ProcessSetup {
+  Bytes card_total = 0;        ///< driver total in bytes
+  Bytes context_bytes = 0;     ///< what a bare context takes of it (R10.4)
+  AllocatorOptions allocator;  ///< settings, and the limit if one is set
+  bool use_step_cache = true;  ///< false: every step goes through the allocator in full
+};
+
+/// One process that trains `model`. The outcome of a step that meets the same allocator state again comes
+/// from the cache; results are the same with and without it.
+class StepRunner {
+ public:
+  /// Builds the workload (weights). Throws InputError if not even that fits the card.
+  StepRunner(const WorkloadModel& model, const ProcessSetup& setup);
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
+
+  /// Performs one step at `point`.
+  StepOutcome run(const Point& point);
+
+  /// torch.cuda.empty_cache(). Returns the time it took.
+  SimTime empty_cache();
+
+  /// torch.cuda.reset_peak_memory_stats().
+  void reset_peak();
+
+  /// Sets how much of the card other processes hold now, in bytes. They are served before this process:
+  /// what exceeds the free memory of the moment is cut.
+  void set_others(Bytes bytes);
+
+  /// All counters since the start of the process.
+  [[nodiscard]] const MemoryStats& stats() const { return stats_; }
+
+  /// What a policy may see of them.
+  [[nodiscard]] MemoryView view() const;
+
+ private:
+  struct Program {
+    std::uint64_t key = 0;
+    StepProgram program;
+  };
+
+  const Program& program_at(const Point& point);
+  template <class Work>
+  StepOutcome perform(StepCache::Action action, const Work& work);
+  StepOutcome execute(const StepProgram& program);
+
+  const WorkloadModel& model_;
+  ProcessSetup setup_;
+  SimulatedCard card_;
+  SimulatedProcess process_;
+  Bytes others_ = 0;
+  MemoryStats stats_;
+  std::map<Point, Program> programs_;
+  StepCache cache_;
+  StepCache::StateId state_ = 0;    ///< where the run is
+  bool process_is_current_ = true;  ///< false: `process_` is behind, the cache knows the state
+};
+
+}  // namespace vramlab

@@ -1,0 +1,63 @@
+// A training run: one step after another, with a tuner that may move the parameters between them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/session.hpp"
+#include "sim/core/run_record.hpp"
+#include "sim/workload/step_runner.hpp"
+
+namespace vramlab {
+
+/// Memory that a process outside the run holds for some time. What arrives within a step counts from the
+/// next step on.
+struct OtherProcess {
+  SimTime from{0};
+  SimTime to{SimTime::max()};  ///< max = until the end
+  Bytes bytes = 0;
+};
+
+/// A step at its own parameters that is run every so many iterations (validation, for one).
+struct Phase {
+  std::string name;
+  std::int64_t every = 1;  ///< after each iteration whose number is a multiple of it
+  Point point;
+};
+
+/// Everything a training run is made of but its policy.
+struct TrainingSetup {
+  const WorkloadModel* model = nullptr;
+  ParameterSpace bounds;  ///< within the model's range; the host enforces them
+  Point start;
+  std::int64_t iterations = 0;
+  ProcessSetup process;
+  std::vector<OtherProcess> others;
+  std::vector<Phase> phases;
+};
+
+/// What came out of a run.
+struct TrainingRun {
+  std::vector<IterationRecord> iterations;
+  std::vector<Adjustment> adjustments;
+  std::vector<std::string> log;       ///< lines the policy wrote, each with its iteration
+  std::vector<Statistic> statistics;  ///< what the policy knew about itself at the end
+  MemoryStats memory;                 ///< all counters at the end
+  Bytes peak_allocated = 0;           ///< of the whole run, in bytes
+  Bytes peak_reserved = 0;
+  std::int64_t phase_ooms = 0;  ///< phases that failed for lack of memory
+  SimTime duration{0};
+  Point final_point;
+  std::string ended_early;  ///< why the run stopped before its last iteration; empty if it did not
+};
+
+/// Steps that may fail in a row at unchanged parameters before a run is given up.
+inline constexpr std::int64_t kMostFailuresInARow = 10;
+
+/// Runs `setup` with `tuner`. Deterministic: equal input gives an equal run.
+/// Throws InputError if the workload's weights alone do not fit.
+TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner);
+
+}  // namespace vramlab

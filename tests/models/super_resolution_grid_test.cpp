@@ -1,0 +1,161 @@
+// The super-resolution model against 85 measured points: memory through the real allocator rules, and time.
+// VRAMLAB_PRINT_GRID=1 prints the table of docs/fidelity.md.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "lab/json_text.hpp"
+#include "lab/model_file.hpp"
+#include "sim/workload/simulated_process.hpp"
+
+namespace vramlab {
+namespace {
+
+const std::string kSource = VRAMLAB_SOURCE_DIR;
+
+struct Row {
+  Point point;
+  std::int64_t base_off = 0;       // bytes, simulated − measured
+  std::int64_t allocated_off = 0;  // of the peaks
+  std::int64_t reserved_off = 0;
+  std::int64_t requested_off = 0;
+  double allocated_error = 0;  // %
+  double reserved_error = 0;
+  double time_error = 0;
+};
+
+double percent(double simulated, double measured) { return 100 * (simulated / measured - 1); }
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Errors without sign, in order.
+struct Errors {
+  explicit Errors(std::vector<double> signed_errors) : values(std::move(signed_errors)) {
+    for (double& value : values) value = std::abs(value);
+    std::sort(values.begin(), values.end());
+  }
+  [[nodiscard]] double quantile(double share) const {
+    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+    return values[std::max<std::size_t>(rank, 1) - 1];
+  }
+  std::vector<double> values;
+};
+
+template <class Member>
+Errors errors(const std::vector<Row>& rows, Member member) {
+  std::vector<double> values;
+  for (const Row& row : rows) values.push_back(row.*member);
+  return Errors(std::move(values));
+}
+
+// One process for the whole grid, as it was measured: what an earlier point leaves behind decides where
+// later ones find room.
+std::vector<Row> replay_grid() {
+  const Json grid = read_json_file(kSource + "/tests/data/superres-grid.json");
+  const auto model = load_model_file(kSource + "/models/superres-rrdb6.json");
+  SimulatedCard card{grid["total_memory"].get<Bytes>()};
+  SimulatedProcess process{card, AllocatorOptions{}};
+  process.executor().run(model->build());
+  for (const Json& shape : grid["warm_up"]) process.executor().run(model->step({shape[0], shape[1]}));
+
+  std::vector<Row> rows;
+  for (const Json& measured : grid["rows"]) {
+    Row row{.point = {measured[0], measured[1]}};
+    const auto off = [](std::int64_t simulated, const Json& value) {
+      return simulated - value.get<std::int64_t>();
+    };
+    process.allocator().empty_cache();
+    process.allocator().reset_peak_stats();
+    row.base_off = off(process.allocator().stats().allocated_bytes.all().current, measured[2]);
+    const StepProgram step = model->step(row.point);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(process.executor().run(step).result, StepResult::ok);
+
+    const MemoryStats& stats = process.allocator().stats();
+    row.allocated_off = off(stats.allocated_bytes.all().peak, measured[3]);
+    row.reserved_off = off(stats.reserved_bytes.all().peak, measured[4]);
+    row.requested_off = off(stats.requested_bytes.all().peak, measured[5]);
+    row.allocated_error = percent(static_cast<double>(stats.allocated_bytes.all().peak), measured[3]);
+    row.reserved_error = percent(static_cast<double>(stats.reserved_bytes.all().peak), measured[4]);
+    row.time_error = percent(to_seconds(step.duration) * 1e3, middle(measured[6].get<std::vector<double>>()));
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> result = replay_grid();
+  return result;
+}
+
+auto count_zero(std::int64_t Row::*member) {
+  return std::count_if(rows().begin(), rows().end(), [&](const Row& row) { return row.*member == 0; });
+}
+
+void print(const char* what, const Errors& e) {
+  std::printf("| %s | %zu | %.3f | %.3f | %.3f |\n", what, e.values.size(), e.quantile(0.5), e.quantile(0.95),
+              e.values.back());
+}
+
+std::vector<Row> rows_where(bool fitted) {
+  std::vector<Row> some;
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    if ((i % 3 == 0) == fitted) some.push_back(rows()[i]);
+  }
+  return some;
+}
+
+TEST(SuperResolutionGrid, PrintsTheTable) {
+  if (std::getenv("VRAMLAB_PRINT_GRID") == nullptr) GTEST_SKIP() << "set VRAMLAB_PRINT_GRID=1 to see it";
+  std::printf("| quantity | points | median %% | 95th percentile %% | largest %% |\n|---|---|---|---|---|\n");
+  print("peak allocated", errors(rows(), &Row::allocated_error));
+  print("peak reserved", errors(rows(), &Row::reserved_error));
+  print("step time, points not used for the law", errors(rows_where(false), &Row::time_error));
+  print("step time, points the law was fitted to", errors(rows_where(true), &Row::time_error));
+  std::printf("to the byte: allocated %td, reserved %td, requested %td of %zu\n",
+              count_zero(&Row::allocated_off), count_zero(&Row::reserved_off),
+              count_zero(&Row::requested_off), rows().size());
+  std::vector<Row> worst = rows();
+  std::stable_sort(worst.begin(), worst.end(), [](const Row& a, const Row& b) {
+    return std::abs(a.allocated_error) + std::abs(a.reserved_error) >
+           std::abs(b.allocated_error) + std::abs(b.reserved_error);
+  });
+  for (std::size_t i = 0; i < 12; ++i) {
+    std::printf("| (%lld, %lld) | %+.3f | %+.3f |\n", static_cast<long long>(worst[i].point[0]),
+                static_cast<long long>(worst[i].point[1]), worst[i].allocated_error, worst[i].reserved_error);
+  }
+}
+
+TEST(SuperResolutionGrid, HoldsTheSameBytesBetweenSteps) {
+  EXPECT_EQ(count_zero(&Row::base_off), std::ssize(rows()));  // 70,438,912 B at every point
+}
+
+TEST(SuperResolutionGrid, PredictsPeakAllocated) {
+  const Errors e = errors(rows(), &Row::allocated_error);
+  EXPECT_EQ(e.quantile(0.5), 0);
+  EXPECT_LE(e.quantile(0.95), 0.1);
+  EXPECT_LE(e.values.back(), 0.5);
+  EXPECT_GE(count_zero(&Row::allocated_off), 78);
+}
+
+TEST(SuperResolutionGrid, PredictsPeakReserved) {
+  const Errors e = errors(rows(), &Row::reserved_error);
+  EXPECT_LE(e.quantile(0.5), 0.1);
+  EXPECT_LE(e.quantile(0.95), 1.0);
+  EXPECT_LE(e.values.back(), 4.0);
+}
+
+TEST(SuperResolutionGrid, PredictsStepTimeOfPointsNotUsedForTheLaw) {
+  const Errors e = errors(rows_where(false), &Row::time_error);
+  EXPECT_LE(e.quantile(0.5), 5);
+  EXPECT_LE(e.quantile(0.95), 25);
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,111 @@
+#include "trace/oracle_log.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kKinds{"init",          "alloc",          "alloc_t",         "oom",        "free",
+                            "free_deferred", "empty_cache",    "reset_peak",      "pool_alloc", "graph_alloc",
+                            "alloc_oom",     "pool_alloc_oom", "graph_alloc_oom", "pool_new",   "pool_del",
+                            "settings",      "capture_begin",  "capture_end",     "graph_del",  "stopped"};
+
+class LogReader {
+ public:
+  LogReader(const json& root, const std::string& name) : root_(root), name_(name) {}
+
+  OracleLog read() const {
+    OracleLog log;
+    log.torch = field<std::string>("/torch");
+    log.device = field<std::string>("/device");
+    log.total_memory = field<Bytes>("/total_memory");
+    log.fraction = field<double>("/fraction");
+    log.conf = field<std::string>("/conf");
+    log.keys = field<std::vector<std::string>>("/keys");
+    if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
+    const json& operations = at("/ops");
+    if (!operations.is_array()) fail("/ops", "is not a list");
+    for (std::size_t i = 0; i < operations.size(); ++i) log.operations.push_back(operation(i, log));
+    return log;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& pointer, const std::string& what) const {
+    throw InputError(name_ + ": " + pointer, what);
+  }
+
+  const json& at(const std::string& pointer) const {
+    const json::json_pointer place(pointer);
+    if (!root_.contains(place)) fail(pointer, "is missing. This is not an oracle log.");
+    return root_.at(place);
+  }
+
+  template <class Value>
+  Value field(const std::string& pointer) const {
+    try {
+      return at(pointer).get<Value>();
+    } catch (const json::exception&) {
+      fail(pointer, "is of the wrong type: " + at(pointer).dump().substr(0, 60));
+    }
+  }
+
+  OracleOperation operation(std::size_t index, const OracleLog& log) const {
+    const std::string here = "/ops/" + std::to_string(index);
+    const json& fields = at(here);
+    if (!fields.is_array() || fields.size() < 5)
+      fail(here, "is not [kind, bytes, stream, pointer, counters].");
+    OracleOperation op;
+    op.kind = field<std::string>(here + "/0");
+    if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
+      fail(here + "/0", "\"" + op.kind + "\" is no kind of operation." +
+                            suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
+    }
+    op.bytes = field<Bytes>(here + "/1");
+    op.tag = field<std::int64_t>(here + "/2");
+    if (fields[3].is_string()) {
+      op.argument = fields[3].get<std::string>();
+    } else {
+      op.pointer = field<std::uint64_t>(here + "/3");
+    }
+    op.counters = field<std::vector<std::int64_t>>(here + "/4");
+    if (fields.size() > 5) op.text = field<std::string>(here + "/5");
+    if (op.kind != "stopped" && op.counters.size() != log.keys.size()) {
+      fail(here + "/4", "has " + std::to_string(op.counters.size()) + " values for " +
+                            std::to_string(log.keys.size()) + " keys.");
+    }
+    return op;
+  }
+
+  const json& root_;
+  const std::string& name_;
+};
+
+}  // namespace
+
+OracleLog parse_oracle_log(std::string_view text, const std::string& name) {
+  try {
+    const json root = json::parse(text);
+    return LogReader(root, name).read();
+  } catch (const json::parse_error& error) {
+    throw InputError(name + ": byte " + std::to_string(error.byte), "not valid JSON");
+  }
+}
+
+OracleLog read_oracle_log(const std::filesystem::path& file) {
+  return parse_oracle_log(read_input_file(file), file.string());
+}
+
+bool looks_like_oracle_log(std::string_view text) {
+  const std::string_view head = text.substr(0, 4096);
+  return head.find("\"ops\"") != std::string_view::npos && head.find("\"keys\"") != std::string_view::npos;
+}
+
+}  // namespace vramlab

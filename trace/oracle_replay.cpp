@@ -1,0 +1,316 @@
+#include "trace/oracle_replay.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "sim/core/error.hpp"
+#include "sim/memory/oom_report.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::int64_t kDefaultPools = -1;
+constexpr Bytes kGeneratorBlock = 8;  // seed and offset of the random generator (R7.1)
+
+std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+  const std::size_t start = text.find(before);
+  if (start == std::string_view::npos) return {};
+  text.remove_prefix(start + before.size());
+  return text.substr(0, text.find(after));
+}
+
+// The figures of an OOM message that depend on the allocator alone (R4.12).
+struct Figure {
+  const char* name;
+  std::string_view before;
+  std::string_view after;
+};
+constexpr std::array kFigures{
+    Figure{"tried to allocate", "Tried to allocate ", ". GPU"},
+    Figure{"total capacity", "total capacity of ", " of which"},
+    Figure{"allocated by PyTorch", "Of the allocated memory ", " is allocated by PyTorch"},
+    Figure{"in private pools", "PyTorch, with ", " allocated in private pools"},
+    Figure{"reserved but unallocated", "and ", " is reserved by PyTorch but unallocated"},
+};
+constexpr Figure kDeviceFree{"device free", " of which ", " is free"};
+
+// "... memory in use. 4.00 GiB allowed; Of ..."
+std::string_view allowed_in(std::string_view text) {
+  const std::size_t end = text.find(" allowed;");
+  if (end == std::string_view::npos) return {};
+  text = text.substr(0, end);
+  return text.substr(text.rfind(". ") + 2);
+}
+
+// Where an allocation failed with less free on the device than it tried to get, the device was the limit:
+// what this process could have is then free + reserved. The message gives it to 0.01 MiB; the driver counts
+// in steps of 64 KiB (R10.3).
+std::optional<Bytes> usable_from(const OracleLog& log) {
+  const auto key = std::find(log.keys.begin(), log.keys.end(), "reserved_bytes.all.current");
+  if (key == log.keys.end()) return std::nullopt;
+  const auto column = static_cast<std::size_t>(key - log.keys.begin());
+  for (const OracleOperation& op : log.operations) {
+    if (op.text.empty() || op.counters.empty()) continue;
+    const std::string_view free = between(op.text, kDeviceFree.before, kDeviceFree.after);
+    if (!free.ends_with(" MiB")) continue;
+    double mebibytes = 0;
+    std::from_chars(free.data(), free.data() + free.size(), mebibytes);
+    const auto steps = static_cast<Bytes>(mebibytes * 16 + 0.5);
+    return steps * 64_KiB + static_cast<Bytes>(op.counters[column]);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+OracleReplay::OracleReplay(const OracleLog& log) : log_(log) {
+  AllocatorOptions options;
+  options.settings = parse_allocator_settings(log.conf);
+  if (log.fraction < 1) {
+    options.limit = static_cast<Bytes>(log.fraction * static_cast<double>(log.total_memory));  // R9.1
+  }
+  const auto usable = usable_from(log);
+  device_limited_ = usable.has_value();
+  segments_ = std::make_unique<RecordedSegments>(log.total_memory, usable);
+  allocator_ = std::make_unique<CachingAllocator>(*segments_, std::move(options));
+
+  const std::vector<std::string>& names = stat_names();
+  for (const std::string& key : log.keys) {
+    const auto name = std::find(names.begin(), names.end(), key);
+    if (name == names.end())
+      throw InputError("/keys", "\"" + key + "\" is no counter." + suggest_name(key, names));
+    counter_columns_.push_back(static_cast<std::size_t>(name - names.begin()));
+  }
+}
+
+const ReplayResult& OracleReplay::run() {
+  while (step()) {
+  }
+  return result_;
+}
+
+bool OracleReplay::step() {
+  if (next_ == log_.operations.size()) return false;
+  const OracleOperation& op = log_.operations[next_];
+  if (op.kind == "stopped") {  // the request that raised the error is not in the log
+    ++next_;
+    return step();
+  }
+  perform(op);
+  check_counters(op);
+  ++result_.operations;
+  ++next_;
+  return true;
+}
+
+ReplayResult replay_oracle_log(const OracleLog& log) { return OracleReplay(log).run(); }
+
+void OracleReplay::perform(const OracleOperation& op) {
+  const std::string& kind = op.kind;
+  if (kind == "init") {
+    // Pool logs begin after one small tensor was made, freed and released.
+    if (std::any_of(op.counters.begin(), op.counters.end(), [](std::int64_t value) { return value != 0; })) {
+      allocator_->free(allocator_->allocate(4, kDefaultStream)->block);
+      allocator_->empty_cache();
+    }
+  } else if (kind == "alloc" || kind == "alloc_t" || kind == "oom" || kind == "alloc_oom") {
+    check_allocation(op, allocate(op, stream_of(op)));
+  } else if (kind == "graph_alloc" || kind == "graph_alloc_oom") {
+    check_allocation(op, allocate(op, graphs_.at(op.tag).stream));
+  } else if (kind == "pool_alloc" || kind == "pool_alloc_oom") {
+    allocate_in_pool(op);
+  } else if (kind == "free" || kind == "free_deferred") {
+    free(op);
+  } else if (kind == "empty_cache") {
+    // The newest graph's object dies when the next one is made, just before the release (see the log's
+    // format).
+    if (next_is("capture_begin") && newest_graph_ && graphs_.at(*newest_graph_).reset) {
+      graph_object_dies(graphs_.at(*newest_graph_));
+    }
+    allocator_->empty_cache();
+  } else if (kind == "reset_peak") {
+    allocator_->reset_peak_stats();
+  } else if (kind == "settings") {
+    allocator_->set_settings(op.argument);
+  } else if (kind == "pool_new") {
+    new_pool(op);
+  } else if (kind == "pool_del") {
+    allocator_->delete_mem_pool(pools_.at(op.tag));
+    pools_.erase(op.tag);
+  } else if (kind == "capture_begin") {
+    begin_capture(op);
+  } else if (kind == "capture_end") {
+    allocator_->end_capture(graphs_.at(op.tag).pool);
+  } else if (kind == "graph_del") {
+    delete_graph(op);
+  }
+}
+
+StreamId OracleReplay::stream_of(const OracleOperation& op) const {
+  if (op.tag == kDefaultPools) return kDefaultStream;
+  if (static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
+    throw InputError("/ops/" + std::to_string(next_) + "/2",
+                     std::to_string(op.tag) + " is no index of a stream.");
+  }
+  return log_.streams[static_cast<std::size_t>(op.tag)];
+}
+
+bool OracleReplay::next_is(const char* kind) const {
+  return next_ + 1 < log_.operations.size() && log_.operations[next_ + 1].kind == kind;
+}
+
+// The recorded pointer is the base of a new plain segment, if the request makes one.
+AllocationResult OracleReplay::allocate(const OracleOperation& op, StreamId stream) {
+  if (op.pointer != 0) segments_->supply_segment(op.pointer);
+  return allocator_->allocate(op.bytes, stream);
+}
+
+void OracleReplay::allocate_in_pool(const OracleOperation& op) {
+  const PoolId pool = pools_.at(op.tag);
+  allocator_->enter_mem_pool(pool);
+  const AllocationResult result = allocate(op, kDefaultStream);
+  allocator_->leave_mem_pool(pool);
+  check_allocation(op, result);
+}
+
+void OracleReplay::check_allocation(const OracleOperation& op, const AllocationResult& result) {
+  const bool recorded_oom = !op.text.empty();
+  if (result && !recorded_oom) {
+    check_address(op, *result);
+    live_[op.pointer] = result->block;
+  } else if (!result && recorded_oom) {
+    check_oom_text(op, result.oom());
+  } else if (recorded_oom) {
+    ++result_.oom_texts_checked;
+    ++result_.oom_text_mismatches;
+    diverge("outcome", "out of memory", "allocated");
+    allocator_->free(result->block);
+  } else {
+    ++result_.addresses_checked;
+    ++result_.address_mismatches;
+    diverge("outcome", "allocated", "out of memory");
+  }
+  segments_->discard_supplied();
+}
+
+void OracleReplay::check_address(const OracleOperation& op, const Allocation& allocation) {
+  Address address = allocation.address;
+  bool given = segments_->supplied() == 0;
+  const AllocatorState& state = allocator_->state();
+  const Block& block = state.blocks[static_cast<BlockIndex>(allocation.block)];
+  const Address segment = state.segments[block.segment].base;
+  if (!given && segments_->is_symbolic(segment)) {
+    const Bytes offset = address - segment;
+    const auto [base, first] = symbolic_bases_.try_emplace(segment, op.pointer - offset);
+    given = first;
+    address = base->second + offset;
+  }
+  if (given) {
+    ++result_.addresses_given;
+    return;
+  }
+  ++result_.addresses_checked;
+  if (address != op.pointer) {
+    ++result_.address_mismatches;
+    diverge("address", std::to_string(op.pointer), std::to_string(address));
+  }
+}
+
+void OracleReplay::check_oom_text(const OracleOperation& op, const OutOfMemory& oom) {
+  const std::string message = oom_message(oom);
+  bool equal = true;
+  const auto compare = [&](const char* name, std::string_view recorded, std::string_view simulated) {
+    if (recorded == simulated) return;
+    equal = false;
+    diverge(name, std::string(recorded), std::string(simulated));
+  };
+  for (const Figure& figure : kFigures) {
+    compare(figure.name, between(op.text, figure.before, figure.after),
+            between(message, figure.before, figure.after));
+  }
+  compare("allowed", allowed_in(op.text), allowed_in(message));
+  if (device_limited_) {
+    compare(kDeviceFree.name, between(op.text, kDeviceFree.before, kDeviceFree.after),
+            between(message, kDeviceFree.before, kDeviceFree.after));
+  }
+  ++result_.oom_texts_checked;
+  if (!equal) ++result_.oom_text_mismatches;
+}
+
+void OracleReplay::check_counters(const OracleOperation& op) {
+  const std::vector<std::int64_t> values = stat_values(allocator_->stats());
+  std::vector<std::int64_t> simulated;
+  for (const std::size_t column : counter_columns_) simulated.push_back(values[column]);
+
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
+    ++result_.counters_checked;
+    if (simulated[i] != op.counters[i]) {
+      ++result_.counter_mismatches;
+      diverge(log_.keys[i], std::to_string(op.counters[i]), std::to_string(simulated[i]));
+    }
+    if (counters_before_.empty() || !log_.keys[i].starts_with("num_device_")) continue;
+    const std::int64_t recorded_change = op.counters[i] - recorded_before_[i];
+    const std::int64_t simulated_change = simulated[i] - counters_before_[i];
+    result_.segment_events_recorded += static_cast<std::uint64_t>(recorded_change);
+    result_.segment_events_matched += static_cast<std::uint64_t>(std::min(recorded_change, simulated_change));
+  }
+  counters_before_ = std::move(simulated);
+  recorded_before_ = op.counters;
+}
+
+void OracleReplay::free(const OracleOperation& op) {
+  const auto found = live_.find(op.pointer);
+  if (found == live_.end()) return;  // its allocation failed in the simulation
+  const BlockId block = found->second;
+  live_.erase(found);
+  if (op.kind == "free_deferred") allocator_->record_stream(block, log_.streams.at(1));
+  allocator_->free(block);
+  if (op.kind == "free_deferred") allocator_->finish_events();
+}
+
+void OracleReplay::new_pool(const OracleOperation& op) {
+  pools_[op.tag] = allocator_->new_mem_pool({.use_on_oom = op.argument == "use_on_oom",
+                                             .no_split = op.argument == "no_split",
+                                             .custom_allocator = false});
+}
+
+// R7.1: the generator's two blocks are made by the first of the living graphs, on its stream, in the default
+// pools; no operation lists them.
+void OracleReplay::begin_capture(const OracleOperation& op) {
+  const bool registered = std::any_of(graphs_.begin(), graphs_.end(),
+                                      [](const auto& graph) { return graph.second.object_alive; });
+  if (!registered) {
+    for (int i = 0; i < 2; ++i) {
+      const AllocationResult block = allocator_->allocate(kGeneratorBlock, op.pointer);
+      if (block) generator_blocks_.push_back(block->block);
+    }
+  }
+  graphs_[op.tag] = {allocator_->begin_capture(op.pointer), op.pointer, false, true};
+  newest_graph_ = op.tag;
+}
+
+void OracleReplay::delete_graph(const OracleOperation& op) {
+  Graph& graph = graphs_.at(op.tag);
+  allocator_->release_graph(graph.pool);
+  graph.reset = true;
+  if (op.tag != newest_graph_) graph_object_dies(graph);
+}
+
+void OracleReplay::graph_object_dies(Graph& graph) {
+  graph.object_alive = false;
+  const bool any = std::any_of(graphs_.begin(), graphs_.end(),
+                               [](const auto& other) { return other.second.object_alive; });
+  if (any) return;
+  for (const BlockId block : std::exchange(generator_blocks_, {})) allocator_->free(block);
+}
+
+void OracleReplay::diverge(const std::string& what, const std::string& recorded,
+                           const std::string& simulated) {
+  if (result_.first_divergence) return;
+  result_.first_divergence = Divergence{next_, log_.operations[next_].kind, what, recorded, simulated};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,106 @@
+// Replays an oracle log on the simulated allocator and compares everything it recorded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/recorded_segments.hpp"
+#include "trace/oracle_log.hpp"
+
+namespace vramlab {
+
+/// The first place where simulation and recording part.
+struct Divergence {
+  std::size_t operation = 0;  ///< index in the log
+  std::string kind;           ///< of the operation
+  std::string what;           ///< a counter's name, "address", or a figure of the OOM message
+  std::string recorded;
+  std::string simulated;
+};
+
+/// How well the simulation meets a recording.
+struct ReplayResult {
+  std::uint64_t operations = 0;
+  std::uint64_t addresses_checked = 0;  ///< pointers that were predicted
+  std::uint64_t addresses_given = 0;    ///< bases of new segments, taken from the recording
+  std::uint64_t address_mismatches = 0;
+  std::uint64_t counters_checked = 0;
+  std::uint64_t counter_mismatches = 0;
+  std::uint64_t oom_texts_checked = 0;
+  std::uint64_t oom_text_mismatches = 0;
+  std::uint64_t segment_events_recorded = 0;  ///< device allocations and frees
+  std::uint64_t segment_events_matched = 0;   ///< those that the same operation made in the simulation
+  std::vector<std::string> approximate;       ///< what of this is known not to be exact
+  std::optional<Divergence> first_divergence;
+
+  [[nodiscard]] bool exact() const { return !first_divergence.has_value(); }
+};
+
+/// One replay. Taken from the log are sizes, streams, which block is freed, settings, the limit, the bases of
+/// new segments, and, where the device itself ran out, how much of it there was. All else is predicted.
+class OracleReplay {
+ public:
+  /// `log` must outlive the replay. Throws InputError for a log of another allocator backend.
+  explicit OracleReplay(const OracleLog& log);
+  OracleReplay(const OracleReplay&) = delete;
+  OracleReplay& operator=(const OracleReplay&) = delete;
+
+  /// Performs one operation and compares; false when none is left.
+  bool step();
+
+  /// Performs all that are left.
+  const ReplayResult& run();
+
+  [[nodiscard]] const ReplayResult& result() const { return result_; }
+  [[nodiscard]] CachingAllocator& allocator() { return *allocator_; }
+
+ private:
+  struct Graph {
+    PoolId pool{};
+    StreamId stream = 0;
+    bool reset = false;
+    bool object_alive = true;
+  };
+
+  void perform(const OracleOperation& op);
+  AllocationResult allocate(const OracleOperation& op, StreamId stream);
+  void allocate_in_pool(const OracleOperation& op);
+  void check_allocation(const OracleOperation& op, const AllocationResult& result);
+  void check_address(const OracleOperation& op, const Allocation& allocation);
+  void check_oom_text(const OracleOperation& op, const OutOfMemory& oom);
+  void check_counters(const OracleOperation& op);
+  void free(const OracleOperation& op);
+  void new_pool(const OracleOperation& op);
+  void begin_capture(const OracleOperation& op);
+  void delete_graph(const OracleOperation& op);
+  void graph_object_dies(Graph& graph);
+  void diverge(const std::string& what, const std::string& recorded, const std::string& simulated);
+  [[nodiscard]] StreamId stream_of(const OracleOperation& op) const;
+  [[nodiscard]] bool next_is(const char* kind) const;
+
+  const OracleLog& log_;
+  bool device_limited_ = false;
+  std::unique_ptr<RecordedSegments> segments_;
+  std::unique_ptr<CachingAllocator> allocator_;
+  std::vector<std::size_t> counter_columns_;  ///< of each key in stat_values()
+  std::size_t next_ = 0;
+  std::map<std::uint64_t, BlockId> live_;      ///< by recorded pointer
+  std::map<Address, Address> symbolic_bases_;  ///< recorded bases of segments that were symbolic at first
+  std::map<std::int64_t, PoolId> pools_;
+  std::map<std::int64_t, Graph> graphs_;
+  std::optional<std::int64_t> newest_graph_;
+  std::vector<BlockId> generator_blocks_;
+  std::vector<std::int64_t> counters_before_;
+  std::vector<std::int64_t> recorded_before_;
+  ReplayResult result_;
+};
+
+/// Replays a whole log.
+ReplayResult replay_oracle_log(const OracleLog& log);
+
+}  // namespace vramlab
