@@ -1,6 +1,8 @@
 // vramlab compare: which policy is best here.
-#include <filesystem>
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -50,54 +52,76 @@ std::string final_column(const ParameterSpace& space) {
   return fmt::format("final ({})", fmt::join(names, ", "));
 }
 
+// A workload whose sample counts as one pixel has no throughput in pixels to show.
+bool has_pixels(const Comparison& comparison) {
+  return std::any_of(comparison.policies.begin(), comparison.policies.end(), [](const PolicyResult& result) {
+    return metric(result, "pixels_per_s") != metric(result, "samples_per_s");
+  });
+}
+
 Table results_table(const Scenario& scenario, const Comparison& comparison) {
-  using Align = Table::Align;
-  Table table{{{"policy", Align::left},
-               {final_column(scenario.setup.bounds)},
-               {"peak"},
-               {"mean peak"},
-               {"peak reserved"},
-               {"OOMs"},
-               {"retries"},
-               {"changes"},
-               {"turns"},
-               {"samples/s"},
-               {"Mpixel/s"},
-               {"regret"}}};
+  std::vector<Table::Column> columns{{"policy", Table::Align::left},
+                                     {final_column(scenario.setup.bounds)},
+                                     {"peak"},
+                                     {"mean peak"},
+                                     {"peak reserved"},
+                                     {"OOMs"},
+                                     {"retries"},
+                                     {"changes"},
+                                     {"turns"},
+                                     {"samples/s"}};
+  const bool pixels = has_pixels(comparison);
+  if (pixels) columns.push_back({"Mpixel/s"});
+  columns.push_back({"regret"});
+  Table table{std::move(columns)};
   for (const PolicyResult& result : comparison.policies) {
+    const auto count = [&](const char* name) { return fmt::format("{:.0f}", metric(result, name)); };
+    const auto share = [&](const char* name) { return percent(metric(result, name)); };
+    std::vector<std::string> cells{result.label,
+                                   point_text(result.run.final_point),
+                                   share("peak_allocated_ratio"),
+                                   share("mean_peak_ratio"),
+                                   share("peak_reserved_ratio"),
+                                   count("ooms"),
+                                   count("alloc_retries"),
+                                   count("adjustments"),
+                                   count("direction_changes"),
+                                   fmt::format("{:.1f}", metric(result, "samples_per_s"))};
+    if (pixels) cells.push_back(fmt::format("{:.3f}", metric(result, "pixels_per_s") / 1e6));
     const auto regret = find_metric(result.metrics, "regret");
-    table.add_row(
-        {result.label, point_text(result.run.final_point), percent(metric(result, "peak_allocated_ratio")),
-         percent(metric(result, "mean_peak_ratio")), percent(metric(result, "peak_reserved_ratio")),
-         fmt::format("{:.0f}", metric(result, "ooms")),
-         fmt::format("{:.0f}", metric(result, "alloc_retries")),
-         fmt::format("{:.0f}", metric(result, "adjustments")),
-         fmt::format("{:.0f}", metric(result, "direction_changes")),
-         fmt::format("{:.1f}", metric(result, "samples_per_s")),
-         fmt::format("{:.3f}", metric(result, "pixels_per_s") / 1e6), regret ? percent(*regret) : "-"});
+    cells.push_back(regret ? percent(*regret) : "-");
+    table.add_row(std::move(cells));
   }
   return table;
 }
 
-const PolicyResult* best_policy(const Comparison& comparison) {
+// How well a policy behaved, before how much work it did: 2 = no OOM and inside the target at the end.
+int safety(const Scenario& scenario, const PolicyResult& result) {
+  if (metric(result, "ooms") > 0) return 0;
+  const IterationRecord& last = result.run.iterations.back();
+  const double usage = static_cast<double>(last.step_peak_allocated) / static_cast<double>(last.memory.total);
+  return usage <= scenario.target.usage + scenario.target.margin ? 2 : 1;
+}
+
+const PolicyResult* best_policy(const Scenario& scenario, const Comparison& comparison) {
   const PolicyResult* best = nullptr;
+  const auto rank = [&](const PolicyResult& result) {
+    return std::pair{safety(scenario, result), metric(result, "objective")};
+  };
   for (const PolicyResult& result : comparison.policies) {
-    if (result.policy == "oracle") continue;
-    const bool safe = metric(result, "ooms") == 0;
-    const bool best_safe = best != nullptr && metric(*best, "ooms") == 0;
-    if (best == nullptr || (safe && !best_safe) ||
-        (safe == best_safe && metric(result, "objective") > metric(*best, "objective"))) {
-      best = &result;
-    }
+    if (result.policy != "oracle" && (best == nullptr || rank(result) > rank(*best))) best = &result;
   }
   return best;
 }
 
-std::string verdict(const Comparison& comparison) {
-  const PolicyResult& best = *best_policy(comparison);
+std::string verdict(const Scenario& scenario, const Comparison& comparison) {
+  const PolicyResult& best = *best_policy(scenario, comparison);
   std::string text = fmt::format("Best: {}", best.label);
-  if (const double ooms = metric(best, "ooms"); ooms > 0) {
-    text += fmt::format(", though {:.0f} of its steps ran out of memory (no policy had none)", ooms);
+  if (safety(scenario, best) == 0) {
+    text += fmt::format(", though {:.0f} of its steps ran out of memory (none ran without)",
+                        metric(best, "ooms"));
+  } else if (safety(scenario, best) == 1) {
+    text += ", though it ends above the target (none without OOM ends inside)";
   }
   const PolicyResult* oracle = comparison.find("oracle");
   if (oracle == nullptr) return text + ". No fixed choice is safe here, so there is no regret.";
@@ -152,7 +176,7 @@ int run(const Arguments& arguments) {
   for (const Scenario& scenario : scenarios) {
     const Comparison comparison =
         compare_policies(scenario, split_labels(arguments["policies"].as<std::string>()));
-    output.line(verdict(comparison));
+    output.line(verdict(scenario, comparison));
     output.line(head(scenario));
     output.line("");
     output.table(results_table(scenario, comparison));

@@ -113,6 +113,13 @@ ModelKind linear() {
   fields.push_back(size("per_sample", "bytes that every sample adds to the peak, at least 12MiB", true));
   fields.push_back(size("resident", "bytes live between steps, part of fixed; default 0", false));
   fields.push_back(bounds("parameters", "range of batch", true));
+  fields.push_back(list("first_steps", "peaks of the first steps at a batch size that is new to the process",
+                        {{.key = "share",
+                          .kind = FieldKind::number,
+                          .help = "share of the settled peak",
+                          .required = true,
+                          .low = 0.001,
+                          .high = 100}}));
   fields.push_back(object("step_time", "duration of a step", step_time("us_per_sample")));
   return {"linear", "a peak that is a straight line in the batch size", std::move(fields)};
 }

@@ -43,6 +43,8 @@ class ModelReader {
     spec.per_sample = size_value(json["per_sample"]);
     if (json.contains("resident")) spec.resident = size_value(json["resident"]);
     parameters(json["parameters"], {&spec.batch});
+    for (const Json& step : json.value("first_steps", Json::array()))
+      spec.first_steps.push_back(step["share"]);
     spec.time = step_time(json["step_time"], "us_per_sample");
     return spec;
   }

@@ -1,5 +1,6 @@
 #include "models/linear.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@ void check(const LinearSpec& spec) {
     refuse("resident and fixed − resident must each be 0 or at least 10 MiB");
   }
   if (spec.batch.low < 0 || spec.batch.high < spec.batch.low) refuse("batch: the range is empty or negative");
+  for (const double share : spec.first_steps) {
+    if (!(share > 0 && share <= 100)) refuse("first_steps: a share must be above 0 and at most 100");
+  }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
@@ -58,6 +62,18 @@ StepProgram LinearWorkload::step(const Point& point) const {
   add(peak(0) - to_unit(spec_.resident));
   for (std::int64_t sample = 1; sample <= point[0]; ++sample) add(peak(sample) - peak(sample - 1));
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
+  StepProgram program = writer.finish();
+  program.duration = spec_.time.duration(point[0]);
+  return program;
+}
+
+// One block in place of the samples' own: it comes and goes once, so its layout does not matter.
+StepProgram LinearWorkload::first_step(const Point& point, std::size_t visits) const {
+  ProgramWriter writer(1);
+  const double share = spec_.first_steps.at(visits);
+  const auto wanted = static_cast<Bytes>(share * static_cast<double>(peak(point[0])));
+  const Bytes resident = to_unit(spec_.resident);
+  writer.drop(writer.make(std::max(kSmallestOwnSegment, to_unit(wanted - std::min(wanted, resident)))));
   StepProgram program = writer.finish();
   program.duration = spec_.time.duration(point[0]);
   return program;

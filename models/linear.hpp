@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/step_time.hpp"
 #include "models/workload_model.hpp"
@@ -20,6 +21,8 @@ struct LinearSpec {
   Bytes per_sample = 0;  ///< at least 12 MiB
   Bytes resident = 0;  ///< live between steps; 0 or at least 10 MiB, and so is fixed − resident (to 2 MiB)
   Parameter batch{"batch", 1, 64};
+  /// Peaks of the first steps at a batch size that is new to the process, as shares of the settled peak.
+  std::vector<double> first_steps;
   StepTimeLaw time;  ///< with samples in place of pixels
 
   friend bool operator==(const LinearSpec&, const LinearSpec&) = default;
@@ -34,6 +37,8 @@ class LinearWorkload : public WorkloadModel {
   [[nodiscard]] const ParameterSpace& parameters() const override { return parameters_; }
   [[nodiscard]] StepProgram build() const override;
   [[nodiscard]] StepProgram step(const Point& point) const override;
+  [[nodiscard]] std::size_t first_steps() const override { return spec_.first_steps.size(); }
+  [[nodiscard]] StepProgram first_step(const Point& point, std::size_t visits) const override;
   [[nodiscard]] std::int64_t samples(const Point& point) const override { return point[0]; }
   [[nodiscard]] std::int64_t pixels(const Point& point) const override { return point[0]; }
 

@@ -1,8 +1,8 @@
 // What a workload does to memory: a program that builds it, and a step program for every point.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 
 #include "models/step_program.hpp"
 #include "sim/core/parameter_space.hpp"
@@ -22,6 +22,15 @@ class WorkloadModel {
 
   /// The step at `point` (values within `parameters()`).
   [[nodiscard]] virtual StepProgram step(const Point& point) const = 0;
+
+  /// How many steps at a point that is new to the process differ from the later ones there (a library that
+  /// searches for its best algorithm on a new shape, buffers that are still growing). 0 for most models.
+  [[nodiscard]] virtual std::size_t first_steps() const { return 0; }
+
+  /// The step at `point` after `visits` earlier steps there; asked only for visits < first_steps().
+  [[nodiscard]] virtual StepProgram first_step(const Point& point, std::size_t /*visits*/) const {
+    return step(point);
+  }
 
   /// Work done by one successful step at `point`, for throughput figures.
   [[nodiscard]] virtual std::int64_t samples(const Point& point) const = 0;

@@ -31,33 +31,50 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-// One line a bucket of iterations, with the bucket's highest figures, so that no peak is lost.
+/// What the picture shows of one bucket of iterations: its last iteration and its highest figures.
+struct Bucket {
+  std::int64_t iteration = 0;
+  std::string values;
+};
+
+Bucket bucket_of(const std::vector<IterationRecord>& records, std::size_t first, std::size_t end) {
+  Bytes peak = 0;
+  Bytes reserved = 0;
+  bool oom = false;
+  for (std::size_t i = first; i < end; ++i) {
+    peak = std::max(peak, records[i].step_peak_allocated);
+    reserved = std::max(reserved, records[i].step_peak_reserved);
+    oom = oom || records[i].result == StepResult::oom;
+  }
+  const IterationRecord& last = records[end - 1];
+  const std::string limit = fmt::format("{:.4f}", gib(last.memory.total));
+  std::string values =
+      fmt::format("{:.4f} {:.4f} {} {}", gib(peak), gib(reserved), limit, oom ? limit : "NaN");
+  for (const std::int64_t value : last.point) values += fmt::format(" {}", value);
+  return {last.iteration, std::move(values)};
+}
+
+// A bucket between two equal ones adds nothing to a line and is left out.
 std::string data_block(const std::string& name, const std::vector<IterationRecord>& records) {
-  std::string text = name + " << EOD\n";
   const std::size_t stride = records.size() / kMostPoints + 1;
+  std::vector<Bucket> buckets;
   for (std::size_t first = 0; first < records.size(); first += stride) {
-    const std::size_t end = std::min(first + stride, records.size());
-    Bytes peak = 0;
-    Bytes reserved = 0;
-    bool oom = false;
-    for (std::size_t i = first; i < end; ++i) {
-      peak = std::max(peak, records[i].step_peak_allocated);
-      reserved = std::max(reserved, records[i].step_peak_reserved);
-      oom = oom || records[i].result == StepResult::oom;
-    }
-    const IterationRecord& last = records[end - 1];
-    text += fmt::format("{} {:.4f} {:.4f} {:.4f} {}", last.iteration, gib(peak), gib(reserved),
-                        gib(last.memory.total), oom ? fmt::format("{:.4f}", gib(last.memory.total)) : "NaN");
-    for (const std::int64_t value : last.point) text += fmt::format(" {}", value);
-    text += '\n';
+    buckets.push_back(bucket_of(records, first, std::min(first + stride, records.size())));
+  }
+  std::string text = name + " << EOD\n";
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const bool inner = i > 0 && i + 1 < buckets.size() && buckets[i - 1].values == buckets[i].values &&
+                       buckets[i + 1].values == buckets[i].values;
+    if (!inner) text += fmt::format("{} {}\n", buckets[i].iteration, buckets[i].values);
   }
   return text + "EOD\n";
 }
 
 std::string memory_panel(const PictureFrame& frame, const PictureRun& run, const std::string& data) {
   const Bytes total = run.iterations->empty() ? 0 : run.iterations->back().memory.total;
-  std::string text = fmt::format("set title {} left offset 0,-0.5\nset ylabel 'GiB'\nset yrange [0:{:.3f}]\n",
-                                 quoted(run.label), std::max(gib(total) * 1.08, 0.001));
+  std::string text = fmt::format(
+      "set label 1 {} at graph 0, 1.07 left font ',12'\nset ylabel 'GiB'\nset yrange [0:{:.3f}]\n",
+      quoted(run.label), std::max(gib(total) * 1.08, 0.001));
   text += "set ytics nomirror\nunset y2tics\nunset y2label\nunset object\n";
   if (frame.band_low && frame.band_high) {
     text += fmt::format(
@@ -75,10 +92,12 @@ std::string memory_panel(const PictureFrame& frame, const PictureRun& run, const
 
 std::string parameter_panel(const PictureFrame& frame, const std::string& data) {
   constexpr const char* kColours[] = {"#b35900", "#5b3a9e", "#00796b", "#8d2f5f"};
-  std::string text = "unset object\nset title ' '\nset yrange [0:*]\nset ytics nomirror\n";
+  std::string text =
+      "unset object\nunset label\nset offsets 0, 0, graph 0.06, 0\nset yrange [0:*]\nset ytics nomirror\n";
   text += fmt::format("set ylabel {}\n", quoted(frame.parameters.empty() ? "" : frame.parameters.front()));
   if (frame.parameters.size() > 1) {
-    text += fmt::format("set y2label {}\nset y2tics\nset y2range [0:*]\n", quoted(frame.parameters[1]));
+    text += fmt::format("set y2label {}\nset y2tics textcolor rgb '#333333'\nset y2range [0:*]\n",
+                        quoted(frame.parameters[1]));
   }
   std::string plots;
   for (std::size_t p = 0; p < frame.parameters.size(); ++p) {
@@ -99,15 +118,16 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
   text += fmt::format("set output {}\n", quoted(output.string()));
   for (std::size_t i = 0; i < runs.size(); ++i)
     text += data_block(fmt::format("$run{}", i), *runs[i].iterations);
-  text += "set encoding utf8\nset tmargin 2\nset bmargin 2.5\nset lmargin 9\nset rmargin 8\n";
-  text +=
-      "set grid ytics lc rgb '#e4e4e4'\nset border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333'\n";
-  text += "set key at graph 1, 1.02 bottom right horizontal samplen 2\nset xtics nomirror\n";
-  text += "set termoption noenhanced\n";
-  text += fmt::format("set multiplot layout {},2 title {} font ',14'\n", runs.size(), quoted(frame.title));
+  text += "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n";
+  text += "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333'\nset xtics nomirror\n";
+  text += "set key at graph 1, 1.03 bottom right horizontal maxrows 1 samplen 1 width -2 font ',9'\n";
+  const double pixel = 1.0 / height;  // margins are shares of the picture
+  text += fmt::format(
+      "set multiplot layout {},2 margins 0.06,0.94,{:.4f},{:.4f} spacing 0.12,{:.4f} title {} font ',13'\n",
+      runs.size(), 45 * pixel, 1 - 90 * pixel, 75 * pixel, quoted(frame.title));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string data = fmt::format("$run{}", i);
-    text += i + 1 == runs.size() ? "set xlabel 'iteration' offset 0,0.7\n" : "unset xlabel\n";
+    text += i + 1 == runs.size() ? "set xlabel 'iteration' offset 0,0.4\n" : "unset xlabel\n";
     text += memory_panel(frame, runs[i], data) + parameter_panel(frame, data);
   }
   return text + "unset multiplot\nunset output\n";

@@ -29,14 +29,19 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
-const StepRunner::Program& StepRunner::program_at(const Point& point) {
-  const auto [entry, fresh] = programs_.try_emplace(point);
-  if (fresh) entry->second = {programs_.size(), model_.step(point)};
-  return entry->second;
+const StepRunner::Program& StepRunner::next_program(const Point& point) {
+  Shape& shape = shapes_[point];
+  const std::size_t settled = model_.first_steps();
+  const std::size_t variant = std::min(shape.visits++, settled);
+  if (variant == shape.programs.size()) {
+    shape.programs.push_back(
+        {++programs_, variant < settled ? model_.first_step(point, variant) : model_.step(point)});
+  }
+  return shape.programs[variant];
 }
 
 StepOutcome StepRunner::run(const Point& point) {
-  const Program& program = program_at(point);
+  const Program& program = next_program(point);
   return perform({program.key, others_}, [&] { return execute(program.program); });
 }
 

@@ -49,8 +49,12 @@ class StepRunner {
     std::uint64_t key = 0;
     StepProgram program;
   };
+  struct Shape {
+    std::size_t visits = 0;
+    std::vector<Program> programs;  ///< of its first steps, then of all later ones
+  };
 
-  const Program& program_at(const Point& point);
+  const Program& next_program(const Point& point);
   template <class Work>
   StepOutcome perform(StepCache::Action action, const Work& work);
   StepOutcome execute(const StepProgram& program);
@@ -61,7 +65,8 @@ class StepRunner {
   SimulatedProcess process_;
   Bytes others_ = 0;
   MemoryStats stats_;
-  std::map<Point, Program> programs_;
+  std::map<Point, Shape> shapes_;
+  std::uint64_t programs_ = 0;
   StepCache cache_;
   StepCache::StateId state_ = 0;    ///< where the run is
   bool process_is_current_ = true;  ///< false: `process_` is behind, the cache knows the state

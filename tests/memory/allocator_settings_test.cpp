@@ -1,9 +1,9 @@
 #include "sim/memory/allocator_settings.hpp"
 
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <string>
 
 #include "sim/core/error.hpp"
 
@@ -91,8 +91,10 @@ TEST(AllocatorSettings, RefuseWhatPyTorchRefuses) {
   EXPECT_THAT(refusal("foo:1,bar:2"), HasSubstr("foo: unrecognized key"));
   EXPECT_THAT(refusal("expandable_segments=True"),
               HasSubstr("unrecognized key. Did you mean \"expandable_segments\"?"));
-  EXPECT_THAT(refusal("garbage_collection_threshold:1.2"),
-              HasSubstr("garbage_collection_threshold: \"1.2\" is out of range. Allowed: more than 0 and less than 1"));
+  EXPECT_THAT(
+      refusal("garbage_collection_threshold:1.2"),
+      HasSubstr(
+          "garbage_collection_threshold: \"1.2\" is out of range. Allowed: more than 0 and less than 1"));
   EXPECT_THAT(refusal("garbage_collection_threshold:0"), HasSubstr("out of range"));
   EXPECT_THAT(refusal("garbage_collection_threshold:nan"), HasSubstr("out of range"));
   EXPECT_THAT(refusal("max_split_size_mb:2"), HasSubstr("max_split_size_mb: 2 is too small. Allowed: 20"));
@@ -131,9 +133,11 @@ TEST(AllocatorSettings, FillTheRoundupVector) {
   const auto divisions = [](const char* list) {
     return parse_allocator_settings(std::string("roundup_power2_divisions:") + list).roundup_power2_divisions;
   };
-  EXPECT_EQ(divisions("[256:1,512:2,1024:4,>:8]"), (Divisions{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}));
+  EXPECT_EQ(divisions("[256:1,512:2,1024:4,>:8]"),
+            (Divisions{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}));
   // Between two keys nothing is filled.
-  EXPECT_EQ(divisions("[64:8,256:4,1024:4,>:1]"), (Divisions{8, 8, 8, 8, 8, 8, 8, 0, 4, 0, 4, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(divisions("[64:8,256:4,1024:4,>:1]"),
+            (Divisions{8, 8, 8, 8, 8, 8, 8, 0, 4, 0, 4, 1, 1, 1, 1, 1}));
   // Without a numeric key the first entry stays off.
   EXPECT_EQ(divisions("[>:4]"), (Divisions{0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}));
   EXPECT_EQ(divisions("[1:2]"), (Divisions{2}));

@@ -1,10 +1,10 @@
 // The test vectors V1 to V7 and V10 of the allocator's specification, and the rules around them.
 #include "sim/memory/caching_allocator.hpp"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "sim/core/error.hpp"
 #include "tests/memory/memory_rig.hpp"
@@ -148,7 +148,7 @@ TEST(CachingAllocator, DoesNotRetryInsideAPrivatePool) {
 
 // The figures of an OOM: A as "tried", the largest free block of this pool and stream.
 TEST(CachingAllocator, NamesTheLargestFreeBlockOfTheRequestsPoolAndStream) {
-  Rig rig(64_MiB);
+  Rig rig(50_MiB);
   const BlockId a = rig.take(12_MiB);
   const BlockId b = rig.take(6_MiB);
   rig.take(16_MiB, 9);
@@ -159,7 +159,7 @@ TEST(CachingAllocator, NamesTheLargestFreeBlockOfTheRequestsPoolAndStream) {
   EXPECT_EQ(result.oom().largest_free_block, 14_MiB);  // behind b; the 12 MiB were released on the way
   EXPECT_EQ(result.oom().allocated, 22_MiB);
   EXPECT_EQ(result.oom().reserved, 36_MiB);
-  EXPECT_EQ(result.oom().device_free, 28_MiB);
+  EXPECT_EQ(result.oom().device_free, 14_MiB);
   rig.give(b);
 }
 
@@ -223,9 +223,8 @@ TEST(CachingAllocator, TellsWhatItDoesInOrder) {
   rig.give(b);
   rig.allocator.set_listener(&history);
   rig.take(70_MiB);
-  EXPECT_THAT(history.actions(), ElementsAre(Action::free_completed,
-                                             Action::segment_free, Action::segment_free, Action::segment_alloc,
-                                             Action::alloc));
+  EXPECT_THAT(history.actions(), ElementsAre(Action::free_completed, Action::segment_free,
+                                             Action::segment_free, Action::segment_alloc, Action::alloc));
 }
 
 // R8.5
@@ -264,9 +263,9 @@ TEST(MemoryStats, HasThe122KeysOfPyTorch) {
   const std::vector<std::string>& names = stat_names();
   EXPECT_EQ(names.size(), 122u);
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
-  EXPECT_THAT(names, testing::IsSupersetOf({"active.all.allocated", "allocated_bytes.all.current", "max_split_size",
-                                            "num_sync_all_streams", "oversize_segments.freed",
-                                            "requested_bytes.small_pool.peak"}));
+  EXPECT_THAT(names, testing::IsSupersetOf({"active.all.allocated", "allocated_bytes.all.current",
+                                            "max_split_size", "num_sync_all_streams",
+                                            "oversize_segments.freed", "requested_bytes.small_pool.peak"}));
   MemoryStats stats;
   stats.num_ooms = 7;
   const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), "num_ooms") - names.begin());

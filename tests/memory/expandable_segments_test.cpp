@@ -154,9 +154,9 @@ TEST(ExpandableSegments, VanishWhenNothingIsMapped) {
   EXPECT_EQ(rig.card.taken(), 0u);
   const BlockId again = rig.take(3_MiB, 5);
   EXPECT_EQ(rig.allocator.address_of(again), 0x302000000u);
-  EXPECT_THAT(history.actions(), ElementsAre(Action::segment_map, Action::alloc, Action::free_requested,
-                                             Action::free_completed, Action::segment_unmap, Action::segment_map,
-                                             Action::alloc));
+  EXPECT_THAT(history.actions(),
+              ElementsAre(Action::segment_map, Action::alloc, Action::free_requested, Action::free_completed,
+                          Action::segment_unmap, Action::segment_map, Action::alloc));
   EXPECT_EQ(history.events[0].size, 40_MiB);
   EXPECT_EQ(history.events[4].size, 40_MiB);
 }
@@ -187,7 +187,8 @@ TEST(ExpandableSegments, LeavePlainBlocksInUse) {
 // R5.1: a pool with an allocator of its own never uses them.
 TEST(ExpandableSegments, AreNotForCustomAllocators) {
   ExpandableRig rig;
-  const PoolId pool = rig.allocator.new_mem_pool({.use_on_oom = false, .no_split = false, .custom_allocator = true});
+  const PoolId pool =
+      rig.allocator.new_mem_pool({.use_on_oom = false, .no_split = false, .custom_allocator = true});
   rig.allocator.enter_mem_pool(pool);
   rig.take(3_MiB);
   rig.allocator.leave_mem_pool(pool);

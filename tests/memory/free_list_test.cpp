@@ -1,10 +1,10 @@
 #include "sim/memory/free_list.hpp"
 
-#include <gtest/gtest.h>
-#include <rapidcheck.h>
-
 #include <map>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "sim/core/error.hpp"
 
@@ -75,7 +75,8 @@ TEST_P(EitherFreeList, RefusesToEraseWhatItDoesNotHold) {
 FreeBlock any_block(BlockIndex index) {
   // Few streams and clustered sizes, so that bins hold several entries and equal sizes occur.
   const Bytes power = Bytes{512} << *rc::gen::inRange(0, 33);
-  const Bytes size = power + 512 * *rc::gen::inRange<Bytes>(0, 4) * (*rc::gen::inRange(0, 2) ? 1 : power / 4096);
+  const Bytes size =
+      power + 512 * *rc::gen::inRange<Bytes>(0, 4) * (*rc::gen::inRange(0, 2) ? 1 : power / 4096);
   return {*rc::gen::element<StreamId>(0, 3, 900), size, *rc::gen::inRange<Address>(0, 100000) * 512, index};
 }
 
@@ -92,7 +93,8 @@ TEST(FreeLists, AgreeInEveryAnswer) {
         ordered.insert(block);
       }
       const FreeBlock probe = any_block(kNoBlock);
-      RC_ASSERT(binned.first_not_less(probe.stream, probe.size) == ordered.first_not_less(probe.stream, probe.size));
+      RC_ASSERT(binned.first_not_less(probe.stream, probe.size) ==
+                ordered.first_not_less(probe.stream, probe.size));
       RC_ASSERT(binned.next(probe) == ordered.next(probe));
       RC_ASSERT(binned.previous(probe) == ordered.previous(probe));
       if (*rc::gen::inRange(0, 3) == 0) {

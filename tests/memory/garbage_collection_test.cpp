@@ -30,7 +30,7 @@ TEST(GarbageCollection, FreesOldBlocksInPassesUntilEnough) {
   rig.give(c);
   // The request itself ticks once: ages 10, 4, 1 and that of the 12 MiB block, which is 1 as well:
   // θ = 16/4 = 4 frees A and B at once, 150 ≥ 120.
-  rig.take(60_MiB);
+  rig.take(60_MiB, 5);
   EXPECT_EQ(rig.reserved(), 920_MiB - 150_MiB + 60_MiB);
   EXPECT_EQ(rig.stats().num_device_free, 2);
   EXPECT_EQ(rig.stats().num_alloc_retries, 0);
@@ -56,7 +56,7 @@ TEST(GarbageCollection, TakesAsManyPassesAsItNeeds) {
     ASSERT_EQ(rig.allocator.address_of(rig.take(12_MiB, 99)), rig.allocator.address_of(ticker));
   }
   rig.give(c);
-  rig.take(60_MiB);  // ages 10, 4, 1
+  rig.take(60_MiB, 5);  // ages 10, 4, 1
   EXPECT_EQ(rig.reserved(), 920_MiB - 150_MiB + 60_MiB);
   EXPECT_EQ(rig.stats().num_device_free, 2);
 }

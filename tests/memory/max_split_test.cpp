@@ -74,9 +74,9 @@ TEST(MaxSplit, BoundsAreExact) {
   rig.give(rig.take(96_MiB));  // 64 MiB are cached too
   rig.take(64_MiB);            // exactly the cached block
   EXPECT_EQ(rig.segment_count(), 3);
-  rig.take(64_MiB);            // 96 is not below 64 + 32
+  rig.take(64_MiB);  // 96 is not below 64 + 32
   EXPECT_EQ(rig.segment_count(), 4);
-  rig.take(64_MiB + 512);      // 96 is below 64 + 512 B + 32
+  rig.take(64_MiB + 512);  // 96 is below 64 + 512 B + 32
   EXPECT_EQ(rig.segment_count(), 4);
 }
 

@@ -1,11 +1,11 @@
 // What the tests of the allocator share: a card with nothing else on it, and short ways to ask and look.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/segment_adaptors.hpp"

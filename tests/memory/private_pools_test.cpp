@@ -121,7 +121,8 @@ TEST(PrivatePools, CanBeSharedByGraphs) {
 // R3.1.1: a no-split pool hands blocks out whole, however large.
 TEST(PrivatePools, WithoutSplittingGiveWholeBlocks) {
   PoolRig rig;
-  const PoolId pool = rig.allocator.new_mem_pool({.use_on_oom = false, .no_split = true, .custom_allocator = false});
+  const PoolId pool =
+      rig.allocator.new_mem_pool({.use_on_oom = false, .no_split = true, .custom_allocator = false});
   const BlockId small = rig.take_in(pool, 100);
   EXPECT_EQ(rig.allocator.size_of(small), 2_MiB);
   rig.give(rig.take_in(pool, 180_MiB));
@@ -134,7 +135,8 @@ TEST(PrivatePools, WithoutSplittingGiveWholeBlocks) {
 // R7.5: cached blocks of a use_on_oom pool serve default requests before the full release.
 TEST(PrivatePools, LendTheirCacheBeforeAnOom) {
   PoolRig rig(100_MiB);
-  const PoolId pool = rig.allocator.new_mem_pool({.use_on_oom = true, .no_split = false, .custom_allocator = false});
+  const PoolId pool =
+      rig.allocator.new_mem_pool({.use_on_oom = true, .no_split = false, .custom_allocator = false});
   rig.give(rig.take_in(pool, 60_MiB));
   rig.give(rig.take(30_MiB));
   const BlockId lent = rig.take(40_MiB);
@@ -165,7 +167,8 @@ TEST(PrivatePools, LendInTheOrderTheyWereMade) {
 // R7.5, trap: expandable blocks are passed over.
 TEST(PrivatePools, DoNotLendExpandableBlocks) {
   PoolRig rig(100_MiB, "expandable_segments:True");
-  const PoolId pool = rig.allocator.new_mem_pool({.use_on_oom = true, .no_split = false, .custom_allocator = false});
+  const PoolId pool =
+      rig.allocator.new_mem_pool({.use_on_oom = true, .no_split = false, .custom_allocator = false});
   rig.give(rig.take_in(pool, 80_MiB));
   EXPECT_TRUE(rig.fails(40_MiB));
 }
@@ -175,10 +178,10 @@ TEST(PrivatePools, DoNotLendExpandableBlocks) {
 TEST(PrivatePools, CanBeDroppedTooEarlyWithExpandableSegments) {
   PoolRig rig(80_GiB, "expandable_segments:True");
   const PoolId pool = rig.allocator.new_mem_pool();
-  const BlockId wide = rig.take_in(pool, 21_MiB);   // one request, two pages
-  const BlockId kept = rig.take_in(pool, 10_MiB);   // in the second page
+  const BlockId wide = rig.take_in(pool, 21_MiB);  // one request, two pages
+  const BlockId kept = rig.take_in(pool, 10_MiB);  // in the second page
   rig.give(wide);
-  rig.allocator.delete_mem_pool(pool);              // unmaps the first page: 1 − 1 = 0
+  rig.allocator.delete_mem_pool(pool);  // unmaps the first page: 1 − 1 = 0
   EXPECT_EQ(rig.reserved(), 20_MiB);
   EXPECT_TRUE(rig.allocator.state().groups[1].dropped);
   EXPECT_EQ(rig.allocator.private_pools_idle(), 0u);

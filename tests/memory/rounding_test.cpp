@@ -1,8 +1,8 @@
 #include "sim/memory/rounding.hpp"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace vramlab {
 namespace {
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{1000000, "roundup_power2_divisions:2", 1048576, true, 2_MiB},
                     Case{500_MiB, "roundup_power2_divisions:2", 512_MiB, false, 512_MiB},
                     Case{1_GiB, "roundup_power2_divisions:2", 1_GiB, false, 1_GiB},
-                    Case{84_MiB, "roundup_power2_divisions:4", 96_MiB, false, 96_MiB},     // K1-03
+                    Case{84_MiB, "roundup_power2_divisions:4", 96_MiB, false, 96_MiB},  // K1-03
                     Case{84_MiB, "roundup_power2_divisions:1", 84_MiB, false, 84_MiB}));
 
 // K1-03: the list form.
@@ -84,7 +84,8 @@ TEST(RoundingDivisions, AreChosenByThePowerOfTwoOfTheSize) {
 
 // R1.2: whatever the settings, a block holds its request and is a multiple of 512.
 TEST(Rounding, NeverGivesLessThanAskedFor) {
-  for (const char* conf : {"", "roundup_power2_divisions:2", "roundup_power2_divisions:16", kList, kUpperKeys}) {
+  for (const char* conf :
+       {"", "roundup_power2_divisions:2", "roundup_power2_divisions:16", kList, kUpperKeys}) {
     const AllocatorSettings settings = parse_allocator_settings(conf);
     for (Bytes size = 1; size < 8_GiB; size = size * 5 / 4 + 1) {
       const Bytes rounded = rounded_size(size, settings);

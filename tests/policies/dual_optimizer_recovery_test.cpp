@@ -133,7 +133,7 @@ TEST(DualOptimizerRecovery, TheFailedStepMayBeRunAgainAtOnce) {
   EXPECT_FALSE(rig.step(0.5).retry);
 }
 
-// metaseq issue 304: every batch fails, at the minimum too.
+// metaseq #304: every batch fails, at the minimum too.
 TEST(DualOptimizerRecovery, FailuresAtTheFloorEndTheRun) {
   Rig rig("dual-optimizer", "settled", {{"oom_floor_limit", std::int64_t{3}, {}}}, {2, 32});
   EXPECT_FALSE(rig.oom().end_run);

@@ -160,7 +160,7 @@ TEST(DualOptimizerSteps, BoundsAreThoseOfTheOptionsWithinThoseOfTheWorkload) {
   EXPECT_THROW(PairView(options, {{{"seq", 8, 40}}}), InputError);
 }
 
-// nnU-Net issue 362: a network with five poolings takes multiples of 32 only.
+// nnU-Net #362: a network with five poolings takes multiples of 32 only.
 TEST(DualOptimizerSteps, StepsOfANetworkThatTakesMultiplesOf32Are32) {
   const auto options = profile("settled", 0.85, 0.05, {{"lq_granularity", std::int64_t{32}, {}}});
   const PairView view(options, batch_and_lq());
@@ -170,7 +170,7 @@ TEST(DualOptimizerSteps, StepsOfANetworkThatTakesMultiplesOf32Are32) {
   EXPECT_EQ(next_pair(options, view.bounds(), {{8, 160}}, {8, 128}, 0.1).lq, 128);
 }
 
-// BasicSR issue 174: memory follows the area of a patch. Usage 0.50 at lq 64, of which 0.10 is fixed: lq 96
+// BasicSR #174: memory follows the area of a patch. Usage 0.50 at lq 64, of which 0.10 is fixed: lq 96
 // would take 1.00 and is refused, lq 80 takes 0.725 and is allowed.
 TEST(DualOptimizerSteps, AStepEnlargedByTheNetworkMustFitByArea) {
   EXPECT_DOUBLE_EQ(4.0 * 240 * 240 / (16.0 * 32 * 32), 14.0625);

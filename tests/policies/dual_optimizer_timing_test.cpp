@@ -78,7 +78,7 @@ Looks look_at(const std::string& profile, const std::vector<double>& true_peaks)
   return looks;
 }
 
-// mmdetection issues 1185 and 5096: a counter that is never reset only rises or stays.
+// mmdetection #1185 and #5096: a counter that is never reset only rises or stays.
 TEST(DualOptimizerTiming, APeakThatIsNeverResetNeverFalls) {
   const std::vector<double> peaks{0.60, 0.82, 0.61, 0.60, 0.60};
 
@@ -149,7 +149,7 @@ TEST(DualOptimizerTiming, SwitchedOffItNeverMoves) {
   EXPECT_TRUE(rig.session().adjustments().empty());
 }
 
-// nnU-Net issue 362: lq 100 where the network takes multiples of 32.
+// nnU-Net #362: lq 100 where the network takes multiples of 32.
 TEST(DualOptimizerTiming, AStartThatTheNetworkCannotTakeIsSnappedAtOnce) {
   Rig rig("dual-optimizer", "settled", with_frequency(10, {{"lq_granularity", std::int64_t{32}, {}}}),
           {8, 100});

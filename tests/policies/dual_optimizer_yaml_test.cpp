@@ -89,6 +89,14 @@ TEST(DualOptimizerYaml, LeavesTheRestOfTheFileAlone) {
   EXPECT_EQ(map.entries()[0], (OptionEntry{"safety_margin", 0.1, "train.yml:6"}));
 }
 
+// JSON is YAML too.
+TEST(DualOptimizerYaml, ReadsJson) {
+  const OptionMap map = read(
+      R"({"training_automations": {"DynamicBatchSizeOptimizer": {"enabled": false, "target_vram_usage": 0.8}}})");
+  EXPECT_EQ(map.find("enabled")->value, OptionValue(false));
+  EXPECT_EQ(map.find("target_vram_usage")->value, OptionValue(0.8));
+}
+
 TEST(DualOptimizerYaml, KindsOfValues) {
   const OptionMap map = read(
       "training_automations: {DynamicBatchSizeOptimizer: {a: true, b: 7, c: .5, d: word, e: '7', f: "

@@ -91,6 +91,22 @@ TEST(StepRunner, TheStepCacheChangesNothing) {
   EXPECT_GT(failed, 0);
 }
 
+// Memory of the first iterations in a report of torchcv: 9.849, 5.010, 5.016, 5.016 GB.
+TEST(StepRunner, TheFirstStepsAtAShapeMayDifferOncePerShape) {
+  LinearSpec spec;
+  spec.per_sample = 1_GiB;
+  spec.first_steps = {2.0, 0.5};
+  const LinearWorkload workload{spec};
+  StepRunner runner{workload, {.card_total = 80_GiB}};
+  const auto peak = [&](std::int64_t batch) { return runner.run({batch}).peak_allocated; };
+  EXPECT_EQ(peak(4), 8_GiB);
+  EXPECT_EQ(peak(4), 2_GiB);
+  EXPECT_EQ(peak(4), 4_GiB);
+  EXPECT_EQ(peak(6), 12_GiB);
+  EXPECT_EQ(peak(4), 4_GiB);  // known already
+  EXPECT_EQ(peak(6), 3_GiB);
+}
+
 TEST(StepRunner, ReportsTheLimitAsTotalWhereOneIsSet) {
   const JaggedWorkload workload;
   ProcessSetup setup = setup_with(true);

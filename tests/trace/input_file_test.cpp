@@ -1,0 +1,56 @@
+#include "trace/input_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filter/zstd.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <gtest/gtest.h>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+class InputFile : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  template <class... Filters>
+  std::filesystem::path write(const std::string& content, const Filters&... filters) {
+    const std::filesystem::path file = folder_ / "file";
+    boost::iostreams::filtering_ostream out;
+    (out.push(filters), ...);
+    std::ofstream sink(file, std::ios::binary);
+    out.push(sink);
+    out << content;
+    out.reset();
+    return file;
+  }
+
+ private:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() /
+      ("vramlab_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(InputFile, IsReadAsItIs) {
+  const std::string content("a\0b\n", 4);
+  EXPECT_EQ(read_input_file(write(content)), content);
+}
+
+TEST_F(InputFile, IsUnpackedByItsFirstBytes) {
+  EXPECT_EQ(read_input_file(write("content", boost::iostreams::gzip_compressor())), "content");
+  EXPECT_EQ(read_input_file(write("content", boost::iostreams::zstd_compressor())), "content");
+}
+
+TEST_F(InputFile, IsRefusedWhereItIsMissingOrDamaged) {
+  EXPECT_THROW(read_input_file("/nowhere/file"), InputError);
+  EXPECT_THROW(read_input_file(std::filesystem::temp_directory_path()), InputError);
+  EXPECT_THROW(read_input_file(write("\x1f\x8b damaged")), InputError);
+}
+
+}  // namespace
+}  // namespace vramlab
