@@ -28,7 +28,7 @@ class FieldCheck {
     }
     for (const auto& [key, value] : json.items()) {
       const auto field =
-          std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+          std::find_if(fields.begin(), fields.end(), [&name = key](const Field& f) { return f.key == name; });
       if (field != fields.end()) {
         check(value, *field, pointer + "/" + key);
       } else if (!open) {

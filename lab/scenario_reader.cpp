@@ -121,7 +121,9 @@ class ScenarioReader {
       scenario_.setup.process.allocator.settings =
           parse_allocator_settings(json_["allocator"]["conf"].get<std::string>());
     } catch (const InputError& error) {
-      for (const Problem& one : error.problems()) problem("/allocator/conf", one.what);
+      for (const Problem& one : error.problems()) {
+        problem("/allocator/conf", one.where.empty() ? one.what : one.where + ": " + one.what);
+      }
     }
   }
 
@@ -209,7 +211,9 @@ class ScenarioReader {
   void read_policies(const Json& policies) {
     if (policies.empty()) problem("/policies", "the list is empty; name at least one policy.");
     for (std::size_t i = 0; i < policies.size(); ++i) {
+      const std::size_t before = scenario_.policies.size();
       guarded([&] { read_policy(policies[i], "/policies/" + std::to_string(i)); });
+      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
     }
   }
 
@@ -283,7 +287,8 @@ class ScenarioReader {
     expectation.policy = json["policy"].get<std::string>();
     std::vector<std::string> labels(labels_.begin(), labels_.end());
     labels.emplace_back("oracle");
-    if (std::find(labels.begin(), labels.end(), expectation.policy) == labels.end()) {
+    const bool is_known = std::find(labels.begin(), labels.end(), expectation.policy) != labels.end();
+    if (!is_known && all_policies_read_) {  // else the label may be that of a policy with another fault
       problem(pointer + "/policy", "no policy is labelled \"" + expectation.policy + "\"." +
                                        suggest_name(expectation.policy, labels));
     }
@@ -323,6 +328,7 @@ class ScenarioReader {
   const fs::path& file_;
   Scenario scenario_;
   std::set<std::string> labels_;
+  bool all_policies_read_ = true;
   std::vector<Problem> problems_;
 };
 

@@ -53,30 +53,38 @@ StepProgram LinearWorkload::build() const {
   return writer.finish();
 }
 
-StepProgram LinearWorkload::step(const Point& point) const {
+std::vector<Bytes> LinearWorkload::sizes(std::int64_t batch) const {
+  std::vector<Bytes> sizes;
+  if (const Bytes rest = peak(0) - to_unit(spec_.resident); rest > 0) sizes.push_back(rest);
+  for (std::int64_t sample = 1; sample <= batch; ++sample) sizes.push_back(peak(sample) - peak(sample - 1));
+  return sizes;
+}
+
+StepProgram LinearWorkload::program(const std::vector<Bytes>& sizes, std::int64_t batch) const {
   ProgramWriter writer(1);
   std::vector<Tensor> tensors;
-  const auto add = [&](Bytes size) {
-    if (size > 0) tensors.push_back(writer.make(size));
-  };
-  add(peak(0) - to_unit(spec_.resident));
-  for (std::int64_t sample = 1; sample <= point[0]; ++sample) add(peak(sample) - peak(sample - 1));
+  for (const Bytes size : sizes) tensors.push_back(writer.make(size));
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
   StepProgram program = writer.finish();
-  program.duration = spec_.time.duration(point[0]);
+  program.duration = spec_.time.duration(batch);
   return program;
 }
 
-// One block in place of the samples' own: it comes and goes once, so its layout does not matter.
+StepProgram LinearWorkload::step(const Point& point) const { return program(sizes(point[0]), point[0]); }
+
+// The tensors of a settled step as far as the share goes, and one more for what is left of it.
 StepProgram LinearWorkload::first_step(const Point& point, std::size_t visits) const {
-  ProgramWriter writer(1);
   const double share = spec_.first_steps.at(visits);
-  const auto wanted = static_cast<Bytes>(share * static_cast<double>(peak(point[0])));
-  const Bytes resident = to_unit(spec_.resident);
-  writer.drop(writer.make(std::max(kSmallestOwnSegment, to_unit(wanted - std::min(wanted, resident)))));
-  StepProgram program = writer.finish();
-  program.duration = spec_.time.duration(point[0]);
-  return program;
+  const Bytes wanted = to_unit(static_cast<Bytes>(share * static_cast<double>(peak(point[0]))));
+  Bytes left = wanted - std::min(wanted, to_unit(spec_.resident));
+  std::vector<Bytes> made;
+  for (const Bytes size : sizes(point[0])) {
+    if (left < size + kSmallestOwnSegment) break;
+    made.push_back(size);
+    left -= size;
+  }
+  made.push_back(std::max(left, kSmallestOwnSegment));
+  return program(made, point[0]);
 }
 
 }  // namespace vramlab

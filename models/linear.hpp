@@ -46,6 +46,10 @@ class LinearWorkload : public WorkloadModel {
   [[nodiscard]] Bytes peak(std::int64_t batch) const;
 
  private:
+  /// The tensors of a settled step, in order.
+  [[nodiscard]] std::vector<Bytes> sizes(std::int64_t batch) const;
+  [[nodiscard]] StepProgram program(const std::vector<Bytes>& sizes, std::int64_t batch) const;
+
   LinearSpec spec_;
   ParameterSpace parameters_;
 };

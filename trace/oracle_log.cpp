@@ -33,7 +33,8 @@ class LogReader {
     if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
     const json& operations = at("/ops");
     if (!operations.is_array()) fail("/ops", "is not a list");
-    for (std::size_t i = 0; i < operations.size(); ++i) log.operations.push_back(operation(i, log));
+    for (std::size_t i = 0; i < operations.size(); ++i)
+      log.operations.push_back(operation(operations[i], i, log));
     return log;
   }
 
@@ -50,36 +51,51 @@ class LogReader {
 
   template <class Value>
   Value field(const std::string& pointer) const {
+    const json& value = at(pointer);
     try {
-      return at(pointer).get<Value>();
+      return value.get<Value>();
     } catch (const json::exception&) {
-      fail(pointer, "is of the wrong type: " + at(pointer).dump().substr(0, 60));
+      fail(pointer, "is of the wrong type: " + value.dump().substr(0, 60));
     }
   }
 
-  OracleOperation operation(std::size_t index, const OracleLog& log) const {
-    const std::string here = "/ops/" + std::to_string(index);
-    const json& fields = at(here);
-    if (!fields.is_array() || fields.size() < 5)
-      fail(here, "is not [kind, bytes, stream, pointer, counters].");
-    OracleOperation op;
-    op.kind = field<std::string>(here + "/0");
-    if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
-      fail(here + "/0", "\"" + op.kind + "\" is no kind of operation." +
-                            suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
+  // One of the fields of an operation; `fields` was checked to have it.
+  template <class Value>
+  Value operation_field(const json& fields, std::size_t operation, std::size_t field) const {
+    try {
+      return fields[field].get<Value>();
+    } catch (const json::exception&) {
+      fail(place(operation, field), "is of the wrong type: " + fields[field].dump().substr(0, 60));
     }
-    op.bytes = field<Bytes>(here + "/1");
-    op.tag = field<std::int64_t>(here + "/2");
+  }
+
+  static std::string place(std::size_t operation, std::size_t field) {
+    return "/ops/" + std::to_string(operation) + '/' + std::to_string(field);
+  }
+
+  OracleOperation operation(const json& fields, std::size_t index, const OracleLog& log) const {
+    if (!fields.is_array() || fields.size() < 5) {
+      fail("/ops/" + std::to_string(index), "is not [kind, bytes, stream, pointer, counters].");
+    }
+    OracleOperation op;
+    op.kind = operation_field<std::string>(fields, index, 0);
+    if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
+      fail(place(index, 0),
+           "\"" + op.kind + "\" is no kind of operation." +
+               suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
+    }
+    op.bytes = operation_field<Bytes>(fields, index, 1);
+    op.tag = operation_field<std::int64_t>(fields, index, 2);
     if (fields[3].is_string()) {
       op.argument = fields[3].get<std::string>();
     } else {
-      op.pointer = field<std::uint64_t>(here + "/3");
+      op.pointer = operation_field<std::uint64_t>(fields, index, 3);
     }
-    op.counters = field<std::vector<std::int64_t>>(here + "/4");
-    if (fields.size() > 5) op.text = field<std::string>(here + "/5");
+    op.counters = operation_field<std::vector<std::int64_t>>(fields, index, 4);
+    if (fields.size() > 5) op.text = operation_field<std::string>(fields, index, 5);
     if (op.kind != "stopped" && op.counters.size() != log.keys.size()) {
-      fail(here + "/4", "has " + std::to_string(op.counters.size()) + " values for " +
-                            std::to_string(log.keys.size()) + " keys.");
+      fail(place(index, 4), "has " + std::to_string(op.counters.size()) + " values for " +
+                                std::to_string(log.keys.size()) + " keys.");
     }
     return op;
   }

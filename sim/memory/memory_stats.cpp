@@ -1,12 +1,11 @@
 #include "sim/memory/memory_stats.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace vramlab {
 namespace {
-
-using Named = std::pair<std::string, std::int64_t>;
 
 constexpr std::pair<const char*, StatArray MemoryStats::*> kArrays[] = {
     {"allocation", &MemoryStats::allocation},
@@ -33,40 +32,60 @@ constexpr std::pair<const char*, std::int64_t MemoryStats::*> kScalars[] = {
 };
 constexpr const char* kClasses[] = {"all", "small_pool", "large_pool"};
 
-void append(const std::string& name, const Stat& stat, std::vector<Named>& out) {
-  out.emplace_back(name + ".current", stat.current);
-  out.emplace_back(name + ".peak", stat.peak);
-  out.emplace_back(name + ".allocated", stat.allocated);
-  out.emplace_back(name + ".freed", stat.freed);
+// Names and values in the order of the tables above; `visit` sees both side by side.
+template <class Visit>
+void for_each_value(const MemoryStats& stats, const Visit& visit) {
+  const auto fields = [&visit](const char* name, const char* kind, const Stat& stat) {
+    visit(name, kind, "current", stat.current);
+    visit(name, kind, "peak", stat.peak);
+    visit(name, kind, "allocated", stat.allocated);
+    visit(name, kind, "freed", stat.freed);
+  };
+  for (const auto& [name, member] : kArrays) {
+    for (std::size_t c = 0; c < std::size(kClasses); ++c)
+      fields(name, kClasses[c], (stats.*member).by_class[c]);
+  }
+  for (const auto& [name, member] : kSingles) fields(name, "", stats.*member);
+  for (const auto& [name, member] : kScalars) visit(name, "", "", stats.*member);
 }
 
-std::vector<Named> named_stats(const MemoryStats& stats) {
-  std::vector<Named> all;
-  for (const auto& [name, member] : kArrays) {
-    for (std::size_t c = 0; c < std::size(kClasses); ++c) {
-      append(std::string(name) + '.' + kClasses[c], (stats.*member).by_class[c], all);
-    }
+std::vector<std::string> unsorted_names() {
+  std::vector<std::string> names;
+  for_each_value(
+      {}, [&](const std::string& name, const std::string& kind, const std::string& field, std::int64_t) {
+        names.push_back(name + (kind.empty() ? "" : '.' + kind) + (field.empty() ? "" : '.' + field));
+      });
+  return names;
+}
+
+// Where each value of the tables goes in the sorted list.
+std::vector<std::size_t> sorted_positions() {
+  std::vector<std::size_t> positions;
+  for (const std::string& name : unsorted_names()) {
+    const auto place = std::lower_bound(stat_names().begin(), stat_names().end(), name);
+    positions.push_back(static_cast<std::size_t>(place - stat_names().begin()));
   }
-  for (const auto& [name, member] : kSingles) append(name, stats.*member, all);
-  for (const auto& [name, member] : kScalars) all.emplace_back(name, stats.*member);
-  std::sort(all.begin(), all.end(), [](const Named& a, const Named& b) { return a.first < b.first; });
-  return all;
+  return positions;
 }
 
 }  // namespace
 
 const std::vector<std::string>& stat_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (auto& [name, value] : named_stats({})) list.push_back(name);
+    std::vector<std::string> list = unsorted_names();
+    std::sort(list.begin(), list.end());
     return list;
   }();
   return names;
 }
 
 std::vector<std::int64_t> stat_values(const MemoryStats& stats) {
-  std::vector<std::int64_t> values;
-  for (const auto& [name, value] : named_stats(stats)) values.push_back(value);
+  static const std::vector<std::size_t> positions = sorted_positions();
+  std::vector<std::int64_t> values(positions.size());
+  std::size_t next = 0;
+  for_each_value(stats, [&](const char*, const char*, const char*, std::int64_t value) {
+    values[positions[next++]] = value;
+  });
   return values;
 }
 

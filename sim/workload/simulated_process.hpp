@@ -30,7 +30,7 @@ class SimulatedProcess {
   struct State {
     SimSegments::State segments;
     CachingAllocator::State allocator;
-    StepExecutor::Slots slots;
+    StepExecutor::State executor;
   };
   [[nodiscard]] State save() const;
   void restore(const State& state);

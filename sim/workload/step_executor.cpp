@@ -1,14 +1,14 @@
 #include "sim/workload/step_executor.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "sim/core/error.hpp"
 
 namespace vramlab {
 
-ExecutedStep StepExecutor::run(const StepProgram& program) {
-  if (slots_.size() < program.slots) slots_.resize(program.slots);
+ExecutedStep StepExecutor::run(const StepProgram& program, std::uint64_t shape) {
+  if (state_.slots.size() < program.slots) state_.slots.resize(program.slots);
+  shape_ = shape;
   ExecutedStep step;
   for (const MemoryOp& op : program.ops) {
     if (!perform(op, program, step.oom)) {
@@ -27,35 +27,42 @@ bool StepExecutor::perform(const MemoryOp& op, const StepProgram& program, std::
       release(op.slot);
       return true;
     case MemoryOpKind::ensure:
-      return slots_[op.slot].has_value() || fill(op, 1, oom);
-    case MemoryOpKind::workspace: {
-      std::optional<OutOfMemory> refused;  // the library does without
-      fill(op, std::max<std::uint32_t>(1, program.workspace_refusals), refused);
+      return state_.slots[op.slot].has_value() || fill(op, oom);
+    case MemoryOpKind::workspace:
+      fill_workspace(op, program.workspace_refusals);
       return true;
-    }
     case MemoryOpKind::allocate:
       break;
   }
-  return fill(op, 1, oom);
+  return fill(op, oom);
 }
 
-bool StepExecutor::fill(const MemoryOp& op, std::uint32_t attempts, std::optional<OutOfMemory>& oom) {
-  if (slots_[op.slot]) throw InternalError("a step program fills slot " + std::to_string(op.slot) + " twice");
-  for (std::uint32_t attempt = 0; attempt < attempts; ++attempt) {
-    const AllocationResult allocation = allocator_.allocate(op.size, kDefaultStream);
-    if (allocation) {
-      slots_[op.slot] = allocation->block;
-      return true;
-    }
+bool StepExecutor::fill(const MemoryOp& op, std::optional<OutOfMemory>& oom) {
+  std::optional<BlockId>& slot = state_.slots[op.slot];
+  if (slot) throw InternalError("a step program fills slot " + std::to_string(op.slot) + " twice");
+  const AllocationResult allocation = allocator_.allocate(op.size, kDefaultStream);
+  if (allocation) {
+    slot = allocation->block;
+  } else {
     oom = allocation.oom();
   }
-  return false;
+  return slot.has_value();
+}
+
+void StepExecutor::fill_workspace(const MemoryOp& op, std::uint32_t attempts) {
+  if (state_.refused.contains({shape_, op.size})) return;
+  std::optional<OutOfMemory> refusal;
+  for (std::uint32_t attempt = 0; attempt < attempts; ++attempt) {
+    if (fill(op, refusal)) return;
+  }
+  state_.refused.emplace(shape_, op.size);
 }
 
 void StepExecutor::release(std::uint32_t slot) {
-  if (!slots_[slot]) return;
-  allocator_.free(*slots_[slot]);
-  slots_[slot].reset();
+  std::optional<BlockId>& block = state_.slots[slot];
+  if (!block) return;
+  allocator_.free(*block);
+  block.reset();
 }
 
 }  // namespace vramlab

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "models/step_program.hpp"
@@ -23,25 +25,33 @@ class StepExecutor {
  public:
   explicit StepExecutor(Allocator& allocator) : allocator_(allocator) {}
 
-  /// Performs `program` in order. If an allocation fails, the step's own slots are freed in their order,
-  /// as an unwinding program does, and persistent slots stay as they are.
-  /// Throws InternalError if the program fills a slot that is full.
-  ExecutedStep run(const StepProgram& program);
+  /// Performs `program` in order; `shape` names the parameters it was made for. If an allocation fails, the
+  /// step's own slots are freed in their order, as an unwinding program does, and persistent slots stay as
+  /// they are. Throws InternalError if the program fills a slot that is full.
+  ///
+  /// A workspace that is refused `workspace_refusals` times at a shape is not asked for again there:
+  /// PyTorch keeps, for each shape of a convolution, the first plan that worked.
+  ExecutedStep run(const StepProgram& program, std::uint64_t shape = 0);
 
-  /// Block of every slot that is live now; empty slots hold nothing.
-  using Slots = std::vector<std::optional<BlockId>>;
-  [[nodiscard]] const Slots& slots() const { return slots_; }
+  /// What outlives a step.
+  struct State {
+    std::vector<std::optional<BlockId>> slots;          ///< block of every slot; empty ones hold nothing
+    std::set<std::pair<std::uint64_t, Bytes>> refused;  ///< workspaces done without: shape and size
+  };
+  [[nodiscard]] const State& state() const { return state_; }
 
-  /// Puts back slots read earlier, together with the allocator's state of that moment.
-  void restore(Slots slots) { slots_ = std::move(slots); }
+  /// Puts back a state read earlier, together with the allocator's state of that moment.
+  void restore(State state) { state_ = std::move(state); }
 
  private:
   bool perform(const MemoryOp& op, const StepProgram& program, std::optional<OutOfMemory>& oom);
-  bool fill(const MemoryOp& op, std::uint32_t attempts, std::optional<OutOfMemory>& oom);
+  bool fill(const MemoryOp& op, std::optional<OutOfMemory>& oom);
+  void fill_workspace(const MemoryOp& op, std::uint32_t attempts);
   void release(std::uint32_t slot);
 
   Allocator& allocator_;
-  Slots slots_;
+  State state_;
+  std::uint64_t shape_ = 0;  ///< of the step being performed
 };
 
 }  // namespace vramlab

@@ -29,8 +29,7 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
-const StepRunner::Program& StepRunner::next_program(const Point& point) {
-  Shape& shape = shapes_[point];
+const StepRunner::Program& StepRunner::next_program(Shape& shape, const Point& point) {
   const std::size_t settled = model_.first_steps();
   const std::size_t variant = std::min(shape.visits++, settled);
   if (variant == shape.programs.size()) {
@@ -41,8 +40,11 @@ const StepRunner::Program& StepRunner::next_program(const Point& point) {
 }
 
 StepOutcome StepRunner::run(const Point& point) {
-  const Program& program = next_program(point);
-  return perform({program.key, others_}, [&] { return execute(program.program); });
+  const auto [entry, fresh] = shapes_.try_emplace(point);
+  Shape& shape = entry->second;
+  if (fresh) shape.id = shapes_.size();
+  const Program& program = next_program(shape, point);
+  return perform({program.key, others_}, [&] { return execute(program.program, shape.id); });
 }
 
 SimTime StepRunner::empty_cache() {
@@ -91,9 +93,9 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   return outcome;
 }
 
-StepOutcome StepRunner::execute(const StepProgram& program) {
+StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape) {
   const SimTime before = process_.driver_time();
-  const ExecutedStep step = process_.executor().run(program);
+  const ExecutedStep step = process_.executor().run(program, shape);
   // A step that fails has done the share of its work that came before the failing allocation.
   const double share = program.ops.empty()
                            ? 1.0

@@ -50,14 +50,15 @@ class StepRunner {
     StepProgram program;
   };
   struct Shape {
+    std::uint64_t id = 0;
     std::size_t visits = 0;
     std::vector<Program> programs;  ///< of its first steps, then of all later ones
   };
 
-  const Program& next_program(const Point& point);
   template <class Work>
   StepOutcome perform(StepCache::Action action, const Work& work);
-  StepOutcome execute(const StepProgram& program);
+  const Program& next_program(Shape& shape, const Point& point);
+  StepOutcome execute(const StepProgram& program, std::uint64_t shape);
 
   const WorkloadModel& model_;
   ProcessSetup setup_;

@@ -202,7 +202,7 @@ TEST(ReportedCase, WindowForReusingOversizeBlocks) {
 // K1-11 (pytorch issue 34330, reported figures)
 TEST(ReportedCase, ConvolutionScript) {
   Rig rig;
-  for (const Bytes size : {720000, 1440000, 800, 800}) rig.take(size);
+  for (const Bytes size : {720'000u, 1'440'000u, 800u, 800u}) rig.take(size);
   rig.take(52428800);
   EXPECT_EQ(rig.reserved(), 75'497'472u);
   const BlockId z1 = rig.take(104857600);

@@ -66,6 +66,18 @@ TEST_F(StepExecutorTest, AWorkspaceThatDoesNotFitIsDroppedAfterItsRefusals) {
   EXPECT_EQ(allocator.stats().num_alloc_retries, 21);
 }
 
+TEST_F(StepExecutorTest, ADroppedWorkspaceIsNotAskedForAgainAtItsShape) {
+  const StepProgram program{.ops = {{Kind::workspace, 0, 2_GiB}, {Kind::free, 0, 0}},
+                            .persistent_slots = 0,
+                            .slots = 1,
+                            .workspace_refusals = 21};
+  executor.run(program, /*shape=*/1);
+  executor.run(program, 1);
+  EXPECT_EQ(allocator.stats().num_ooms, 21);
+  executor.run(program, 2);
+  EXPECT_EQ(allocator.stats().num_ooms, 42);
+}
+
 TEST_F(StepExecutorTest, AProgramThatFillsASlotTwiceIsAFault) {
   const StepProgram program{
       .ops = {{Kind::allocate, 0, 512}, {Kind::allocate, 0, 512}}, .persistent_slots = 1, .slots = 1};
