@@ -95,12 +95,21 @@ Table results_table(const Scenario& scenario, const Comparison& comparison) {
   return table;
 }
 
-// How well a policy behaved, before how much work it did: 2 = no OOM and inside the target at the end.
+// Highest usage of a step in the last quarter of the run, when a policy should have settled.
+double settled_peak(const PolicyResult& result) {
+  const auto& steps = result.run.iterations;
+  double peak = 0;
+  for (std::size_t i = steps.size() - (steps.size() + 3) / 4; i < steps.size(); ++i) {
+    peak = std::max(
+        peak, static_cast<double>(steps[i].step_peak_allocated) / static_cast<double>(steps[i].memory.total));
+  }
+  return peak;
+}
+
+// How well a policy behaved, before how much work it did: 2 = no OOM, and inside the target once settled.
 int safety(const Scenario& scenario, const PolicyResult& result) {
   if (metric(result, "ooms") > 0) return 0;
-  const IterationRecord& last = result.run.iterations.back();
-  const double usage = static_cast<double>(last.step_peak_allocated) / static_cast<double>(last.memory.total);
-  return usage <= scenario.target.usage + scenario.target.margin ? 2 : 1;
+  return settled_peak(result) <= scenario.target.usage + scenario.target.margin ? 2 : 1;
 }
 
 const PolicyResult* best_policy(const Scenario& scenario, const Comparison& comparison) {
@@ -121,7 +130,7 @@ std::string verdict(const Scenario& scenario, const Comparison& comparison) {
     text += fmt::format(", though {:.0f} of its steps ran out of memory (none ran without)",
                         metric(best, "ooms"));
   } else if (safety(scenario, best) == 1) {
-    text += ", though it ends above the target (none without OOM ends inside)";
+    text += ", though it stays above the target (no policy without OOM stays inside)";
   }
   const PolicyResult* oracle = comparison.find("oracle");
   if (oracle == nullptr) return text + ". No fixed choice is safe here, so there is no regret.";

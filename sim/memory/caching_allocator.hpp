@@ -185,7 +185,7 @@ class CachingAllocator : public Allocator {
 
   // split_merge.cpp
   [[nodiscard]] bool should_split(const Block& block, const Request& request) const;
-  BlockIndex new_block();
+  BlockIndex new_block(const Block& block);
   void retire_block(BlockIndex block);
   BlockIndex cut(BlockIndex block, Bytes size);
   struct Merged {
@@ -239,6 +239,8 @@ class CachingAllocator : public Allocator {
   void close_context(PoolId pool, bool capture);
   [[nodiscard]] bool capture_open() const;
   [[nodiscard]] bool context_open() const { return !state_.contexts.empty(); }
+
+  [[nodiscard]] bool has_deferred_frees() const { return !state_.events.empty() || !state_.parked.empty(); }
 
   static StatClass class_of(PoolIndex pool) {
     return is_large_pool(pool) ? StatClass::large_pool : StatClass::small_pool;

@@ -54,21 +54,22 @@ BlockIndex CachingAllocator::new_expandable_segment(const Request& request) {
   const Bytes range = round_up(total + total / 8, page);
   const Address base = source_.reserve_range(range, page);
 
-  const BlockIndex index = new_block();
-  Block& block = state_.blocks[index];
+  Block block;
   block.address = base;
   block.size = range;
   block.stream = request.stream;
   block.pool = request.pool;
   block.mapped = false;
   block.expandable = true;
-  block.segment = new_segment({.base = base,
-                               .size = range,
-                               .page = page,
-                               .stream = request.stream,
-                               .head = index,
-                               .pool = request.pool,
-                               .live = true});
+  block.live = true;
+  const BlockIndex index = new_block(block);
+  state_.blocks[index].segment = new_segment({.base = base,
+                                              .size = range,
+                                              .page = page,
+                                              .stream = request.stream,
+                                              .head = index,
+                                              .pool = request.pool,
+                                              .live = true});
   add_unmapped(index);
   return index;
 }

@@ -52,6 +52,10 @@ BinnedFreeList::Lane& BinnedFreeList::lane_of(StreamId stream) {
   for (Lane& lane : lanes_) {
     if (lane.stream == stream) return lane;
   }
+  return add_lane(stream);
+}
+
+BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
   const auto after =
       std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.stream > stream; });
   Lane lane;

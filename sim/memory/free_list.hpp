@@ -25,6 +25,11 @@ struct FreeBlock {
   friend bool operator<(const FreeBlock& a, const FreeBlock& b) { return a.key() < b.key(); }
 };
 
+/// How `block`, at `index` of its table, stands in a free list.
+inline FreeBlock free_entry(const Block& block, BlockIndex index) {
+  return {block.stream, block.size, block.address, index};
+}
+
 /// The fast list: for each stream, bins of similar sizes, and a bitmap of the bins in use.
 ///
 /// A power of two is divided in 16 bins, so a bin rarely holds more than a few sizes. Within a bin the
@@ -63,6 +68,7 @@ class BinnedFreeList {
   static std::size_t bin_of(Bytes size);
   [[nodiscard]] const Lane* find_lane(StreamId stream) const;
   Lane& lane_of(StreamId stream);
+  Lane& add_lane(StreamId stream);
 
   std::vector<Lane> lanes_;  // by ascending stream
 };

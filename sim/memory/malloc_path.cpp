@@ -13,7 +13,7 @@ AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
     absurd.requested = size;
     return absurd;
   }
-  process_events();  // R4.1
+  if (has_deferred_frees()) process_events();  // R4.1
   Request request = make_request(size, stream);
   const BlockIndex block = find_or_make_block(request);
   if (block == kNoBlock) return report_oom(request);
@@ -68,19 +68,20 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   const auto base = source_.reserve(request.segment);
   if (!base) return kNoBlock;
 
-  const BlockIndex index = new_block();
-  Block& block = state_.blocks[index];
+  Block block;
   block.address = *base;
   block.size = request.segment;
   block.stream = request.stream;
   block.pool = request.pool;
-  block.segment = new_segment({.base = *base,
-                               .size = request.segment,
-                               .page = 0,
-                               .stream = request.stream,
-                               .head = index,
-                               .pool = request.pool,
-                               .live = true});
+  block.live = true;
+  const BlockIndex index = new_block(block);
+  state_.blocks[index].segment = new_segment({.base = *base,
+                                              .size = request.segment,
+                                              .page = 0,
+                                              .stream = request.stream,
+                                              .head = index,
+                                              .pool = request.pool,
+                                              .live = true});
 
   MemoryStats& stats = state_.stats;
   stats.segment.increase(request.stat_class, 1);
@@ -91,7 +92,7 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   return index;
 }
 
-// R3.1 to R3.3. `block` is in no free list any more.
+// R3.1 to R3.3. The block is in no list any more.
 Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
   MemoryStats& stats = state_.stats;
   const StatClass c = request.stat_class;

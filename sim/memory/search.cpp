@@ -2,14 +2,6 @@
 #include "sim/memory/caching_allocator.hpp"
 
 namespace vramlab {
-namespace {
-
-FreeBlock key_of(const Block& block, BlockIndex index) {
-  return {block.stream, block.size, block.address, index};
-}
-
-}  // namespace
-
 // The block leaves its free list; kNoBlock is a miss.
 BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size, StreamId stream, bool expandable) {
   Pool& pool = state_.pools[pool_index];
@@ -34,7 +26,7 @@ BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
   };
   while (state_.blocks[candidate].expandable) {
     const Block& block = state_.blocks[candidate];
-    const BlockIndex next = state_.pools[block.pool].free.next(key_of(block, candidate));
+    const BlockIndex next = state_.pools[block.pool].free.next(free_entry(block, candidate));
     if (next == kNoBlock || extent(state_.blocks[next]) >= extent(block)) break;
     candidate = next;
   }
@@ -45,7 +37,7 @@ BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
 BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) const {
   while (candidate != kNoBlock && state_.blocks[candidate].expandable) {
     const Block& block = state_.blocks[candidate];
-    candidate = state_.pools[block.pool].free.next(key_of(block, candidate));
+    candidate = state_.pools[block.pool].free.next(free_entry(block, candidate));
   }
   return candidate;
 }

@@ -17,17 +17,15 @@ bool CachingAllocator::should_split(const Block& block, const Request& request) 
   return !is_oversize(request.rounded) && remainder > kSmallLimit;  // strict: 1 MiB stays with the block
 }
 
-BlockIndex CachingAllocator::new_block() {
-  BlockIndex index = 0;
+// `block` may be an entry of the table itself.
+BlockIndex CachingAllocator::new_block(const Block& block) {
   if (state_.spare_blocks.empty()) {
-    index = static_cast<BlockIndex>(state_.blocks.size());
-    state_.blocks.emplace_back();
-  } else {
-    index = state_.spare_blocks.back();
-    state_.spare_blocks.pop_back();
-    state_.blocks[index] = {};
+    state_.blocks.push_back(block);
+    return static_cast<BlockIndex>(state_.blocks.size() - 1);
   }
-  state_.blocks[index].live = true;
+  const BlockIndex index = state_.spare_blocks.back();
+  state_.spare_blocks.pop_back();
+  state_.blocks[index] = block;
   return index;
 }
 
@@ -38,14 +36,13 @@ void CachingAllocator::retire_block(BlockIndex block) {
 
 // R3.2: the low part is [address, address + size) and keeps the table entry, so a segment's first block never
 // changes it; the remainder is returned and keeps the old block's stale requested size (R8.9).
-BlockIndex CachingAllocator::cut(BlockIndex block, Bytes size) {
-  const BlockIndex rest = new_block();
-  Block& low = state_.blocks[block];
+BlockIndex CachingAllocator::cut(BlockIndex index, Bytes size) {
+  const BlockIndex rest = new_block(state_.blocks[index]);
+  Block& low = state_.blocks[index];
   Block& high = state_.blocks[rest];
-  high = low;
   high.address += size;
   high.size -= size;
-  high.previous = block;
+  high.previous = index;
   if (high.next != kNoBlock) state_.blocks[high.next].previous = rest;
   low.size = size;
   low.next = rest;
@@ -56,12 +53,12 @@ BlockIndex CachingAllocator::cut(BlockIndex block, Bytes size) {
 // the requested size of the block that asked for the merge (R8.9).
 CachingAllocator::Merged CachingAllocator::merge_with_neighbours(BlockIndex index) {
   std::vector<Block>& blocks = state_.blocks;
+  const bool mapped = blocks[index].mapped;
+  const Bytes requested = blocks[index].requested;
+  const BlockIndex previous = blocks[index].previous;
+  const BlockIndex next = blocks[index].next;
   const auto can_join = [&](BlockIndex neighbour) {
-    return neighbour != kNoBlock && blocks[neighbour].is_idle() &&
-           blocks[neighbour].mapped == blocks[index].mapped;
-  };
-  const auto leave_list = [&](BlockIndex neighbour) {
-    blocks[neighbour].mapped ? remove_free(neighbour) : remove_unmapped(neighbour);
+    return neighbour != kNoBlock && blocks[neighbour].is_idle() && blocks[neighbour].mapped == mapped;
   };
   // `high` is given up and `low` takes its room.
   const auto join = [&](BlockIndex low, BlockIndex high) {
@@ -72,20 +69,18 @@ CachingAllocator::Merged CachingAllocator::merge_with_neighbours(BlockIndex inde
   };
 
   Merged merged;
-  const Bytes requested = blocks[index].requested;
-  const BlockIndex previous = blocks[index].previous;
-  if (can_join(previous)) {
-    leave_list(previous);
+  const auto absorb = [&](BlockIndex neighbour) {
     ++merged.absorbed;
-    merged.absorbed_bytes += blocks[previous].size;
+    merged.absorbed_bytes += blocks[neighbour].size;
+    mapped ? remove_free(neighbour) : remove_unmapped(neighbour);
+  };
+  if (can_join(previous)) {
+    absorb(previous);
     join(previous, index);
     index = previous;
   }
-  const BlockIndex next = blocks[index].next;
   if (can_join(next)) {
-    leave_list(next);
-    ++merged.absorbed;
-    merged.absorbed_bytes += blocks[next].size;
+    absorb(next);
     join(index, next);
   }
   blocks[index].requested = requested;
@@ -98,12 +93,12 @@ void CachingAllocator::add_free(BlockIndex index) {
   Block& block = state_.blocks[index];
   Pool& pool = state_.pools[block.pool];
   block.gc_base = pool.calls;
-  pool.free.insert({block.stream, block.size, block.address, index});
+  pool.free.insert(free_entry(block, index));
 }
 
 void CachingAllocator::remove_free(BlockIndex index) {
   const Block& block = state_.blocks[index];
-  state_.pools[block.pool].free.erase({block.stream, block.size, block.address, index});
+  state_.pools[block.pool].free.erase(free_entry(block, index));
 }
 
 // R0.2: by stream and address.

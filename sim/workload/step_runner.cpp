@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
 constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
+constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
 
 Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
 
@@ -60,17 +61,16 @@ SimTime StepRunner::empty_cache() {
 // Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
 template <class Work>
 StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
-  if (setup_.use_step_cache) {
-    if (const StepCache::Edge* edge = cache_.find(state_, action)) {
+  if (state_) {
+    if (const StepCache::Edge* edge = cache_.find(*state_, action)) {
       apply_change(edge->stats, stats_);
       state_ = edge->to;
       process_is_current_ = false;
+      misses_in_a_row_ = 0;
       return edge->outcome;
     }
-    if (!process_is_current_) process_.restore(cache_.state(state_));
-    process_is_current_ = true;
+    catch_up();
   }
-
   CachingAllocator& allocator = process_.allocator();
   allocator.reset_peak_stats();
   StatsChange change{.before = allocator.stats(), .after = {}};
@@ -79,18 +79,35 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   outcome.peak_allocated = bytes_of(change.after.allocated_bytes.all().peak);
   outcome.peak_reserved = bytes_of(change.after.reserved_bytes.all().peak);
   apply_change(change, stats_);
-
-  if (setup_.use_step_cache) {
-    if (cache_.size() >= kMostStates) {
-      cache_.clear();
-      state_ = cache_.enter(process_);
-    } else {
-      const StepCache::StateId to = cache_.enter(process_);
-      cache_.insert(state_, action, {to, outcome, change});
-      state_ = to;
-    }
-  }
+  if (setup_.use_step_cache) remember(action, outcome, change);
   return outcome;
+}
+
+void StepRunner::catch_up() {
+  if (!process_is_current_) process_.restore(cache_.state(*state_));
+  process_is_current_ = true;
+}
+
+// Small tensors can wander through a large cache of free blocks without ever meeting an old state again.
+// Then it is cheaper to look only now and then; two steps in a row, since an edge has two ends.
+bool StepRunner::worth_remembering() const {
+  return misses_in_a_row_ < kPatience || misses_in_a_row_ % kPatience < 2;
+}
+
+void StepRunner::remember(const StepCache::Action& action, const StepOutcome& outcome,
+                          const StatsChange& change) {
+  ++misses_in_a_row_;
+  if (!worth_remembering()) {
+    state_.reset();
+    return;
+  }
+  if (cache_.size() >= kMostStates) {
+    cache_.clear();
+    state_.reset();
+  }
+  const StepCache::StateId to = cache_.enter(process_);
+  if (state_) cache_.insert(*state_, action, {to, outcome, change});
+  state_ = to;
 }
 
 StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape) {
@@ -123,10 +140,7 @@ void StepRunner::reset_peak() {
 }
 
 void StepRunner::set_others(Bytes bytes) {
-  if (!process_is_current_) {
-    process_.restore(cache_.state(state_));
-    process_is_current_ = true;
-  }
+  catch_up();
   others_ = card_.set_others(bytes);
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "models/workload_model.hpp"
 #include "sim/workload/step_cache.hpp"
@@ -57,6 +59,9 @@ class StepRunner {
 
   template <class Work>
   StepOutcome perform(StepCache::Action action, const Work& work);
+  void catch_up();
+  [[nodiscard]] bool worth_remembering() const;
+  void remember(const StepCache::Action& action, const StepOutcome& outcome, const StatsChange& change);
   const Program& next_program(Shape& shape, const Point& point);
   StepOutcome execute(const StepProgram& program, std::uint64_t shape);
 
@@ -69,8 +74,9 @@ class StepRunner {
   std::map<Point, Shape> shapes_;
   std::uint64_t programs_ = 0;
   StepCache cache_;
-  StepCache::StateId state_ = 0;    ///< where the run is
-  bool process_is_current_ = true;  ///< false: `process_` is behind, the cache knows the state
+  std::optional<StepCache::StateId> state_;  ///< where the run is, if the cache knows it
+  bool process_is_current_ = true;           ///< false: `process_` is behind, the cache knows the state
+  std::size_t misses_in_a_row_ = 0;
 };
 
 }  // namespace vramlab

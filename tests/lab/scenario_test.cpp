@@ -140,7 +140,7 @@ TEST(Scenario, SaysThatTheWorkloadIsMissing) {
 TEST(Scenario, SaysWhereATruncatedFileEnds) {
   const std::string whole = bent_scenario();
   const std::string error = error_of(whole.substr(0, whole.find("\"parameters\"")));
-  EXPECT_THAT(error, HasSubstr("small.json: line 6, column"));
+  EXPECT_THAT(error, HasSubstr("small.json: line 7, column 15"));
   EXPECT_THAT(error, HasSubstr("this is not JSON"));
 }
 

@@ -1,0 +1,179 @@
+// The program as a user runs it: exit codes, what is printed where, what is written.
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "lab/json_text.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// What a run of the program came to.
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+class CliTest : public testing::Test {
+ protected:
+  ScratchFolder folder;
+
+  Ran run(const std::string& arguments) const {
+    const std::string err_file = folder.file("stderr");
+    const std::string command =
+        "cd '" + folder.path().string() + "' && '" VRAMLAB_PROGRAM "' " + arguments + " 2>'" + err_file + "'";
+    Ran ran;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    std::array<char, 4096> buffer{};
+    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+      ran.out.append(buffer.data(), n);
+    ran.code = WEXITSTATUS(::pclose(pipe));
+    ran.err = read_text_file(err_file);
+    return ran;
+  }
+
+  // A linear workload and two policies; `expect` goes into the file as it stands.
+  void write_scenario(
+      const std::string& name,
+      const std::string& expect = R"([{"policy": "fixed", "metric": "ooms", "equals": 0}])") const {
+    std::ofstream{folder.file(name)}
+        << R"({"version": 1, "kind": "training", "name": "small", "objective": "samples_per_s",
+      "device": {"total": "10000MiB", "context": 0},
+      "workload": {"model": {"kind": "linear", "fixed": "1000MiB", "per_sample": "810MiB", "resident": "20MiB",
+                             "parameters": {"batch": [2, 64]}, "step_time": {"floor_ms": 100}},
+                   "iterations": 50, "start": {"batch": 8}},
+      "policies": [{"use": "fixed"}, {"use": "threshold-step", "step": 2, "label": "rule"}],
+      "expect": )"
+        << expect << "}";
+  }
+};
+
+TEST_F(CliTest, WithoutAVerbItSaysWhatThereIs) {
+  const Ran ran = run("");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.out, HasSubstr("compare"));
+}
+
+TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
+  EXPECT_EQ(run("help").code, 0);
+  for (const char* verb : {"compare", "run", "check", "policies", "gpus", "schema"}) {
+    const Ran ran = run(std::string{"help "} + verb);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(
+        ran.out,
+        HasSubstr("exit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error"));
+    EXPECT_EQ(run(std::string{verb} + " --help").out, ran.out);
+  }
+}
+
+TEST_F(CliTest, AWrongNameIsAnsweredWithTheNearestRightOne) {
+  EXPECT_THAT(run("comprae x.json").err, HasSubstr("Did you mean \"compare\"?"));
+  EXPECT_THAT(run("compare x.json --pictrue a.svg").err, HasSubstr("Did you mean \"--picture\"?"));
+  EXPECT_THAT(run("policies dual-optimiser").err, HasSubstr("Did you mean \"dual-optimizer\"?"));
+  EXPECT_EQ(run("comprae x.json").code, 2);
+}
+
+TEST_F(CliTest, ComparePrintsVerdictTableAndFiles) {
+  write_scenario("small.json");
+  const Ran ran = run("compare small.json --json result.json --trace-dir traces");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("Best: fixed, 11.1 % short of the best safe fixed choice (9).\n"));
+  EXPECT_THAT(ran.out, HasSubstr("\noracle "));
+  EXPECT_THAT(ran.out, HasSubstr("wrote traces/rule.jsonl\n"));
+  EXPECT_THAT(ran.out, HasSubstr("wrote result.json\n"));
+  const Json result = read_json_file(folder.file("result.json"));
+  EXPECT_EQ(result["policies"].size(), 3u);
+  EXPECT_EQ(result["policies"][0]["final"]["batch"], 8);
+  EXPECT_EQ(result["policies"][1]["adjustments"][0]["from"]["batch"], 8);
+}
+
+TEST_F(CliTest, JsonOnStandardOutputIsAlone) {
+  write_scenario("small.json");
+  const Ran ran = run("compare small.json --json -");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(Json::parse(ran.out)["scenario"], "small");
+}
+
+TEST_F(CliTest, TablesComeAsMarkdownAndCsv) {
+  write_scenario("small.json");
+  EXPECT_THAT(run("compare small.json --format md").out, HasSubstr("| policy | final (batch) |"));
+  EXPECT_THAT(run("compare small.json --format csv").out, HasSubstr("policy,final (batch),peak"));
+  const Ran wrong = run("compare small.json --format html");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("Write text, md or csv."));
+}
+
+TEST_F(CliTest, TwoRunsGiveTheSameBytes) {
+  write_scenario("small.json");
+  EXPECT_EQ(run("compare small.json --json -").out, run("compare small.json --json -").out);
+}
+
+TEST_F(CliTest, CheckEndsWithOneWhereAnExpectationFails) {
+  write_scenario("good.json");
+  write_scenario("bad.json", R"([{"policy": "fixed", "metric": "iterations", "max": 10}])");
+  EXPECT_EQ(run("check good.json").code, 0);
+  const Ran ran = run("check . -j 2 --json -");
+  EXPECT_EQ(ran.code, 1);
+  const Json result = Json::parse(ran.out);
+  EXPECT_EQ(result["passed"], 1);
+  EXPECT_EQ(result["failed"], 1);
+  EXPECT_THAT(run("check bad.json").out, HasSubstr("FAIL bad.json: fixed iterations 50 (<= 10)"));
+}
+
+TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
+  write_scenario("small.json");
+  EXPECT_EQ(run("run small.json --policy rule --trace t.csv").code, 0);
+  const std::string trace = read_text_file(folder.file("t.csv"));
+  EXPECT_EQ(std::count(trace.begin(), trace.end(), '\n'), 51);
+  EXPECT_THAT(trace, StartsWith("iteration,start_s,duration_s,batch,oom,allocated,"));
+  EXPECT_EQ(run("run small.json --policy rule --trace t.jsonl").code, 0);
+  EXPECT_THAT(run("run small.json --policy rule --trace t.txt").err, HasSubstr("must end in .jsonl or .csv"));
+  EXPECT_THAT(run("run small.json").err, HasSubstr("several policies"));
+}
+
+// Bad input: one clear line, exit code 2, and the old output file stays as it was.
+TEST_F(CliTest, BadInputTouchesNoOutputFile) {
+  write_scenario("small.json");
+  const std::string good = read_text_file(folder.file("small.json"));
+  std::ofstream{folder.file("cut.json")} << good.substr(0, good.size() / 2);
+  std::ofstream{folder.file("empty.json")};
+  std::ofstream{folder.file("result.json")} << "precious";
+  for (const char* input : {"cut.json", "empty.json", "missing.json", "."}) {
+    const Ran ran = run(std::string{"compare "} + input + " --json result.json");
+    EXPECT_EQ(ran.code, 2) << input;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+  EXPECT_EQ(read_text_file(folder.file("result.json")), "precious");
+}
+
+TEST_F(CliTest, AnOutputThatCannotBeWrittenIsNamed) {
+  write_scenario("small.json");
+  const Ran missing = run("compare small.json --json no/such/folder/r.json --quiet");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, StartsWith("no/such/folder/r.json: cannot be written:"));
+  EXPECT_EQ(run("compare small.json --quiet >/dev/full").code, 0);
+  const Ran full = run("compare small.json >/dev/full");
+  EXPECT_EQ(full.code, 2);
+  EXPECT_THAT(full.err, HasSubstr("standard output: could not be written."));
+}
+
+TEST_F(CliTest, ListsPoliciesAndCards) {
+  EXPECT_THAT(run("policies").out, HasSubstr("dual-optimizer"));
+  EXPECT_THAT(run("policies dual-optimizer").out, HasSubstr("target_vram_usage"));
+  EXPECT_THAT(run("gpus").out, HasSubstr("85017493504  measured"));
+  EXPECT_EQ(Json::parse(run("gpus --json -").out)[0].contains("total_bytes"), true);
+  EXPECT_EQ(Json::parse(run("schema").out)["title"], "A scenario of vramlab");
+}
+
+}  // namespace
+}  // namespace vramlab

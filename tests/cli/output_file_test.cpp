@@ -1,0 +1,30 @@
+#include "report/output_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "lab/json_text.hpp"
+#include "sim/core/error.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+namespace vramlab {
+namespace {
+
+TEST(OutputFile, ReplacesTheOldContentWhole) {
+  const ScratchFolder folder;
+  write_file(folder.file("a"), "a longer text");
+  write_file(folder.file("a"), "short");
+  EXPECT_EQ(read_text_file(folder.file("a")), "short");
+}
+
+TEST(OutputFile, LeavesNothingBehindWhenItFails) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.file("a"));
+  EXPECT_THROW(write_file(folder.file("a"), "text"), InputError);
+  EXPECT_THROW(write_file(folder.file("no/b"), "text"), InputError);
+  int entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{folder.path()}) ++entries;
+  EXPECT_EQ(entries, 1);
+}
+
+}  // namespace
+}  // namespace vramlab

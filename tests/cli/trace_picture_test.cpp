@@ -1,0 +1,54 @@
+#include "report/trace_picture.hpp"
+
+#include <gtest/gtest.h>
+
+#include "lab/json_text.hpp"
+#include "sim/core/error.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+namespace vramlab {
+namespace {
+
+std::vector<IterationRecord> some_iterations() {
+  std::vector<IterationRecord> records;
+  for (std::int64_t i = 1; i <= 20; ++i) {
+    records.push_back({.iteration = i,
+                       .point = {i, 64},
+                       .result = i == 7 ? StepResult::oom : StepResult::ok,
+                       .memory = {.total = 12_GiB},
+                       .step_peak_allocated = static_cast<Bytes>(i) * 512_MiB,
+                       .step_peak_reserved = 11_GiB});
+  }
+  return records;
+}
+
+TEST(TracePicture, DrawsEveryRunWithItsLabel) {
+  const ScratchFolder folder;
+  const auto records = some_iterations();
+  const PictureFrame frame{
+      .title = "it's a test", .parameters = {"batch", "lq"}, .band_low = 0.8, .band_high = 0.9};
+  draw_trace_picture(frame, {{"first", &records}, {"second", &records}}, folder.file("a.svg"));
+  const std::string picture = read_text_file(folder.file("a.svg"));
+  for (const char* text :
+       {"it's a test", "first", "second", "peak allocated", "limit", "OOM", "batch", "lq", "iteration"}) {
+    EXPECT_NE(picture.find(text), std::string::npos) << text;
+  }
+  draw_trace_picture(frame, {{"first", &records}}, folder.file("a.png"));
+  EXPECT_EQ(read_text_file(folder.file("a.png")).substr(1, 3), "PNG");
+}
+
+TEST(TracePicture, EqualRunsGiveEqualBytes) {
+  const ScratchFolder folder;
+  const auto records = some_iterations();
+  draw_trace_picture({.title = "t", .parameters = {"batch"}}, {{"a", &records}}, folder.file("a.svg"));
+  draw_trace_picture({.title = "t", .parameters = {"batch"}}, {{"a", &records}}, folder.file("b.svg"));
+  EXPECT_EQ(read_text_file(folder.file("a.svg")), read_text_file(folder.file("b.svg")));
+}
+
+TEST(TracePicture, RefusesOtherEndings) {
+  const auto records = some_iterations();
+  EXPECT_THROW(draw_trace_picture({}, {{"a", &records}}, "a.pdf"), InputError);
+}
+
+}  // namespace
+}  // namespace vramlab
