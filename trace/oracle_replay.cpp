@@ -35,6 +35,12 @@ constexpr std::array kFigures{
     Figure{"in private pools", "PyTorch, with ", " allocated in private pools"},
     Figure{"reserved but unallocated", "and ", " is reserved by PyTorch but unallocated"},
 };
+constexpr std::array kAsyncFigures{
+    Figure{"currently allocated", "Currently allocated     : ", "\n"},
+    Figure{"requested", "Requested               : ", "\n"},
+    Figure{"device limit", "Device limit            : ", "\n"},
+    Figure{"PyTorch limit", "memory fraction)\n                        : ", "\n"},
+};
 constexpr Figure kDeviceFree{"device free", " of which ", " is free"};
 
 // "... memory in use. 4.00 GiB allowed; Of ..."
@@ -75,7 +81,14 @@ OracleReplay::OracleReplay(const OracleLog& log) : log_(log) {
   const auto usable = usable_from(log);
   device_limited_ = usable.has_value();
   segments_ = std::make_unique<RecordedSegments>(log.total_memory, usable);
-  allocator_ = std::make_unique<CachingAllocator>(*segments_, std::move(options));
+  if (options.settings.backend == AllocatorBackend::cuda_malloc_async) {
+    async_ = std::make_unique<AsyncAllocator>(*segments_, options.limit);
+    allocator_ = async_.get();
+    result_.approximate = {"addresses"};
+  } else {
+    caching_ = std::make_unique<CachingAllocator>(*segments_, std::move(options));
+    allocator_ = caching_.get();
+  }
 
   const std::vector<std::string>& names = stat_names();
   for (const std::string& key : log.keys) {
@@ -96,11 +109,21 @@ bool OracleReplay::step() {
   if (next_ == log_.operations.size()) return false;
   const OracleOperation& op = log_.operations[next_];
   if (op.kind == "stopped") {  // the request that raised the error is not in the log
+    warn(
+        "the recording ends where PyTorch raised an error that is no OOM: a piece of a segment was given to "
+        "cudaFree, as happens after max_split_size_mb was lowered or expandable segments were switched on "
+        "(R4.7)");
     ++next_;
     return step();
   }
   perform(op);
   check_counters(op);
+  if (caching_ && !orphan_reported_ && caching_->has_orphaned_pool()) {
+    orphan_reported_ = true;
+    warn("from operation " + std::to_string(next_) +
+         " on PyTorch's own state is not defined: it dropped a private "
+         "pool whose memory was still in use (R7.9). What follows is kept as an orphan here");
+  }
   ++result_.operations;
   ++next_;
   return true;
@@ -118,10 +141,6 @@ void OracleReplay::perform(const OracleOperation& op) {
     }
   } else if (kind == "alloc" || kind == "alloc_t" || kind == "oom" || kind == "alloc_oom") {
     check_allocation(op, allocate(op, stream_of(op)));
-  } else if (kind == "graph_alloc" || kind == "graph_alloc_oom") {
-    check_allocation(op, allocate(op, graphs_.at(op.tag).stream));
-  } else if (kind == "pool_alloc" || kind == "pool_alloc_oom") {
-    allocate_in_pool(op);
   } else if (kind == "free" || kind == "free_deferred") {
     free(op);
   } else if (kind == "empty_cache") {
@@ -133,27 +152,53 @@ void OracleReplay::perform(const OracleOperation& op) {
     allocator_->empty_cache();
   } else if (kind == "reset_peak") {
     allocator_->reset_peak_stats();
+  } else if (async_) {
+    refuse(0, "\"" + kind + "\" is no operation of backend:cudaMallocAsync.");
+  } else if (kind == "graph_alloc" || kind == "graph_alloc_oom") {
+    check_allocation(op, allocate(op, graph_of(op).stream));
+  } else if (kind == "pool_alloc" || kind == "pool_alloc_oom") {
+    allocate_in_pool(op);
   } else if (kind == "settings") {
-    allocator_->set_settings(op.argument);
+    caching_->set_settings(op.argument);
   } else if (kind == "pool_new") {
     new_pool(op);
   } else if (kind == "pool_del") {
-    allocator_->delete_mem_pool(pools_.at(op.tag));
+    caching_->delete_mem_pool(pool_of(op));
     pools_.erase(op.tag);
   } else if (kind == "capture_begin") {
     begin_capture(op);
   } else if (kind == "capture_end") {
-    allocator_->end_capture(graphs_.at(op.tag).pool);
+    caching_->end_capture(graph_of(op).pool);
   } else if (kind == "graph_del") {
     delete_graph(op);
   }
 }
 
+void OracleReplay::refuse(std::size_t field, const std::string& what) const {
+  throw InputError("/ops/" + std::to_string(next_) + '/' + std::to_string(field), what);
+}
+
+PoolId OracleReplay::pool_of(const OracleOperation& op) const {
+  const auto pool = pools_.find(op.tag);
+  if (pool == pools_.end()) refuse(2, std::to_string(op.tag) + " is no living MemPool.");
+  return pool->second;
+}
+
+OracleReplay::Graph& OracleReplay::graph_of(const OracleOperation& op) {
+  const auto graph = graphs_.find(op.tag);
+  if (graph == graphs_.end()) refuse(2, std::to_string(op.tag) + " is no graph.");
+  return graph->second;
+}
+
+StreamId OracleReplay::side_stream() const {
+  if (log_.streams.size() < 2) refuse(0, "a deferred free needs a second stream, and the log names none.");
+  return log_.streams[1];
+}
+
 StreamId OracleReplay::stream_of(const OracleOperation& op) const {
   if (op.tag == kDefaultPools) return kDefaultStream;
-  if (static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
-    throw InputError("/ops/" + std::to_string(next_) + "/2",
-                     std::to_string(op.tag) + " is no index of a stream.");
+  if (op.tag < 0 || static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
+    refuse(2, std::to_string(op.tag) + " is no index of a stream.");
   }
   return log_.streams[static_cast<std::size_t>(op.tag)];
 }
@@ -164,15 +209,21 @@ bool OracleReplay::next_is(const char* kind) const {
 
 // The recorded pointer is the base of a new plain segment, if the request makes one.
 AllocationResult OracleReplay::allocate(const OracleOperation& op, StreamId stream) {
-  if (op.pointer != 0) segments_->supply_segment(op.pointer);
+  if (op.pointer != 0) {
+    if (async_) {
+      async_->supply_address(op.pointer);
+    } else {
+      segments_->supply_segment(op.pointer);
+    }
+  }
   return allocator_->allocate(op.bytes, stream);
 }
 
 void OracleReplay::allocate_in_pool(const OracleOperation& op) {
-  const PoolId pool = pools_.at(op.tag);
-  allocator_->enter_mem_pool(pool);
+  const PoolId pool = pool_of(op);
+  caching_->enter_mem_pool(pool);
   const AllocationResult result = allocate(op, kDefaultStream);
-  allocator_->leave_mem_pool(pool);
+  caching_->leave_mem_pool(pool);
   check_allocation(op, result);
 }
 
@@ -197,9 +248,13 @@ void OracleReplay::check_allocation(const OracleOperation& op, const AllocationR
 }
 
 void OracleReplay::check_address(const OracleOperation& op, const Allocation& allocation) {
+  if (async_) {
+    ++result_.addresses_given;
+    return;
+  }
   Address address = allocation.address;
   bool given = segments_->supplied() == 0;
-  const AllocatorState& state = allocator_->state();
+  const AllocatorState& state = caching_->state();
   const Block& block = state.blocks[static_cast<BlockIndex>(allocation.block)];
   const Address segment = state.segments[block.segment].base;
   if (!given && segments_->is_symbolic(segment)) {
@@ -220,24 +275,30 @@ void OracleReplay::check_address(const OracleOperation& op, const Allocation& al
 }
 
 void OracleReplay::check_oom_text(const OracleOperation& op, const OutOfMemory& oom) {
-  const std::string message = oom_message(oom);
+  ++result_.oom_texts_checked;
+  if (!check_figures(op, oom)) ++result_.oom_text_mismatches;
+}
+
+bool OracleReplay::check_figures(const OracleOperation& op, const OutOfMemory& oom) {
+  const std::string message = async_ ? async_oom_message(oom) : oom_message(oom);
   bool equal = true;
   const auto compare = [&](const char* name, std::string_view recorded, std::string_view simulated) {
     if (recorded == simulated) return;
     equal = false;
     diverge(name, std::string(recorded), std::string(simulated));
   };
-  for (const Figure& figure : kFigures) {
+  const auto compare_figure = [&](const Figure& figure) {
     compare(figure.name, between(op.text, figure.before, figure.after),
             between(message, figure.before, figure.after));
+  };
+  if (async_) {
+    for (const Figure& figure : kAsyncFigures) compare_figure(figure);
+    return equal;
   }
+  for (const Figure& figure : kFigures) compare_figure(figure);
   compare("allowed", allowed_in(op.text), allowed_in(message));
-  if (device_limited_) {
-    compare(kDeviceFree.name, between(op.text, kDeviceFree.before, kDeviceFree.after),
-            between(message, kDeviceFree.before, kDeviceFree.after));
-  }
-  ++result_.oom_texts_checked;
-  if (!equal) ++result_.oom_text_mismatches;
+  if (device_limited_) compare_figure(kDeviceFree);
+  return equal;
 }
 
 void OracleReplay::check_counters(const OracleOperation& op) {
@@ -266,15 +327,16 @@ void OracleReplay::free(const OracleOperation& op) {
   if (found == live_.end()) return;  // its allocation failed in the simulation
   const BlockId block = found->second;
   live_.erase(found);
-  if (op.kind == "free_deferred") allocator_->record_stream(block, log_.streams.at(1));
+  const bool deferred = op.kind == "free_deferred" && caching_;
+  if (deferred) caching_->record_stream(block, side_stream());
   allocator_->free(block);
-  if (op.kind == "free_deferred") allocator_->finish_events();
+  if (deferred) caching_->finish_events();
 }
 
 void OracleReplay::new_pool(const OracleOperation& op) {
-  pools_[op.tag] = allocator_->new_mem_pool({.use_on_oom = op.argument == "use_on_oom",
-                                             .no_split = op.argument == "no_split",
-                                             .custom_allocator = false});
+  pools_[op.tag] = caching_->new_mem_pool({.use_on_oom = op.argument == "use_on_oom",
+                                           .no_split = op.argument == "no_split",
+                                           .custom_allocator = false});
 }
 
 // R7.1: the generator's two blocks are made by the first of the living graphs, on its stream, in the default
@@ -288,13 +350,13 @@ void OracleReplay::begin_capture(const OracleOperation& op) {
       if (block) generator_blocks_.push_back(block->block);
     }
   }
-  graphs_[op.tag] = {allocator_->begin_capture(op.pointer), op.pointer, false, true};
+  graphs_[op.tag] = {caching_->begin_capture(op.pointer), op.pointer, false, true};
   newest_graph_ = op.tag;
 }
 
 void OracleReplay::delete_graph(const OracleOperation& op) {
-  Graph& graph = graphs_.at(op.tag);
-  allocator_->release_graph(graph.pool);
+  Graph& graph = graph_of(op);
+  caching_->release_graph(graph.pool);
   graph.reset = true;
   if (op.tag != newest_graph_) graph_object_dies(graph);
 }
@@ -310,7 +372,11 @@ void OracleReplay::graph_object_dies(Graph& graph) {
 void OracleReplay::diverge(const std::string& what, const std::string& recorded,
                            const std::string& simulated) {
   if (result_.first_divergence) return;
-  result_.first_divergence = Divergence{next_, log_.operations[next_].kind, what, recorded, simulated};
+  result_.first_divergence = Divergence{next_,     log_.operations[next_].kind,
+                                        what,      recorded,
+                                        simulated, caching_ ? describe_state(*caching_) : ""};
 }
+
+void OracleReplay::warn(const std::string& warning) { result_.warnings.push_back(warning); }
 
 }  // namespace vramlab

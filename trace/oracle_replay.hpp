@@ -8,20 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "sim/memory/async_allocator.hpp"
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/recorded_segments.hpp"
+#include "trace/divergence.hpp"
 #include "trace/oracle_log.hpp"
 
 namespace vramlab {
-
-/// The first place where simulation and recording part.
-struct Divergence {
-  std::size_t operation = 0;  ///< index in the log
-  std::string kind;           ///< of the operation
-  std::string what;           ///< a counter's name, "address", or a figure of the OOM message
-  std::string recorded;
-  std::string simulated;
-};
 
 /// How well the simulation meets a recording.
 struct ReplayResult {
@@ -36,16 +29,18 @@ struct ReplayResult {
   std::uint64_t segment_events_recorded = 0;  ///< device allocations and frees
   std::uint64_t segment_events_matched = 0;   ///< those that the same operation made in the simulation
   std::vector<std::string> approximate;       ///< what of this is known not to be exact
+  std::vector<std::string> warnings;          ///< situations in which PyTorch itself goes wrong (R4.7, R7.9)
   std::optional<Divergence> first_divergence;
 
   [[nodiscard]] bool exact() const { return !first_divergence.has_value(); }
 };
 
 /// One replay. Taken from the log are sizes, streams, which block is freed, settings, the limit, the bases of
-/// new segments, and, where the device itself ran out, how much of it there was. All else is predicted.
+/// new segments, and, where the device itself ran out, how much of it there was. All else is predicted. Of a
+/// log of backend:cudaMallocAsync every address is taken, because that driver's choice is not known.
 class OracleReplay {
  public:
-  /// `log` must outlive the replay. Throws InputError for a log of another allocator backend.
+  /// `log` must outlive the replay. Throws InputError, here or in a step, where the log contradicts itself.
   explicit OracleReplay(const OracleLog& log);
   OracleReplay(const OracleReplay&) = delete;
   OracleReplay& operator=(const OracleReplay&) = delete;
@@ -57,7 +52,8 @@ class OracleReplay {
   const ReplayResult& run();
 
   [[nodiscard]] const ReplayResult& result() const { return result_; }
-  [[nodiscard]] CachingAllocator& allocator() { return *allocator_; }
+  /// The allocator, unless the log is one of backend:cudaMallocAsync.
+  [[nodiscard]] CachingAllocator& allocator() { return *caching_; }
 
  private:
   struct Graph {
@@ -73,20 +69,28 @@ class OracleReplay {
   void check_allocation(const OracleOperation& op, const AllocationResult& result);
   void check_address(const OracleOperation& op, const Allocation& allocation);
   void check_oom_text(const OracleOperation& op, const OutOfMemory& oom);
+  bool check_figures(const OracleOperation& op, const OutOfMemory& oom);
   void check_counters(const OracleOperation& op);
   void free(const OracleOperation& op);
   void new_pool(const OracleOperation& op);
   void begin_capture(const OracleOperation& op);
   void delete_graph(const OracleOperation& op);
   void graph_object_dies(Graph& graph);
+  void warn(const std::string& warning);
   void diverge(const std::string& what, const std::string& recorded, const std::string& simulated);
+  [[noreturn]] void refuse(std::size_t field, const std::string& what) const;
   [[nodiscard]] StreamId stream_of(const OracleOperation& op) const;
+  [[nodiscard]] StreamId side_stream() const;
+  [[nodiscard]] PoolId pool_of(const OracleOperation& op) const;
+  [[nodiscard]] Graph& graph_of(const OracleOperation& op);
   [[nodiscard]] bool next_is(const char* kind) const;
 
   const OracleLog& log_;
   bool device_limited_ = false;
   std::unique_ptr<RecordedSegments> segments_;
-  std::unique_ptr<CachingAllocator> allocator_;
+  std::unique_ptr<CachingAllocator> caching_;
+  std::unique_ptr<AsyncAllocator> async_;     ///< instead of `caching_`
+  Allocator* allocator_ = nullptr;            ///< the one in use
   std::vector<std::size_t> counter_columns_;  ///< of each key in stat_values()
   std::size_t next_ = 0;
   std::map<std::uint64_t, BlockId> live_;      ///< by recorded pointer
@@ -97,6 +101,7 @@ class OracleReplay {
   std::vector<BlockId> generator_blocks_;
   std::vector<std::int64_t> counters_before_;
   std::vector<std::int64_t> recorded_before_;
+  bool orphan_reported_ = false;
   ReplayResult result_;
 };
 

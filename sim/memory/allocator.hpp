@@ -17,6 +17,9 @@ inline constexpr StreamId kDefaultStream = 0;
 /// A live allocation of one allocator. Dense: freed ids are used again.
 enum class BlockId : std::uint32_t {};
 
+/// What an allocation of 0 bytes gives: a null pointer without a block behind it (R1.1).
+inline constexpr BlockId kNullBlock{0xFFFF'FFFF};
+
 /// What a successful allocation gave.
 struct Allocation {
   BlockId block{};
@@ -57,10 +60,10 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  /// Allocates `size` > 0 bytes for work on `stream`.
+  /// Allocates `size` bytes for work on `stream`; 0 bytes give kNullBlock and address 0, and nothing changes.
   virtual AllocationResult allocate(Bytes size, StreamId stream) = 0;
 
-  /// Gives a live block back. Throws InternalError for a block that is not live.
+  /// Gives a live block back; kNullBlock is ignored. Throws InternalError for a block that is not live.
   virtual void free(BlockId block) = 0;
 
   /// torch.cuda.empty_cache(): gives what is cached and unused back to the device.

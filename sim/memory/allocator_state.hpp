@@ -47,7 +47,7 @@ struct PoolGroup {
   PoolId id = kDefaultPool;
   PoolOptions options;
   int uses = 0;                         ///< live graphs and MemPool objects; 0 = freeable (R7.2)
-  std::int64_t device_allocations = 0;  ///< R7.9
+  std::int64_t device_allocations = 0;  ///< of a private pool (R7.9)
   bool dropped = false;                 ///< the record is gone; blocks left in it are orphans (R7.9)
 };
 

@@ -33,10 +33,6 @@ class AllocatorFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What `allocate` gives for 0 bytes: a null pointer without a block behind it (R1.1). Freeing it does
-/// nothing.
-inline constexpr BlockId kNullBlock{kNoBlock};
-
 /// What a block is doing, as a snapshot says it (R11.2).
 enum class BlockState : std::uint8_t { allocated, pending_free, inactive, unmapped };
 
@@ -141,6 +137,10 @@ class CachingAllocator : public Allocator {
   /// Bytes in cached blocks of private pools that are not dropped: F of the OOM message (R4.12).
   [[nodiscard]] Bytes private_pools_idle() const;
 
+  /// Whether a private pool was dropped while memory of it is still in use or cached (R7.9). In PyTorch its
+  /// record is freed then, and what follows is not defined.
+  [[nodiscard]] bool has_orphaned_pool() const;
+
   /// Where the history goes; nullptr = nowhere. The listener must outlive the allocator or be taken off.
   void set_listener(AllocatorListener* listener) { listener_ = listener; }
 
@@ -233,6 +233,7 @@ class CachingAllocator : public Allocator {
 
   // private_pools.cpp
   std::size_t add_group(const PoolOptions& options, int uses);
+  [[nodiscard]] bool has_segments(std::size_t group) const;
   [[nodiscard]] std::size_t find_group(PoolId pool) const;
   [[nodiscard]] std::vector<std::size_t> private_groups() const;
   [[nodiscard]] std::size_t group_for(StreamId stream) const;

@@ -16,6 +16,7 @@ BlockIndex CachingAllocator::allocate_expandable(const Request& request) {
   }
   while (state_.blocks[block].size < request.rounded) {
     const Block& grown = state_.blocks[block];
+    if (grown.next == kNoBlock) return kNoBlock;  // larger than the whole range, which is 9/8 of the card
     // R5.5: what an earlier turn mapped stays mapped and cached when a later one fails.
     block = map_block(grown.next, std::min(request.rounded - grown.size, state_.blocks[grown.next].size));
     if (block == kNoBlock) return kNoBlock;

@@ -59,7 +59,8 @@ BlockIndex CachingAllocator::try_allocate(const Request& request, bool retry) {
   // The segment size counts even where fewer pages would have to be mapped (R4.9.2, R5.7).
   if (state_.limit && total_reserved() + request.segment > *state_.limit) return kNoBlock;
   const BlockIndex block = request.expandable ? allocate_expandable(request) : allocate_segment(request);
-  if (block != kNoBlock) ++state_.groups[group_of(request.pool)].device_allocations;  // R7.9
+  const std::size_t group = group_of(request.pool);
+  if (block != kNoBlock && group != 0) ++state_.groups[group].device_allocations;  // R7.9
   return block;
 }
 

@@ -50,4 +50,14 @@ std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundi
   return text;
 }
 
+std::string async_oom_message(const OutOfMemory& oom, int device) {
+  return "Allocation on device " + std::to_string(device) +
+         " would exceed allowed memory. (out of memory)\nCurrently allocated     : " +
+         oom_size(oom.allocated) + "\nRequested               : " + oom_size(oom.requested) +
+         "\nDevice limit            : " + oom_size(oom.device_total) +
+         "\nFree (according to CUDA): " + oom_size(oom.device_free) +
+         "\nPyTorch limit (set by user-supplied memory fraction)\n                        : " +
+         oom_size(oom.limit.value_or(oom.device_total));
+}
+
 }  // namespace vramlab

@@ -28,4 +28,7 @@ struct OomSurroundings {
 /// The message of torch 2.11.0, in one line.
 std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundings = {});
 
+/// The message of backend:cudaMallocAsync, in several lines (section 12.1).
+std::string async_oom_message(const OutOfMemory& oom, int device = 0);
+
 }  // namespace vramlab

@@ -10,11 +10,6 @@ namespace vramlab {
 
 // A dropped group without segments is used again; its number is not.
 std::size_t CachingAllocator::add_group(const PoolOptions& options, int uses) {
-  const auto has_segments = [this](std::size_t group) {
-    return std::any_of(state_.segments.begin(), state_.segments.end(), [group](const Segment& segment) {
-      return segment.live && group_of(segment.pool) == group;
-    });
-  };
   std::size_t group = 0;
   while (group < state_.groups.size() && (!state_.groups[group].dropped || has_segments(group))) ++group;
   if (group == state_.groups.size()) {
@@ -27,6 +22,19 @@ std::size_t CachingAllocator::add_group(const PoolOptions& options, int uses) {
     state_.pools[pool] = {FreeList(free_list_), {}, 0};
   }
   return group;
+}
+
+bool CachingAllocator::has_segments(std::size_t group) const {
+  return std::any_of(state_.segments.begin(), state_.segments.end(), [group](const Segment& segment) {
+    return segment.live && group_of(segment.pool) == group;
+  });
+}
+
+bool CachingAllocator::has_orphaned_pool() const {
+  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
+    if (state_.groups[group].dropped && has_segments(group)) return true;
+  }
+  return false;
 }
 
 std::size_t CachingAllocator::find_group(PoolId pool) const {

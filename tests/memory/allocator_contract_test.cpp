@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "sim/memory/async_allocator.hpp"
+#include "sim/memory/bfc_allocator.hpp"
+#include "sim/memory/direct_allocator.hpp"
 #include "tests/memory/memory_rig.hpp"
 
 namespace vramlab {
@@ -70,6 +73,15 @@ TEST_P(AllocatorContract, ResetsPeaks) {
   EXPECT_EQ(allocator.stats().allocated_bytes.all().peak, 0);
 }
 
+TEST_P(AllocatorContract, AnswersNothingWithANullPointer) {
+  const AllocationResult nothing = allocator.allocate(0, kDefaultStream);
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->block, kNullBlock);
+  EXPECT_EQ(nothing->address, 0u);
+  allocator.free(nothing->block);
+  EXPECT_EQ(allocator.stats().allocation.all(), Stat{});
+}
+
 TEST_P(AllocatorContract, RejectsBlocksThatAreNotLive) {
   const BlockId block = allocator.allocate(1000, kDefaultStream)->block;
   allocator.free(block);
@@ -83,13 +95,34 @@ AllocatorUnderTest caching(const std::string& conf, FreeListKind kind = FreeList
   return {rig, {rig, &rig->allocator}};
 }
 
+/// Any allocator that is made of a segment source and its options.
+template <class Made, class... Options>
+AllocatorUnderTest on_a_card(const Options&... options) {
+  struct Ground {
+    explicit Ground(const Options&... given) : allocator(segments, given...) {}
+    SimulatedCard card{1_GiB, 0};
+    SimSegments segments{card};
+    Made allocator;
+  };
+  auto ground = std::make_shared<Ground>(options...);
+  return {ground, {ground, &ground->allocator}};
+}
+
+AllocatorUnderTest bfc(bool allow_growth) {
+  return on_a_card<BfcAllocator>(BfcOptions{.limit = 1_GiB, .allow_growth = allow_growth});
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Allocators, AllocatorContract,
     testing::Values(
         ContractParameter{"caching", [] { return caching(""); }},
         ContractParameter{"caching_with_ordered_list", [] { return caching("", FreeListKind::ordered); }},
         ContractParameter{"caching_expandable", [] { return caching("expandable_segments:True"); }},
-        ContractParameter{"caching_max_split", [] { return caching("max_split_size_mb:32"); }}),
+        ContractParameter{"caching_max_split", [] { return caching("max_split_size_mb:32"); }},
+        ContractParameter{"cuda_malloc_async", [] { return on_a_card<AsyncAllocator>(); }},
+        ContractParameter{"no_cache", [] { return on_a_card<DirectAllocator>(); }},
+        ContractParameter{"bfc", [] { return bfc(false); }},
+        ContractParameter{"bfc_growing", [] { return bfc(true); }}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -84,6 +84,19 @@ TEST(CanonicalState, IgnoresHistory) {
   EXPECT_NE(a.stats(), b.stats());
 }
 
+// What was reserved and given back in between does not show either.
+TEST(CanonicalState, IsTheSameAgainAfterARelease) {
+  for (const char* conf : {"", "expandable_segments:True"}) {
+    Rig rig(80_GiB, conf);
+    rig.take(5_MiB);
+    const auto before = canonical(rig);
+    rig.give_all({rig.take(100_MiB), rig.take(1000, 4)});
+    EXPECT_NE(canonical(rig), before);
+    rig.allocator.empty_cache();
+    EXPECT_EQ(canonical(rig), before) << conf;
+  }
+}
+
 TEST(CanonicalState, TellsDifferencesThatMatter) {
   const auto of = [](auto change) {
     Rig rig(80_GiB, with_settings("garbage_collection_threshold:0.9", 1_GiB));

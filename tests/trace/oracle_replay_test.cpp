@@ -87,6 +87,21 @@ TEST_P(FurtherRecording, IsReproducedExactly) {
 INSTANTIATE_TEST_SUITE_P(Oracle, FurtherRecording, testing::ValuesIn(kOthers),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Section 16.2: given the pointers, every counter of cudaMallocAsync and every OOM is exact.
+TEST(OracleReplay, ReproducesCudaMallocAsyncButForItsAddresses) {
+  const fs::path file = file_of(kAllLogs, "async_1");
+  if (!fs::exists(file)) GTEST_SKIP() << "the recording " << file << " is not here";
+  const ReplayResult result = replay_oracle_log(read_oracle_log(file));
+  EXPECT_EQ(result.operations, 3009u);
+  EXPECT_EQ(result.addresses_checked, 0u);
+  EXPECT_EQ(result.addresses_given, 1552u);
+  EXPECT_EQ(result.counters_checked, 3009u * 21);
+  EXPECT_EQ(result.counter_mismatches, 0u);
+  EXPECT_EQ(result.oom_texts_checked, 18u);
+  EXPECT_EQ(result.oom_text_mismatches, 0u);
+  EXPECT_EQ(result.approximate, std::vector<std::string>{"addresses"});
+}
+
 // pools_1 ends where the next request, 50,319,937 bytes in the default pools, made PyTorch hand a piece of a
 // segment to cudaFree: CUDA "invalid argument", no OOM (R4.7).
 TEST(OracleReplay, PredictsTheErrorThatStoppedARecording) {
@@ -106,6 +121,27 @@ TEST(OracleReplay, SaysWhereItParts) {
   ASSERT_TRUE(result.first_divergence);
   EXPECT_EQ(result.first_divergence->operation, 100u);
   EXPECT_EQ(result.first_divergence->what, log.keys[4]);
+}
+
+TEST(OracleReplay, RefusesLogsThatContradictThemselves) {
+  const auto replay_with = [](const char* kind, std::int64_t tag, const char* conf) {
+    OracleLog log;
+    log.total_memory = 1_GiB;
+    log.conf = conf;
+    OracleOperation op;
+    op.kind = kind;
+    op.tag = tag;
+    op.bytes = 1000;
+    log.operations.push_back(op);
+    return replay_oracle_log(log);
+  };
+  EXPECT_THROW(replay_with("alloc", 3, ""), InputError);
+  EXPECT_THROW(replay_with("alloc", -7, ""), InputError);
+  EXPECT_THROW(replay_with("pool_alloc", 0, ""), InputError);
+  EXPECT_THROW(replay_with("pool_del", 0, ""), InputError);
+  EXPECT_THROW(replay_with("graph_alloc", 1000, ""), InputError);
+  EXPECT_THROW(replay_with("capture_end", 1000, ""), InputError);
+  EXPECT_THROW(replay_with("settings", 0, "backend:cudaMallocAsync"), InputError);
 }
 
 // The rules are not guessed: an allocator with other settings parts from the recording soon, and its replay

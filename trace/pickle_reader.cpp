@@ -1,0 +1,337 @@
+#include "trace/pickle_reader.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "trace/pickle_opcodes.hpp"
+#include "trace/pickle_shape.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr std::size_t kMostValuesAtOnce = std::size_t{1} << 26;  // on the stack
+constexpr std::size_t kMostMarks = 1000;
+// A writer numbers what it remembers one by one; a number far beyond that only costs memory.
+constexpr std::size_t kMemoGap = 1 << 16;
+
+/// A pickle is a program that builds its values on a stack; this is one run of it.
+class PickleRun {
+ public:
+  PickleRun(std::string_view data, const std::string& name) : data_(data), name_(name) {}
+
+  PickleDocument run();
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+
+  // What the data says.
+  std::string_view take(std::uint64_t size);
+  std::uint64_t take_number(std::size_t size);
+  std::uint8_t take_byte() {
+    return position_ < data_.size() ? static_cast<std::uint8_t>(data_[position_++]) : end_too_early(1);
+  }
+  [[noreturn]] std::uint8_t end_too_early(std::uint64_t announced) const;
+  void read_protocol();
+  void check_frame(std::uint64_t size) const;
+  void step(PickleOpcode opcode);
+
+  void push_integer(std::int64_t number) { push(document_.new_integer(number)); }
+  void push_long(std::uint64_t size);
+  void push_real();
+  void push_text(std::uint64_t size);
+
+  void push(PickleValue value);
+  [[nodiscard]] PickleValue top() const;
+  [[nodiscard]] std::size_t above(std::size_t count) const;
+  void push_mark();
+  std::size_t take_mark();
+  void pop_or_unmark();
+
+  PickleValue new_container(Kind kind);
+  void fill(PickleValue container, std::size_t first);
+  void replace_by(Kind kind, std::size_t first);
+  void append_from(std::size_t first, Kind kind);
+
+  void remember(std::uint64_t number);
+  void recall(std::uint64_t number);
+
+  std::string_view data_;
+  const std::string& name_;
+  std::size_t position_ = 0;
+  std::size_t opcode_position_ = 0;
+  PickleDocument document_;
+  std::vector<PickleValue> stack_;
+  std::vector<std::size_t> marks_;  ///< heights of the stack
+  ChunkedArray<PickleValue> memo_;
+};
+
+void PickleRun::fail(const std::string& what) const {
+  throw InputError(name_, "byte " + std::to_string(opcode_position_) + ": " + what);
+}
+
+std::uint8_t PickleRun::end_too_early(std::uint64_t announced) const {
+  fail("the file ends too early: " + std::to_string(announced) + " bytes are announced, " +
+       std::to_string(data_.size() - position_) + " are left.");
+}
+
+std::string_view PickleRun::take(std::uint64_t size) {
+  if (size > data_.size() - position_) end_too_early(size);
+  const std::string_view taken = data_.substr(position_, size);
+  position_ += size;
+  return taken;
+}
+
+// Little-endian, as everything but floating-point numbers.
+std::uint64_t PickleRun::take_number(std::size_t size) {
+  const std::string_view bytes = take(size);
+  std::uint64_t number = 0;
+  for (std::size_t i = size; i-- > 0;) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
+  return number;
+}
+
+void PickleRun::read_protocol() {
+  if (!looks_like_pickle(data_)) fail("is no pickle of protocol 2 to 5.");
+  position_ = 1;
+  const int protocol = take_byte();
+  if (protocol < 2 || protocol > 5) {
+    fail("is a pickle of protocol " + std::to_string(protocol) + "; 2 to 5 are read.");
+  }
+}
+
+PickleDocument PickleRun::run() {
+  read_protocol();
+  while (true) {
+    opcode_position_ = position_;
+    const auto opcode = static_cast<PickleOpcode>(take_byte());
+    if (opcode == PickleOpcode::stop) break;
+    step(opcode);
+  }
+  if (stack_.size() != 1 || !marks_.empty()) {
+    fail("the pickle ends with " + std::to_string(stack_.size()) + " values instead of one.");
+  }
+  document_.set_root(stack_.back());
+  return std::move(document_);
+}
+
+void PickleRun::step(PickleOpcode opcode) {
+  switch (opcode) {
+    using enum PickleOpcode;
+    case proto:
+      fail("a second pickle begins inside the first.");
+    case frame:
+      return check_frame(take_number(8));
+    case stop:
+      return;
+
+    case none:
+      return push(PickleDocument::none());
+    case new_true:
+      return push(PickleDocument::boolean(true));
+    case new_false:
+      return push(PickleDocument::boolean(false));
+    case bin_int:
+      return push_integer(static_cast<std::int32_t>(take_number(4)));
+    case bin_int1:
+      return push_integer(take_byte());
+    case bin_int2:
+      return push_integer(static_cast<std::int64_t>(take_number(2)));
+    case long1:
+      return push_long(take_byte());
+    case long4:
+      return push_long(take_number(4));
+    case bin_float:
+      return push_real();
+
+    case short_bin_unicode:
+    case short_bin_string:
+      return push_text(take_byte());
+    case bin_unicode:
+    case bin_string:
+      return push_text(take_number(4));
+    case bin_unicode8:
+      return push_text(take_number(8));
+
+    case mark:
+      return push_mark();
+    case pop:
+      return pop_or_unmark();
+    case pop_mark:
+      return stack_.resize(take_mark());
+    case dup:
+      return push(top());
+
+    case empty_list:
+      return push(new_container(Kind::list));
+    case empty_dict:
+      return push(new_container(Kind::dict));
+    case empty_tuple:
+      return push(new_container(Kind::tuple));
+    case list:
+      return replace_by(Kind::list, take_mark());
+    case dict:
+      return replace_by(Kind::dict, take_mark());
+    case tuple:
+      return replace_by(Kind::tuple, take_mark());
+    case tuple1:
+      return replace_by(Kind::tuple, above(1));
+    case tuple2:
+      return replace_by(Kind::tuple, above(2));
+    case tuple3:
+      return replace_by(Kind::tuple, above(3));
+    case append:
+      return append_from(above(1), Kind::list);
+    case appends:
+      return append_from(take_mark(), Kind::list);
+    case set_item:
+      return append_from(above(2), Kind::dict);
+    case set_items:
+      return append_from(take_mark(), Kind::dict);
+
+    case memoize:
+      return remember(memo_.size());
+    case bin_put:
+      return remember(take_byte());
+    case long_bin_put:
+      return remember(take_number(4));
+    case bin_get:
+      return recall(take_byte());
+    case long_bin_get:
+      return recall(take_number(4));
+  }
+  fail(pickle_refusal(static_cast<std::uint8_t>(opcode)));
+}
+
+// The frame itself says nothing: its content is read like any other.
+void PickleRun::check_frame(std::uint64_t size) const {
+  if (size > data_.size() - position_) end_too_early(size);
+}
+
+// --- Numbers and texts ---
+
+// Two's complement of any length, the shortest that holds the number.
+void PickleRun::push_long(std::uint64_t size) {
+  const std::string_view bytes = take(size);
+  if (size > sizeof(std::uint64_t)) return push(PickleDocument::huge());
+  std::uint64_t number = !bytes.empty() && (bytes.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
+  push_integer(static_cast<std::int64_t>(number));
+}
+
+// The only big-endian number of the format.
+void PickleRun::push_real() {
+  std::uint64_t bits = 0;
+  for (const char byte : take(sizeof bits)) bits = bits << 8 | static_cast<std::uint8_t>(byte);
+  push(document_.new_real(std::bit_cast<double>(bits)));
+}
+
+void PickleRun::push_text(std::uint64_t size) {
+  if (document_.text_count() == PickleDocument::kMostHandles - 1) fail("has too many texts.");
+  push(document_.new_text(take(size)));
+}
+
+// --- The stack ---
+
+void PickleRun::push(PickleValue value) {
+  if (stack_.size() == kMostValuesAtOnce) fail("puts too many values side by side.");
+  stack_.push_back(value);
+}
+
+PickleValue PickleRun::top() const { return stack_[above(1)]; }
+
+// Where the topmost `count` values begin. They must lie above the last mark.
+std::size_t PickleRun::above(std::size_t count) const {
+  const std::size_t fence = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() - fence < count) fail("a value is used that is not there.");
+  return stack_.size() - count;
+}
+
+void PickleRun::push_mark() {
+  if (marks_.size() == kMostMarks) fail("is nested too deeply.");
+  marks_.push_back(stack_.size());
+}
+
+std::size_t PickleRun::take_mark() {
+  if (marks_.empty()) fail("a mark is used that is not there.");
+  const std::size_t height = marks_.back();
+  marks_.pop_back();
+  return height;
+}
+
+// POP takes a mark away, too.
+void PickleRun::pop_or_unmark() {
+  if (!marks_.empty() && marks_.back() == stack_.size()) {
+    marks_.pop_back();
+  } else {
+    stack_.resize(above(1));
+  }
+}
+
+// --- Containers ---
+
+PickleValue PickleRun::new_container(Kind kind) {
+  if (document_.container_count() == PickleDocument::kMostHandles) fail("has too many containers.");
+  return document_.new_container(kind);
+}
+
+void PickleRun::fill(PickleValue container, std::size_t first) {
+  const std::span values(stack_.data() + first, stack_.size() - first);
+  if (container.kind() == Kind::dict && values.size() % 2 != 0) fail("a key of a dict lacks its value.");
+  if (document_.items(container).size() + values.size() > PickleDocument::kMostHandles) {
+    fail("a container has too many values.");
+  }
+  document_.append(container, values);
+  stack_.resize(first);
+}
+
+void PickleRun::replace_by(Kind kind, std::size_t first) {
+  const PickleValue container = new_container(kind);
+  fill(container, first);
+  push(container);
+}
+
+// The container lies right below what is appended to it.
+void PickleRun::append_from(std::size_t first, Kind kind) {
+  const std::size_t fence = marks_.empty() ? 0 : marks_.back();
+  if (first == fence || stack_[first - 1].kind() != kind) {
+    fail(kind == Kind::list ? "something is appended to what is no list."
+                            : "a key is set in what is no dict.");
+  }
+  fill(stack_[first - 1], first);
+}
+
+// --- The memo ---
+
+void PickleRun::remember(std::uint64_t number) {
+  if (number >= memo_.size()) {
+    if (number - memo_.size() > kMemoGap) fail("memo number " + std::to_string(number) + " is out of range.");
+    while (memo_.size() <= number) memo_.push_back(PickleDocument::absent());
+  }
+  memo_[number] = top();
+}
+
+void PickleRun::recall(std::uint64_t number) {
+  if (number >= memo_.size() || memo_[number] == PickleDocument::absent()) {
+    fail("memo number " + std::to_string(number) + " is used and was never set.");
+  }
+  push(memo_[number]);
+}
+
+}  // namespace
+
+bool looks_like_pickle(std::string_view data) {
+  return data.size() >= 2 && static_cast<PickleOpcode>(data[0]) == PickleOpcode::proto;
+}
+
+PickleDocument read_pickle(std::string_view data, const std::string& name) {
+  PickleDocument document = PickleRun(data, name).run();
+  check_pickle_shape(document, name, kPickleDepth);
+  return document;
+}
+
+}  // namespace vramlab

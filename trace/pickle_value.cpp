@@ -1,0 +1,131 @@
+#include "trace/pickle_value.hpp"
+
+#include <algorithm>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+// An integer within ±2^58 is kept in the handle itself, as its distance from −2^58.
+constexpr std::int64_t kInlineLimit = std::int64_t{1} << 58;
+constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is a place in a table
+
+constexpr std::size_t kFirstSlots = 1024;  // a power of two
+constexpr int kMostProbes = 256;
+constexpr std::size_t kChunk = 8192;  // values
+
+// Texts of snapshots are short and few; FNV-1a is enough.
+std::size_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001B3;
+  return static_cast<std::size_t>(hash ^ hash >> 32);
+}
+
+}  // namespace
+
+std::span<const PickleValue> PickleDocument::items(PickleValue container) const {
+  if (!container.is_container()) return {};
+  const Container& place = containers_[container.index()];
+  return {place.data, place.size};
+}
+
+std::optional<std::string_view> PickleDocument::text(PickleValue value) const {
+  if (value.kind() != Kind::text) return std::nullopt;
+  return texts_[value.index()];
+}
+
+std::optional<std::int64_t> PickleDocument::integer(PickleValue value) const {
+  if (value.kind() != Kind::integer) return std::nullopt;
+  const std::uint64_t payload = value.payload();
+  if (payload & kWide) return wide_integers_[payload & ~kWide];
+  return static_cast<std::int64_t>(payload) - kInlineLimit;
+}
+
+std::optional<double> PickleDocument::real(PickleValue value) const {
+  if (value.kind() == Kind::real) return reals_[value.index()];
+  if (const auto whole = integer(value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+PickleValue PickleDocument::new_integer(std::int64_t number) {
+  if (number >= -kInlineLimit && number < kInlineLimit) {
+    return {Kind::integer, static_cast<std::uint64_t>(number + kInlineLimit)};
+  }
+  wide_integers_.push_back(number);
+  return {Kind::integer, kWide | (wide_integers_.size() - 1)};
+}
+
+PickleValue PickleDocument::new_real(double number) {
+  reals_.push_back(number);
+  return {Kind::real, reals_.size() - 1};
+}
+
+PickleValue PickleDocument::new_text(std::string_view text) {
+  if (2 * texts_.size() >= text_slots_.size()) rehash_texts();
+  std::uint32_t* const slot = slot_of(text);
+  if (slot != nullptr && *slot != 0) return {Kind::text, *slot - 1};
+  texts_.push_back(text);
+  if (slot != nullptr) *slot = static_cast<std::uint32_t>(texts_.size());
+  return {Kind::text, texts_.size() - 1};
+}
+
+void PickleDocument::rehash_texts() {
+  text_slots_.assign(std::max(kFirstSlots, 2 * text_slots_.size()), 0);
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+    std::uint32_t* const slot = slot_of(texts_[i]);
+    if (slot != nullptr && *slot == 0) *slot = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+// The slot that holds the text, or the empty one that it would get. None where a file was made to have many
+// texts of one hash: those are kept apart rather than searched for.
+std::uint32_t* PickleDocument::slot_of(std::string_view text) {
+  const std::size_t mask = text_slots_.size() - 1;
+  std::size_t slot = hash_of(text) & mask;
+  for (int probe = 0; probe < kMostProbes; ++probe) {
+    std::uint32_t& number = text_slots_[slot];
+    if (number == 0 || texts_[number - 1] == text) return &number;
+    slot = (slot + 1) & mask;
+  }
+  return nullptr;
+}
+
+PickleValue PickleDocument::new_container(Kind kind) {
+  containers_.push_back(Container{});
+  return {kind, containers_.size() - 1};
+}
+
+// A container that is large for a chunk gets one of its own.
+PickleValue* PickleDocument::place_for(std::size_t values) {
+  if (values > chunk_left_) {
+    const std::size_t size = std::max(kChunk, values);
+    chunks_.push_back(std::make_unique<PickleValue[]>(size));
+    chunk_left_ = size;
+    last_chunk_size_ = size;
+  }
+  PickleValue* const place = chunks_.back().get() + (last_chunk_size_ - chunk_left_);
+  chunk_left_ -= values;
+  return place;
+}
+
+void PickleDocument::append(PickleValue container, std::span<const PickleValue> values) {
+  if (!container.is_container()) throw InternalError("something is appended to what is no container");
+  Container& place = containers_[container.index()];
+  const std::size_t size = place.size + values.size();
+  if (size > kMostHandles) throw InternalError("a container of more than 2^32 values");
+  if (size > place.capacity) {
+    // The first batch is usually the only one; from the second on, twice the room each time.
+    const std::size_t capacity =
+        place.size == 0 ? size : std::min(kMostHandles, std::max(size, 2 * std::size_t{place.capacity}));
+    PickleValue* const data = place_for(capacity);
+    std::copy_n(place.data, place.size, data);
+    place.data = data;
+    place.capacity = static_cast<std::uint32_t>(capacity);
+  }
+  std::copy(values.begin(), values.end(), place.data + place.size);
+  element_count_ += values.size();
+  place.size = static_cast<std::uint32_t>(size);
+}
+
+}  // namespace vramlab
