@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
@@ -31,7 +32,8 @@ void add_options(Options& options) {
 std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    if (!fs::is_directory(path)) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
       files.push_back(path);
       continue;
     }
@@ -49,8 +51,6 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
 }
 
 std::vector<CheckedExpectation> check_scenario(const Scenario& scenario) {
-  if (scenario.expectations.empty())
-    throw InputError(scenario.file, "expects nothing: there is no \"expect\".");
   return check_expectations(scenario, compare_policies(scenario));
 }
 
@@ -80,7 +80,7 @@ std::vector<CheckedFile> check_all(const std::vector<Scenario>& scenarios, unsig
   return checked;
 }
 
-// The figure nearest to its bound says most about a scenario that holds.
+// Every expectation given, with its figure and its bound.
 std::string summary(const std::vector<CheckedExpectation>& checked) {
   std::string text;
   for (const CheckedExpectation& one : checked) {
@@ -92,9 +92,13 @@ std::string summary(const std::vector<CheckedExpectation>& checked) {
 
 int run(const Arguments& arguments) {
   Output output{arguments};
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
   std::vector<Scenario> scenarios;
-  for (const std::string& file : scenario_files(operands(arguments)))
+  for (const std::string& file : scenario_files(operands(arguments))) {
     scenarios.push_back(read_scenario(file));
+    if (scenarios.back().expectations.empty())
+      throw InputError(file, "expects nothing: there is no \"expect\".");
+  }
   const auto checked = check_all(scenarios, std::max(1u, arguments["jobs"].as<unsigned>()));
   for (const CheckedFile& file : checked) {
     if (file.error) std::rethrow_exception(file.error);

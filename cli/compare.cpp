@@ -6,11 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/result_json.hpp"
+#include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
 
 namespace vramlab {
@@ -95,50 +97,6 @@ Table results_table(const Scenario& scenario, const Comparison& comparison) {
   return table;
 }
 
-// Highest usage of a step in the last quarter of the run, when a policy should have settled.
-double settled_peak(const PolicyResult& result) {
-  const auto& steps = result.run.iterations;
-  double peak = 0;
-  for (std::size_t i = steps.size() - (steps.size() + 3) / 4; i < steps.size(); ++i) {
-    peak = std::max(
-        peak, static_cast<double>(steps[i].step_peak_allocated) / static_cast<double>(steps[i].memory.total));
-  }
-  return peak;
-}
-
-// How well a policy behaved, before how much work it did: 2 = no OOM, and inside the target once settled.
-int safety(const Scenario& scenario, const PolicyResult& result) {
-  if (metric(result, "ooms") > 0) return 0;
-  return settled_peak(result) <= scenario.target.usage + scenario.target.margin ? 2 : 1;
-}
-
-const PolicyResult* best_policy(const Scenario& scenario, const Comparison& comparison) {
-  const PolicyResult* best = nullptr;
-  const auto rank = [&](const PolicyResult& result) {
-    return std::pair{safety(scenario, result), metric(result, "objective")};
-  };
-  for (const PolicyResult& result : comparison.policies) {
-    if (result.policy != "oracle" && (best == nullptr || rank(result) > rank(*best))) best = &result;
-  }
-  return best;
-}
-
-std::string verdict(const Scenario& scenario, const Comparison& comparison) {
-  const PolicyResult& best = *best_policy(scenario, comparison);
-  std::string text = fmt::format("Best: {}", best.label);
-  if (safety(scenario, best) == 0) {
-    text += fmt::format(", though {:.0f} of its steps ran out of memory (none ran without)",
-                        metric(best, "ooms"));
-  } else if (safety(scenario, best) == 1) {
-    text += ", though it stays above the target (no policy without OOM stays inside)";
-  }
-  const PolicyResult* oracle = comparison.find("oracle");
-  if (oracle == nullptr) return text + ". No fixed choice is safe here, so there is no regret.";
-  const double regret = metric(best, "regret");
-  return text + fmt::format(", {} {} the best safe fixed choice {}.", percent(std::abs(regret)),
-                            regret < 0 ? "above" : "short of", point_text(oracle->run.final_point));
-}
-
 void print_notes(const Scenario& scenario, const Comparison& comparison, Output& output) {
   for (const PolicyResult& result : comparison.policies) {
     if (!result.run.ended_early.empty()) {
@@ -178,13 +136,18 @@ int run(const Arguments& arguments) {
   if (files.size() > 1 && !(picture.empty() && trace_dir.empty())) {
     throw InputError("", "--picture and --trace-dir take one scenario at a time.");
   }
+  require_output_names(files, {arguments["json"].as<std::string>(), picture});
+  if (!picture.empty()) require_picture_name(picture);
   std::vector<Scenario> scenarios;  // all are read before the first runs: a late typo costs no time
-  for (const std::string& file : files) scenarios.push_back(read_scenario(file));
+  const auto labels = split_labels(arguments["policies"].as<std::string>());
+  for (const std::string& file : files) {
+    scenarios.push_back(read_scenario(file));
+    require_labels(scenarios.back(), labels);
+  }
 
   Json results = Json::array();
   for (const Scenario& scenario : scenarios) {
-    const Comparison comparison =
-        compare_policies(scenario, split_labels(arguments["policies"].as<std::string>()));
+    const Comparison comparison = compare_policies(scenario, labels);
     output.line(verdict(scenario, comparison));
     output.line(head(scenario));
     output.line("");

@@ -1,10 +1,9 @@
 // The program `vramlab`: finds the verb, parses its options, turns errors into one line and an exit code.
 #include <algorithm>
-#include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
 #include "cli/verb.hpp"
 #include "sim/core/error.hpp"
@@ -123,7 +122,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{compare_verb(),  run_verb(),  check_verb(),
+  static const std::vector<Verb> all{compare_verb(),  run_verb(),  check_verb(), verify_verb(),
                                      policies_verb(), gpus_verb(), schema_verb()};
   return all;
 }
@@ -139,6 +138,9 @@ int main(int argc, char** argv) {
     return vramlab::run({argv + 1, argv + argc});
   } catch (const vramlab::InputError& error) {
     std::cerr << error.what() << '\n';
+    return vramlab::kBadInput;
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::cerr << error.path1().string() << ": " << error.code().message() << ".\n";
     return vramlab::kBadInput;
   } catch (const std::exception& error) {
     std::cerr << "internal error: " << error.what() << "\nThis is a fault of vramlab; please report it.\n";

@@ -39,7 +39,8 @@ void Output::wrote(const std::string& path) { line("wrote " + path); }
 
 void Output::json(const Json& json) {
   if (json_file_.empty()) return;
-  const std::string text = json.dump(2) + '\n';
+  // Names of files may hold bytes that are no UTF-8; JSON may not.
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   if (json_file_ == "-") return print_all(text);
   write_file(json_file_, text);
   wrote(json_file_);

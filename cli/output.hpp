@@ -12,7 +12,7 @@ namespace vramlab {
 /// Adds --json, --format and --quiet.
 void add_output_options(Options& options);
 
-/// Collects what a verb has to say and writes it at the end. With `--json -` standard output carries the
+/// Prints what a verb has to say. With `--json -` standard output carries the
 /// JSON and nothing else.
 class Output {
  public:

@@ -1,6 +1,7 @@
 // vramlab run: one policy, its full trace.
 #include <fmt/format.h>
 
+#include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
@@ -56,6 +57,9 @@ std::string verdict(const Scenario& scenario, const PolicyResult& result) {
 
 int run(const Arguments& arguments) {
   Output output{arguments};
+  const std::string trace = arguments["trace"].as<std::string>();
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace});
+  require_trace_name(trace);
   const Scenario scenario = read_scenario(operands(arguments).front());
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   Comparison comparison;
@@ -68,7 +72,7 @@ int run(const Arguments& arguments) {
     for (const std::string& line : result.run.log) output.line(line);
   }
   std::map<std::string, std::string> traces;
-  if (const auto trace = arguments["trace"].as<std::string>(); !trace.empty()) {
+  if (!trace.empty()) {
     write_trace(scenario.setup.bounds, result.run.iterations, trace);
     traces[result.label] = trace;
     output.wrote(trace);

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 // A label may hold anything; a file's name should not.
 std::string file_name(const std::string& label) {
   std::string name;
-  for (const char c : label) name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
+  for (const char c : label.substr(0, 100))
+    name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
   return name;
 }
 
@@ -39,11 +40,15 @@ std::map<std::string, std::string> write_traces(const Scenario& scenario, const 
   return files;
 }
 
+void require_trace_name(const std::string& file) {
+  if (file.empty() || file.ends_with(".jsonl") || file.ends_with(".csv")) return;
+  throw InputError(file, "a trace's name must end in .jsonl or .csv.");
+}
+
 void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
                  const std::string& file) {
-  if (file.ends_with(".jsonl")) return write_file(file, trace_jsonl(space, records));
-  if (file.ends_with(".csv")) return write_file(file, trace_csv(space, records));
-  throw InputError(file, "a trace's name must end in .jsonl or .csv.");
+  require_trace_name(file);
+  write_file(file, file.ends_with(".csv") ? trace_csv(space, records) : trace_jsonl(space, records));
 }
 
 }  // namespace vramlab

@@ -36,6 +36,7 @@ const std::vector<Verb>& verbs();
 Verb compare_verb();   // compare.cpp
 Verb run_verb();       // run.cpp
 Verb check_verb();     // check.cpp
+Verb verify_verb();    // verify.cpp
 Verb policies_verb();  // policies.cpp
 Verb gpus_verb();      // gpus.cpp
 Verb schema_verb();    // schema.cpp

@@ -7,6 +7,16 @@
 namespace vramlab {
 namespace {
 
+TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
+  try {
+    return run_training(scenario.setup, make_tuner(entry.choice, scenario.setup.bounds));
+  } catch (const InputError& error) {
+    throw InputError(scenario.file + ": /workload", error.problems().front().what);
+  }
+}
+
+}  // namespace
+
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
   std::vector<std::string> known;
   for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
@@ -19,8 +29,6 @@ void require_labels(const Scenario& scenario, const std::vector<std::string>& la
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-}  // namespace
-
 const PolicyResult* Comparison::find(const std::string& label) const {
   const auto found = std::find_if(policies.begin(), policies.end(),
                                   [&](const PolicyResult& result) { return result.label == label; });
@@ -32,7 +40,7 @@ PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
   PolicyResult result{.policy = entry.choice.use,
                       .profile = profile != nullptr ? profile->name : "",
                       .label = entry.label,
-                      .run = run_training(scenario.setup, make_tuner(entry.choice, scenario.setup.bounds)),
+                      .run = run_tuner(scenario, entry),
                       .metrics = {}};
   result.metrics = training_metrics(scenario, result.run);
   return result;

@@ -17,10 +17,10 @@ struct CheckedExpectation {
   bool ok = false;
 };
 
-/// Every expectation of `scenario`, in its order. Throws InputError for a policy that has no result.
+/// Every expectation of `scenario`, in its order. One about a policy without a result does not hold.
 std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison);
 
-/// A number without needless digits: "53", "0.933", "1.25e+09".
+/// A number without needless digits: "53", "0.933", "1.25e+09"; "none" for what is not there.
 std::string format_number(double value);
 
 }  // namespace vramlab

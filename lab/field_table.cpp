@@ -1,6 +1,7 @@
 #include "lab/field_table.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -10,7 +11,7 @@ namespace {
 // A value as it stands in the file, cut to what fits a line.
 std::string shown(const Json& json) {
   constexpr std::size_t kLongest = 60;
-  const std::string text = json.dump();
+  const std::string text = json.dump(-1, ' ', /*ensure_ascii=*/true);  // cut anywhere, it stays readable
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + " ...";
 }
 
@@ -41,13 +42,13 @@ class FieldCheck {
   void check(const Json& json, const Field& field, const std::string& pointer) {
     switch (field.kind) {
       case FieldKind::text:
-        if (!json.is_string()) wrong(pointer, json, "text in quotes");
+        if (!is_line(json)) wrong(pointer, json, "text in quotes, without line breaks or control characters");
         return;
       case FieldKind::boolean:
         if (!json.is_boolean()) wrong(pointer, json, "true or false");
         return;
       case FieldKind::integer:
-        if (!json.is_number_integer()) return wrong(pointer, json, "a whole number" + range(field));
+        if (!is_integer(json)) return wrong(pointer, json, "a whole number" + range(field));
         return in_range(json.get<double>(), json, field, pointer);
       case FieldKind::number:
         if (!json.is_number()) return wrong(pointer, json, "a number" + range(field));
@@ -102,15 +103,14 @@ class FieldCheck {
   void values(const Json& json, const std::string& pointer) {
     if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": 8}");
     for (const auto& [key, value] : json.items()) {
-      if (!value.is_number_integer()) wrong(pointer + "/" + key, value, "a whole number");
+      if (!is_integer(value)) wrong(pointer + "/" + key, value, "a whole number");
     }
   }
 
   void bounds(const Json& json, const std::string& pointer) {
     if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": [2, 64]}");
     for (const auto& [key, value] : json.items()) {
-      if (!value.is_array() || value.size() != 2 || !value[0].is_number_integer() ||
-          !value[1].is_number_integer()) {
+      if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
         wrong(pointer + "/" + key, value, "two whole numbers, [smallest, largest]");
       } else if (value[0].get<std::int64_t>() > value[1].get<std::int64_t>()) {
         problems_.push_back(
@@ -120,10 +120,26 @@ class FieldCheck {
     }
   }
 
+  // What fits 64 bits with a sign; larger numbers in a file are valid JSON too.
+  static bool is_integer(const Json& json) {
+    return json.is_number_integer() &&
+           (!json.is_number_unsigned() || json.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
+  }
+
+  // Texts end up in tables, messages and pictures, where a line break would be taken for more than text.
+  static bool is_line(const Json& json) {
+    if (!json.is_string()) return false;
+    const auto& text = json.get_ref<const std::string&>();
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  }
+
   static bool bounded(const Field& field) { return field.low <= field.high && field.high != 0; }
 
   static std::string range(const Field& field) {
-    return bounded(field) ? fmt::format(" from {:.15g} to {:.15g}", field.low, field.high) : "";
+    if (!bounded(field)) return "";
+    if (field.kind == FieldKind::integer) return fmt::format(" from {:.0f} to {:.0f}", field.low, field.high);
+    return fmt::format(" from {:g} to {:g}", field.low, field.high);
   }
 
   void in_range(double value, const Json& json, const Field& field, const std::string& pointer) {

@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kDeepest = 64;  // far more than any file needs, far less than a stack can take
+
 std::string place(const std::string& text, std::size_t byte, const std::string& name) {
   const std::size_t at = std::min(byte == 0 ? 0 : byte - 1, text.size());
   const auto begin = text.begin();
@@ -56,7 +58,11 @@ std::string read_text_file(const fs::path& path) {
   if (!file) {
     throw InputError(path.string(), fs::exists(path, ignored) ? "cannot be read." : "there is no such file.");
   }
-  return {std::istreambuf_iterator<char>{file}, {}};
+  try {
+    return {std::istreambuf_iterator<char>{file}, {}};
+  } catch (const std::ios_base::failure&) {
+    throw InputError(path.string(), "cannot be read.");
+  }
 }
 
 Json parse_json(const std::string& text, const std::string& name) {
@@ -64,12 +70,15 @@ Json parse_json(const std::string& text, const std::string& name) {
   TwiceGivenKeys watch;
   Json json;
   try {
-    const Json::parser_callback_t callback = [&](int, Json::parse_event_t event, Json& value) {
+    const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json& value) {
+      if (depth > kDeepest) throw InputError(name, "is nested deeper than 64 levels.");
       return watch(event, value);
     };
     json = Json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     throw InputError(place(text, error.byte, name), "this is not JSON: " + plain_reason(error.what()) + ".");
+  } catch (const Json::exception& error) {  // a number that no double can hold
+    throw InputError(name, "cannot be read: " + plain_reason(error.what()) + ".");
   }
   std::vector<Problem> problems;
   for (const std::string& key : watch.twice()) {

@@ -33,18 +33,6 @@ Totals add_up(const Scenario& scenario, const TrainingRun& run) {
   return totals;
 }
 
-double objective_of(Objective objective, const Totals& totals, double seconds) {
-  switch (objective) {
-    case Objective::lq_then_batch:
-      return totals.pixels;
-    case Objective::pixels_per_s:
-      return seconds > 0 ? totals.pixels / seconds : 0;
-    case Objective::samples_per_s:
-      return seconds > 0 ? totals.samples / seconds : 0;
-  }
-  return 0;
-}
-
 // How often a parameter turned round: it moved one way and then, at its next move, the other.
 std::int64_t direction_changes(const std::vector<Adjustment>& adjustments) {
   std::int64_t changes = 0;
@@ -69,6 +57,11 @@ std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun
   const double seconds = to_seconds(run.duration);
   const Bytes total = run.iterations.empty() ? 0 : run.iterations.back().memory.total;
   const auto per_second = [&](double amount) { return seconds > 0 ? amount / seconds : 0; };
+  // A rate says nothing about work that was never begun: a run that ended early keeps the share it did.
+  const double begun = run.iterations.empty() ? 1
+                                              : static_cast<double>(run.iterations.back().iteration) /
+                                                    static_cast<double>(scenario.setup.iterations);
+  const double done = scenario.objective == Objective::lq_then_batch ? 1 : begun;
   const auto last_adjustment = run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
   return {
       {"iterations", steps},
@@ -85,7 +78,7 @@ std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun
       {"samples_per_s", per_second(totals.samples)},
       {"pixels_per_s", per_second(totals.pixels)},
       {"oom_time_share", seconds > 0 ? totals.failed_s / seconds : 0},
-      {"objective", objective_of(scenario.objective, totals, seconds)},
+      {"objective", done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds)},
   };
 }
 
@@ -102,8 +95,21 @@ std::vector<std::string> training_metric_names() {
   return names;
 }
 
-double objective_value(const Scenario& scenario, const TrainingRun& run) {
-  return objective_of(scenario.objective, add_up(scenario, run), to_seconds(run.duration));
+double objective_of(Objective objective, double samples, double pixels, double seconds) {
+  switch (objective) {
+    case Objective::lq_then_batch:
+      return pixels;
+    case Objective::pixels_per_s:
+      return seconds > 0 ? pixels / seconds : 0;
+    case Objective::samples_per_s:
+      return seconds > 0 ? samples / seconds : 0;
+  }
+  return 0;
+}
+
+bool within_target(const Target& target, Bytes peak, Bytes total) {
+  constexpr double kSlack = 1e-12;  // target and margin are decimals; their sum is one only nearly
+  return static_cast<double>(peak) <= (target.usage + target.margin + kSlack) * static_cast<double>(total);
 }
 
 }  // namespace vramlab

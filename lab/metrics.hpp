@@ -26,7 +26,10 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
 /// Names of all metrics of a training run, `regret` included.
 std::vector<std::string> training_metric_names();
 
-/// The work that `run` did by the scenario's objective.
-double objective_value(const Scenario& scenario, const TrainingRun& run);
+/// Work done by `objective`, from sums over the steps that did not fail and the time of all.
+double objective_of(Objective objective, double samples, double pixels, double seconds);
+
+/// Whether `peak` is at most target plus margin of `total`.
+bool within_target(const Target& target, Bytes peak, Bytes total);
 
 }  // namespace vramlab

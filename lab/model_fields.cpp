@@ -4,6 +4,8 @@ namespace vramlab {
 namespace {
 
 constexpr double kMany = 1e9;
+constexpr double kLongestStep = 1e6;              // milliseconds
+constexpr double kLargestSize = 1099511627776.0;  // 1 TiB, above any card
 
 Field text(std::string key, std::string help) {
   return {.key = std::move(key), .kind = FieldKind::text, .help = std::move(help)};
@@ -19,11 +21,15 @@ Field count(std::string key, std::string help, double low, double high) {
 }
 
 Field number(std::string key, std::string help) {
-  return {.key = std::move(key), .kind = FieldKind::number, .help = std::move(help), .high = kMany};
+  return {.key = std::move(key), .kind = FieldKind::number, .help = std::move(help), .high = kLongestStep};
 }
 
 Field size(std::string key, std::string help, bool required) {
-  return {.key = std::move(key), .kind = FieldKind::size, .help = std::move(help), .required = required};
+  return {.key = std::move(key),
+          .kind = FieldKind::size,
+          .help = std::move(help),
+          .required = required,
+          .high = kLargestSize};
 }
 
 Field object(std::string key, std::string help, std::vector<Field> fields) {

@@ -10,6 +10,8 @@
 namespace vramlab {
 namespace {
 
+constexpr std::int64_t kLargestParameter = 100000;  // batches and sides of patches; squares must not overflow
+
 /// Reads JSON that has passed check_fields; collects what the field table cannot see.
 class ModelReader {
  public:
@@ -66,6 +68,9 @@ class ModelReader {
       parameter->low = json[parameter->name][0];
       parameter->high = json[parameter->name][1];
       if (parameter->low < 1) problem("/parameters/" + parameter->name, "the smallest value is below 1.");
+      if (parameter->high > kLargestParameter) {
+        problem("/parameters/" + parameter->name, "the largest value is above 100000.");
+      }
     }
     known_keys(json, names, "/parameters");
   }
@@ -145,7 +150,7 @@ class ModelReader {
 const ModelKind& find_kind(const Json& json, const std::string& where) {
   std::vector<std::string> names;
   for (const ModelKind& kind : model_kinds()) names.push_back(kind.name);
-  if (!json.is_object()) throw InputError(where, "a model is an object in { }.");
+  if (!json.is_object()) throw InputError(where + "/", "a model is an object in { }.");
   if (!json.contains("kind") || !json["kind"].is_string()) {
     throw InputError(where + "/kind", "the sort of model is missing." + suggest_name("", names));
   }
@@ -160,6 +165,18 @@ void throw_if_any(std::vector<Problem> problems, const std::string& where) {
   if (problems.empty()) return;
   for (Problem& problem : problems) problem.where = where + problem.where;
   throw InputError(std::move(problems));
+}
+
+// The models check what a field alone cannot show; their problems get the place of the whole.
+template <class Model, class Spec>
+std::unique_ptr<WorkloadModel> make_model(Spec spec, const std::string& where) {
+  try {
+    return std::make_unique<Model>(std::move(spec));
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) problem.where = where + "/";
+    throw InputError(std::move(problems));
+  }
 }
 
 }  // namespace
@@ -177,11 +194,11 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
   if (kind.name == "linear") {
     LinearSpec spec = reader.linear(json);
     throw_if_any(problems, where);
-    return std::make_unique<LinearWorkload>(std::move(spec));
+    return make_model<LinearWorkload>(std::move(spec), where);
   }
   SuperResolutionSpec spec = reader.super_resolution(json);
   throw_if_any(problems, where);
-  return std::make_unique<SuperResolution>(std::move(spec));
+  return make_model<SuperResolution>(std::move(spec), where);
 }
 
 }  // namespace vramlab

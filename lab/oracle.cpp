@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <queue>
 #include <utility>
 
 #include "lab/comparison.hpp"
@@ -6,58 +7,64 @@
 namespace vramlab {
 namespace {
 
-constexpr int kProbeSteps = 3;  // the first makes the optimizer state, the others show the settled peak
-constexpr double kRoundingSlack = 1e-12;  // target + margin is a sum of two decimals
+constexpr std::int64_t kMostRows =
+    1024;  // of values of the other parameters; wider ranges are searched in strides
+constexpr int kMostFullRuns = 500;
 
-/// The most memory that other processes hold at one moment of the run.
-Bytes most_others(const std::vector<OtherProcess>& others) {
-  Bytes most = 0;
-  for (const OtherProcess& arrival : others) {
-    Bytes at_once = 0;
-    for (const OtherProcess& other : others) {
-      if (other.from <= arrival.from && arrival.from < other.to) at_once += other.bytes;
-    }
-    most = std::max(most, at_once);
-  }
-  return most;
-}
-
-/// A point with the work it does, as far as a few steps can tell.
+/// A point with the work one step does there.
 struct Candidate {
   Point point;
   double objective = 0;
+  std::size_t found = 0;  ///< order of discovery: among equals the earlier one is better
+
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return a.objective != b.objective ? a.objective < b.objective : a.found > b.found;
+  }
 };
 
+/// Probes every row (one value of all parameters but the first) for its largest safe first parameter, then
+/// runs the best of these in full, and a smaller one of the same row where the full run breaks a condition.
 class OracleSearch {
  public:
   explicit OracleSearch(const Scenario& scenario)
-      : scenario_(scenario),
-        parameters_(scenario.setup.bounds.parameters),
-        others_(most_others(scenario.setup.others)) {}
+      : scenario_(scenario), parameters_(scenario.setup.bounds.parameters) {
+    const auto settled = static_cast<int>(scenario.model->first_steps()) + 2;
+    probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
+    std::int64_t rows = 1;
+    for (std::size_t i = 1; i < parameters_.size(); ++i) rows *= parameters_[i].high - parameters_[i].low + 1;
+    stride_ = (rows + kMostRows - 1) / kMostRows;
+  }
 
-  // Memory grows with the first parameter, so only the largest safe value of it is worth a full run.
   std::optional<PolicyResult> run() {
-    Point point;
-    for (const Parameter& parameter : parameters_) point.push_back(parameter.high);
-    std::int64_t guess = parameters_[0].low;
-    do {
-      guess = add_largest_safe(point, guess);
-    } while (next_lower(point));
-    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.objective > b.objective;  // found from large to small, so among equals the larger one first
-    });
-    for (const Candidate& candidate : candidates_) {
-      if (auto result = verify(candidate.point)) return result;
+    for (const Phase& phase : scenario_.setup.phases) {
+      if (!probe(phase.point)) return std::nullopt;  // no choice of the other parameters can mend that
+    }
+    find_rows();
+    for (int runs = 0; runs < kMostFullRuns && !candidates_.empty(); ++runs) {
+      const Candidate best = candidates_.top();
+      candidates_.pop();
+      if (auto result = verify(best.point)) return result;
+      Point smaller = best.point;
+      if (--smaller[0] >= parameters_[0].low) add(smaller);
     }
     return std::nullopt;
   }
 
  private:
-  // Counts all parameters but the first down, the second fastest.
-  bool next_lower(Point& point) const {
+  // From large to small; the largest safe value of one row is a good guess for the next.
+  void find_rows() {
+    Point point;
+    for (const Parameter& parameter : parameters_) point.push_back(parameter.high);
+    std::int64_t guess = parameters_[0].low;
+    do {
+      guess = add_largest_safe(point, guess);
+    } while (next_row(point));
+  }
+
+  bool next_row(Point& point) const {
     for (std::size_t i = 1; i < point.size(); ++i) {
-      if (point[i] > parameters_[i].low) {
-        --point[i];
+      if (point[i] - stride_ >= parameters_[i].low) {
+        point[i] -= stride_;
         return true;
       }
       point[i] = parameters_[i].high;
@@ -65,60 +72,32 @@ class OracleSearch {
     return false;
   }
 
-  // Returns the value found: a good guess for the next, slightly smaller point.
+  // Memory grows with the first parameter. Returns the value found, or the lowest if none is safe.
   std::int64_t add_largest_safe(Point point, std::int64_t guess) {
     point[0] = guess;
-    std::optional<Candidate> best = probe(point);
-    if (best) {
-      for (; point[0] < parameters_[0].high;) {
-        ++point[0];
-        auto larger = probe(point);
-        if (!larger) break;
-        best = std::move(larger);
-      }
-    } else {
-      while (!best && point[0] > parameters_[0].low) {
-        --point[0];
-        best = probe(point);
-      }
+    while (!probe(point)) {
+      if (--point[0] < parameters_[0].low) return parameters_[0].low;
     }
-    if (!best) return parameters_[0].low;
-    candidates_.push_back(*best);
-    return best->point[0];
+    for (Point larger = point; ++larger[0] <= parameters_[0].high && probe(larger);) point = larger;
+    add(point);
+    return point[0];
   }
 
-  std::optional<Candidate> probe(const Point& point) const {
+  void add(const Point& point) {
+    if (const auto objective = probe(point)) candidates_.push({point, *objective, found_++});
+  }
+
+  // A few steps of a fresh process without company; the work of the last one, or empty if one is not safe.
+  std::optional<double> probe(const Point& point) const {
     StepRunner runner{*scenario_.model, scenario_.setup.process};
-    runner.set_others(others_);
-    SimTime last{0};
-    for (int step = 0; step < kProbeSteps; ++step) {
-      const StepOutcome outcome = runner.run(point);
-      if (outcome.result == StepResult::oom || !within_target(outcome.peak_allocated, runner.view().total)) {
-        return std::nullopt;
-      }
-      last = outcome.duration;
+    StepOutcome step;
+    for (int i = 0; i < probe_steps_; ++i) {
+      step = runner.run(point);
+      if (step.result == StepResult::oom) return std::nullopt;
+      if (!within_target(scenario_.target, step.peak_allocated, runner.view().total)) return std::nullopt;
     }
-    return Candidate{point, work(point, to_seconds(last))};
-  }
-
-  bool within_target(Bytes peak, Bytes total) const {
-    const Target& target = scenario_.target;
-    return static_cast<double>(peak) <=
-           (target.usage + target.margin + kRoundingSlack) * static_cast<double>(total);
-  }
-
-  double work(const Point& point, double seconds) const {
-    const auto samples = static_cast<double>(scenario_.model->samples(point));
-    const auto pixels = static_cast<double>(scenario_.model->pixels(point));
-    switch (scenario_.objective) {
-      case Objective::lq_then_batch:
-        return pixels;
-      case Objective::pixels_per_s:
-        return seconds > 0 ? pixels / seconds : pixels;
-      case Objective::samples_per_s:
-        return seconds > 0 ? samples / seconds : samples;
-    }
-    return 0;
+    return objective_of(scenario_.objective, static_cast<double>(scenario_.model->samples(point)),
+                        static_cast<double>(scenario_.model->pixels(point)), to_seconds(step.duration));
   }
 
   std::optional<PolicyResult> verify(const Point& point) const {
@@ -128,15 +107,17 @@ class OracleSearch {
         run_policy(fixed, {"oracle", {.use = "fixed", .profile = {}, .options = {}, .where = {}}});
     result.policy = "oracle";
     const Bytes total = result.run.iterations.back().memory.total;
-    const bool failed = *find_metric(result.metrics, "ooms") > 0;
-    if (failed || !within_target(result.run.peak_allocated, total)) return std::nullopt;
-    return result;
+    const bool safe = *find_metric(result.metrics, "ooms") == 0 && result.run.ended_early.empty() &&
+                      within_target(scenario_.target, result.run.peak_allocated, total);
+    return safe ? std::optional{std::move(result)} : std::nullopt;
   }
 
   const Scenario& scenario_;
   const std::vector<Parameter>& parameters_;
-  Bytes others_;
-  std::vector<Candidate> candidates_;
+  int probe_steps_ = 3;
+  std::int64_t stride_ = 1;
+  std::priority_queue<Candidate> candidates_;
+  std::size_t found_ = 0;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace vramlab {
 
-/// What counts as work done (policies P5). All are sums over the steps that did not fail.
+/// What counts as work done. All are sums over the steps that did not fail.
 enum class Objective : std::uint8_t {
   lq_then_batch,  ///< samples × pixels of a sample, whatever time it took
   pixels_per_s,   ///< the same per second, so that time lost counts

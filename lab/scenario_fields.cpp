@@ -6,7 +6,8 @@ namespace {
 using Kind = FieldKind;
 
 constexpr double kLargestCard = 1099511627776.0;  // 1 TiB, above any card there is
-constexpr double kLongestRun = 1e7;               // iterations and seconds
+constexpr double kLongestRun = 1e6;               // iterations; the record of every one is kept
+constexpr double kLongestTime = 1e9;              // seconds, some 30 years
 
 std::vector<Field> other_process_fields() {
   return {
@@ -14,12 +15,12 @@ std::vector<Field> other_process_fields() {
        .kind = Kind::number,
        .help = "when it takes the memory, in seconds from the start (default 0)",
        .low = 0,
-       .high = kLongestRun},
+       .high = kLongestTime},
       {.key = "to_s",
        .kind = Kind::number,
        .help = "when it gives it back, in seconds (default: never)",
        .low = 0,
-       .high = kLongestRun},
+       .high = kLongestTime},
       {.key = "bytes",
        .kind = Kind::size,
        .help = "how much it holds",

@@ -33,8 +33,8 @@ class ScenarioReader {
     scenario_.objective = objective_from(json_.value("objective", std::string{"lq-then-batch"}));
     if (json_.contains("target")) read_target(json_["target"]);
     read_device(json_["device"]);
-    guarded([&] { read_allocator(); });
-    guarded([&] { read_workload(json_["workload"]); });
+    guarded("/allocator", [&] { read_allocator(); });
+    guarded("/workload", [&] { read_workload(json_["workload"]); });
     read_policies(json_["policies"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
     if (!problems_.empty()) throw InputError(std::move(problems_));
@@ -46,15 +46,17 @@ class ScenarioReader {
     problems_.push_back({file_.string() + ": " + pointer, what});
   }
 
-  // Places that the policies give begin with a JSON pointer; those of other files name the file.
+  // What a policy or a model says of itself gets the pointer of its entry; places in other files stay.
   template <class Work>
-  void guarded(const Work& work) {
+  void guarded(const std::string& pointer, const Work& work) {
     try {
       work();
     } catch (const InputError& error) {
       for (const Problem& one : error.problems()) {
-        if (one.where.empty() || one.where.starts_with('/')) {
-          problem(one.where.empty() ? "/" : one.where, one.what);
+        if (one.where.starts_with('/')) {
+          problem(one.where, one.what);
+        } else if (one.where.find(':') == std::string::npos) {
+          problem(pointer + (one.where.empty() ? "" : "/" + one.where), one.what);
         } else {
           problems_.push_back(one);
         }
@@ -83,7 +85,7 @@ class ScenarioReader {
       return;
     }
     if (device.contains("gpu")) {
-      guarded([&] {
+      guarded("/device/gpu", [&] {
         const Gpu& gpu = find_gpu(device["gpu"].get<std::string>(), "/device/gpu");
         scenario_.gpu = gpu.name;
         process.card_total = gpu.total;
@@ -212,7 +214,8 @@ class ScenarioReader {
     if (policies.empty()) problem("/policies", "the list is empty; name at least one policy.");
     for (std::size_t i = 0; i < policies.size(); ++i) {
       const std::size_t before = scenario_.policies.size();
-      guarded([&] { read_policy(policies[i], "/policies/" + std::to_string(i)); });
+      const std::string pointer = "/policies/" + std::to_string(i);
+      guarded(pointer, [&] { read_policy(policies[i], pointer); });
       all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
     }
   }
@@ -240,7 +243,9 @@ class ScenarioReader {
 
   OptionMap read_options_file(const Json& name, const std::string& pointer) {
     const auto path = find_data_file(name.get<std::string>(), file_);
-    if (!path) throw InputError(pointer, "there is no file " + name.dump() + " beside the scenario or here.");
+    if (!path)
+      throw InputError(
+          pointer, "there is no file " + name.dump() + " beside the scenario, in the data folder or here.");
     return load_dual_optimizer_yaml(path->string());
   }
 
@@ -317,6 +322,9 @@ class ScenarioReader {
     expectation.tolerance = json.value("tolerance", 0.0);
     if (!expectation.min && !expectation.max && !expectation.equals) {
       problem(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
+    }
+    if (json.contains("tolerance") && !expectation.equals) {
+      problem(pointer + "/tolerance", "goes with \"equals\", which is not given.");
     }
     if (expectation.min && expectation.max && *expectation.min > *expectation.max) {
       problem(pointer, "\"min\" is above \"max\": nothing can hold.");

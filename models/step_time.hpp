@@ -15,10 +15,10 @@ struct StepTimeLaw {
   double base_seconds = 0;
   double seconds_per_pixel = 0;  ///< of the input, all samples together
 
-  /// Duration of a step over `pixels` ≥ 0 input pixels, to the nearest nanosecond.
+  /// Duration of a step over `pixels` ≥ 0 input pixels, to the nearest nanosecond; at most 1,000 s.
   [[nodiscard]] SimTime duration(std::int64_t pixels) const {
     const double compute = base_seconds + seconds_per_pixel * static_cast<double>(pixels);
-    return from_seconds(std::max(floor_seconds, compute));
+    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute)));
   }
 
   friend bool operator==(const StepTimeLaw&, const StepTimeLaw&) = default;

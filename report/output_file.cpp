@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -56,11 +57,23 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
+// A device or a pipe is written to; it must not be replaced by a file.
+void write_through(const fs::path& path, std::string_view content) {
+  std::ofstream file{path, std::ios::binary | std::ios::app};
+  file.write(content.data(), static_cast<std::streamsize>(content.size()));
+  file.close();
+  if (!file) throw InputError(path.string(), "cannot be written.");
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, std::string_view content) {
-  if (fs::is_directory(path)) throw InputError(path.string(), "cannot be written: it is a folder.");
-  TemporaryFile file{path};
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);  // of what a link points to
+  if (fs::is_directory(status)) throw InputError(path.string(), "cannot be written: it is a folder.");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_through(path, content);
+  const fs::path resolved = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
+  TemporaryFile file{resolved.empty() ? path : resolved};
   file.write(content);
   file.rename_into_place();
 }

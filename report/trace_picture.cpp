@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "report/output_file.hpp"
@@ -24,10 +26,13 @@ constexpr int kHeadHeight = 60;
 
 double gib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_GiB); }
 
-// gnuplot reads single-quoted text as it stands, a quote written twice.
+// gnuplot reads single-quoted text as it stands, a quote written twice. A line break would begin a command.
 std::string quoted(const std::string& text) {
   std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string{c};
+  for (const char c : text) {
+    if (c == '\'') out += c;
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
   return out + "'";
 }
 
@@ -133,22 +138,14 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
   return text + "unset multiplot\nunset output\n";
 }
 
-void run_gnuplot(const std::string& commands, const fs::path& file) {
-  FILE* pipe = ::popen("gnuplot", "w");
-  const bool written =
-      pipe != nullptr && std::fwrite(commands.data(), 1, commands.size(), pipe) == commands.size();
-  const int status = pipe != nullptr ? ::pclose(pipe) : -1;
-  if (written && status == 0) return;
-  throw InputError(file.string(),
-                   "gnuplot did not draw the picture. Is gnuplot (package gnuplot-nox) installed?");
-}
-
 /// A private folder for gnuplot's output, removed at the end.
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path() / "vramlab-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw InputError(pattern, "cannot make a temporary folder.");
+    std::error_code missing;
+    std::string pattern = (fs::temp_directory_path(missing) / "vramlab-XXXXXX").string();
+    if (missing || ::mkdtemp(pattern.data()) == nullptr)
+      throw InputError(pattern, "cannot make a temporary folder; is TMPDIR right?");
     path_ = pattern;
   }
   ~ScratchFolder() {
@@ -164,17 +161,43 @@ class ScratchFolder {
   fs::path path_;
 };
 
+// No shell is involved. gnuplot's own complaints are about our script, not about the user's input.
+void run_gnuplot(const fs::path& script_file, const fs::path& picture) {
+  std::string program = "gnuplot";
+  std::string argument = script_file.string();
+  char* arguments[] = {program.data(), argument.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int failure = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) {
+    throw InputError(picture.string(), "gnuplot is needed to draw it. Install the package gnuplot-nox.");
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) {
+    throw InputError(picture.string(), "gnuplot could not draw it.");
+  }
+}
+
 }  // namespace
+
+void require_picture_name(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  if (ending == ".svg" || ending == ".png") return;
+  throw InputError(file.string(), "a picture's name must end in .svg or .png.");
+}
 
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const fs::path& file) {
+  require_picture_name(file);
   const std::string ending = file.extension().string();
-  if (ending != ".svg" && ending != ".png") {
-    throw InputError(file.string(), "a picture's name must end in .svg or .png.");
-  }
   const ScratchFolder scratch;
   const fs::path drawn = scratch.path() / ("picture" + ending);
-  run_gnuplot(script(frame, runs, drawn, ending == ".png"), file);
+  const fs::path commands = scratch.path() / "commands";
+  write_file(commands, script(frame, runs, drawn, ending == ".png"));
+  run_gnuplot(commands, file);
   std::ifstream input{drawn, std::ios::binary};
   const std::string content{std::istreambuf_iterator<char>{input}, {}};
   if (content.empty()) throw InputError(file.string(), "gnuplot wrote an empty picture.");

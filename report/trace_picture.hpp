@@ -24,6 +24,9 @@ struct PictureFrame {
   std::optional<double> band_high;
 };
 
+/// Throws InputError unless `file` ends in .svg or .png.
+void require_picture_name(const std::filesystem::path& file);
+
 /// Draws `runs` one below the other into `file` (.svg or .png) with gnuplot.
 /// Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,

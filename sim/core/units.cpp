@@ -1,5 +1,6 @@
 #include "sim/core/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -45,6 +46,9 @@ std::string format_bytes(Bytes size) {
   return text.data();
 }
 
-SimTime from_seconds(double seconds) { return SimTime{std::llround(seconds * 1e9)}; }
+SimTime from_seconds(double seconds) {
+  constexpr double kMost = 9.2e9;  // what 64 bits of nanoseconds can hold
+  return SimTime{std::llround(std::clamp(seconds, -kMost, kMost) * 1e9)};
+}
 
 }  // namespace vramlab

@@ -36,7 +36,7 @@ std::string format_bytes(Bytes size);
 /// Seconds as a floating-point number, for output only.
 constexpr double to_seconds(SimTime time) { return static_cast<double>(time.count()) * 1e-9; }
 
-/// The whole nanoseconds nearest to `seconds` (which must lie within ±9.2e9).
+/// The whole nanoseconds nearest to `seconds`, which is cut to ±9.2e9 (292 years).
 SimTime from_seconds(double seconds);
 
 }  // namespace vramlab

@@ -36,6 +36,13 @@ void apply_change(const StatsChange& change, MemoryStats& stats) {
   for (const auto total : kTotals) stats.*total += change.after.*total - change.before.*total;
 }
 
+void reset_peaks(MemoryStats& stats) {
+  for (const auto array : kArrays) {
+    for (Stat& stat : (stats.*array).by_class) stat.reset_peak();
+  }
+  for (const auto single : kSingles) (stats.*single).reset_peak();
+}
+
 std::size_t StepCache::HashWords::operator()(const std::vector<std::uint64_t>& words) const {
   std::uint64_t hash = words.size();
   for (const std::uint64_t word : words) {

@@ -31,6 +31,9 @@ struct StatsChange {
 /// Applies `change` to `stats`: what rose by n rises by n, and a peak rises as far as the change took it.
 void apply_change(const StatsChange& change, MemoryStats& stats);
 
+/// Every peak of `stats` becomes its current value (R8.5).
+void reset_peaks(MemoryStats& stats);
+
 /// States of a process that were met, and where each action leads from each of them.
 ///
 /// States are told apart by their full canonical description, never by a hash alone.

@@ -24,7 +24,7 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
   if (built.result == StepResult::oom) {
     throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
                              " more were asked for with " + format_bytes(built.oom->device_free) +
-                             " free on the card. Take a larger card or limit");
+                             " free on the card. Take a larger card or limit.");
   }
   stats_ = process_.allocator().stats();
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
@@ -41,6 +41,7 @@ const StepRunner::Program& StepRunner::next_program(Shape& shape, const Point& p
 }
 
 StepOutcome StepRunner::run(const Point& point) {
+  if (others_ != others_wanted_) serve_others();
   const auto [entry, fresh] = shapes_.try_emplace(point);
   Shape& shape = entry->second;
   if (fresh) shape.id = shapes_.size();
@@ -67,6 +68,7 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
       state_ = edge->to;
       process_is_current_ = false;
       misses_in_a_row_ = 0;
+      ++cache_hits_;
       return edge->outcome;
     }
     catch_up();
@@ -128,20 +130,17 @@ StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape)
           .oom = step.oom};
 }
 
-void StepRunner::reset_peak() {
-  // The same the allocator does (R8.5), on the counters that outlive cached steps.
-  for (StatArray* array : {&stats_.allocation, &stats_.segment, &stats_.active, &stats_.inactive_split,
-                           &stats_.allocated_bytes, &stats_.reserved_bytes, &stats_.active_bytes,
-                           &stats_.inactive_split_bytes, &stats_.requested_bytes}) {
-    for (Stat& stat : array->by_class) stat.reset_peak();
-  }
-  stats_.oversize_allocations.reset_peak();
-  stats_.oversize_segments.reset_peak();
-}
+// The same the allocator does (R8.5), on the counters that outlive cached steps.
+void StepRunner::reset_peak() { reset_peaks(stats_); }
 
 void StepRunner::set_others(Bytes bytes) {
+  others_wanted_ = bytes;
+  serve_others();
+}
+
+void StepRunner::serve_others() {
   catch_up();
-  others_ = card_.set_others(bytes);
+  others_ = card_.set_others(others_wanted_);
 }
 
 MemoryView StepRunner::view() const {

@@ -36,9 +36,12 @@ class StepRunner {
   /// torch.cuda.reset_peak_memory_stats().
   void reset_peak();
 
-  /// Sets how much of the card other processes hold now, in bytes. They are served before this process:
-  /// what exceeds the free memory of the moment is cut.
+  /// Sets how much of the card other processes want from now on, in bytes. What is not free now they take
+  /// before a later step, as soon as this process has given memory back.
   void set_others(Bytes bytes);
+
+  /// How many steps came from the cache so far.
+  [[nodiscard]] std::uint64_t cache_hits() const { return cache_hits_; }
 
   /// All counters since the start of the process.
   [[nodiscard]] const MemoryStats& stats() const { return stats_; }
@@ -59,6 +62,7 @@ class StepRunner {
 
   template <class Work>
   StepOutcome perform(StepCache::Action action, const Work& work);
+  void serve_others();
   void catch_up();
   [[nodiscard]] bool worth_remembering() const;
   void remember(const StepCache::Action& action, const StepOutcome& outcome, const StatsChange& change);
@@ -69,7 +73,8 @@ class StepRunner {
   ProcessSetup setup_;
   SimulatedCard card_;
   SimulatedProcess process_;
-  Bytes others_ = 0;
+  Bytes others_wanted_ = 0;
+  Bytes others_ = 0;  ///< what they got
   MemoryStats stats_;
   std::map<Point, Shape> shapes_;
   std::uint64_t programs_ = 0;
@@ -77,6 +82,7 @@ class StepRunner {
   std::optional<StepCache::StateId> state_;  ///< where the run is, if the cache knows it
   bool process_is_current_ = true;           ///< false: `process_` is behind, the cache knows the state
   std::size_t misses_in_a_row_ = 0;
+  std::uint64_t cache_hits_ = 0;
 };
 
 }  // namespace vramlab

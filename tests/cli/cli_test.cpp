@@ -65,7 +65,7 @@ TEST_F(CliTest, WithoutAVerbItSaysWhatThereIs) {
 
 TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
   EXPECT_EQ(run("help").code, 0);
-  for (const char* verb : {"compare", "run", "check", "policies", "gpus", "schema"}) {
+  for (const char* verb : {"compare", "run", "check", "verify", "policies", "gpus", "schema"}) {
     const Ran ran = run(std::string{"help "} + verb);
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(
@@ -165,6 +165,26 @@ TEST_F(CliTest, AnOutputThatCannotBeWrittenIsNamed) {
   const Ran full = run("compare small.json >/dev/full");
   EXPECT_EQ(full.code, 2);
   EXPECT_THAT(full.err, HasSubstr("standard output: could not be written."));
+}
+
+TEST_F(CliTest, MistakesInNamesOfFilesAreFoundBeforeAnythingRuns) {
+  write_scenario("small.json");
+  EXPECT_THAT(run("compare small.json --json small.json").err, HasSubstr("is read and would be overwritten"));
+  EXPECT_THAT(run("compare small.json --json x.svg --picture x.svg").err, HasSubstr("is named twice"));
+  EXPECT_EQ(run("compare small.json --picture x.gif").out, "");
+  EXPECT_EQ(run("run small.json --policy rule --trace t.txt").out, "");
+  EXPECT_EQ(run("compare small.json --policies nobody").out, "");
+}
+
+TEST_F(CliTest, VerifySaysHowExactlyARecordingIsReproduced) {
+  const Ran ran = run("verify '" VRAMLAB_SOURCE_DIR "/tests/data/oracle/default_1.json.gz' --json -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json file = Json::parse(ran.out)["files"][0];
+  EXPECT_EQ(file["operations"], 3011);
+  EXPECT_EQ(file["address_mismatches"], 0);
+  EXPECT_EQ(file["counters_checked"], 63231);
+  EXPECT_EQ(file["first_divergence"], nullptr);
+  EXPECT_EQ(run("verify small.json").code, 2);
 }
 
 TEST_F(CliTest, ListsPoliciesAndCards) {

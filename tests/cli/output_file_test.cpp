@@ -16,6 +16,17 @@ TEST(OutputFile, ReplacesTheOldContentWhole) {
   EXPECT_EQ(read_text_file(folder.file("a")), "short");
 }
 
+TEST(OutputFile, FollowsALinkAndWritesIntoADevice) {
+  const ScratchFolder folder;
+  write_file(folder.file("a"), "old");
+  std::filesystem::create_symlink("a", folder.file("link"));
+  write_file(folder.file("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(read_text_file(folder.file("a")), "new");
+  write_file("/dev/null", "text");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
 TEST(OutputFile, LeavesNothingBehindWhenItFails) {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder.file("a"));

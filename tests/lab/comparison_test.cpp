@@ -55,10 +55,44 @@ TEST(Comparison, WithoutASafeChoiceThereIsNoOracle) {
   EXPECT_FALSE(find_metric(comparison.policies[0].metrics, "regret"));
 }
 
+// Three small steps at first say nothing about the later ones.
+TEST(Comparison, TheOracleKnowsThatFirstStepsDiffer) {
+  const Comparison comparison = compare_policies(parse_scenario(
+      bent_scenario("\"resident\": \"20MiB\",",
+                    "\"resident\": \"20MiB\", \"first_steps\": [{\"share\": 0.3}, {\"share\": 0.3}, "
+                    "{\"share\": 0.3}, {\"share\": 0.3}],"),
+      "small.json"));
+  EXPECT_EQ(comparison.find("oracle")->run.final_point, Point{9});
+}
+
+// By brute force over every point of a small grid.
+TEST(Comparison, NoSafeFixedChoiceBeatsTheOracle) {
+  Scenario scenario = read_scenario(VRAMLAB_SOURCE_DIR "/scenarios/ratchet.json");
+  scenario.setup.iterations = 20;
+  scenario.setup.bounds.parameters = {{"batch", 2, 12}, {"lq", 120, 150}};
+  const double best = *find_metric(find_oracle(scenario)->metrics, "objective");
+  for (std::int64_t batch = 2; batch <= 12; ++batch) {
+    for (std::int64_t lq = 120; lq <= 150; lq += 5) {
+      scenario.setup.start = {batch, lq};
+      const PolicyResult fixed = run_policy(scenario, {"fixed", {.use = "fixed"}});
+      const bool safe = *find_metric(fixed.metrics, "ooms") == 0 &&
+                        *find_metric(fixed.metrics, "peak_allocated_ratio") <= 0.9;
+      EXPECT_TRUE(!safe || *find_metric(fixed.metrics, "objective") <= best) << batch << ", " << lq;
+    }
+  }
+}
+
+TEST(Comparison, ARunThatEndedEarlyKeepsOnlyItsShareOfARate) {
+  const Scenario scenario = parse_scenario(bent_scenario("\"batch\": 8", "\"batch\": 40"), "small.json");
+  const PolicyResult result = run_policy(scenario, scenario.policies[0]);
+  EXPECT_EQ(result.run.ended_early, "10 steps in a row ran out of memory at batch 40");
+  EXPECT_EQ(*find_metric(result.metrics, "objective"), 0);
+}
+
+// They are there first; what comes later takes only what is free.
 TEST(Comparison, TheOracleLeavesRoomForOtherProcesses) {
   const Comparison comparison = compare_policies(parse_scenario(
-      bent_scenario("\"context\": 0",
-                    "\"context\": 0, \"others\": [{\"from_s\": 2, \"to_s\": 3, \"bytes\": \"3000MiB\"}]"),
+      bent_scenario("\"context\": 0", "\"context\": 0, \"others\": [{\"to_s\": 3, \"bytes\": \"3000MiB\"}]"),
       "small.json"));
   EXPECT_EQ(comparison.find("oracle")->run.final_point, Point{7});  // 1000 + 7 · 810 of 7000 MiB
 }

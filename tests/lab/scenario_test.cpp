@@ -119,6 +119,17 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"ExpectationOfNoMetric", "\"metric\": \"ooms\"", "\"metric\": \"oom\"",
               "/expect/0/metric:", "Did you mean \"ooms\"?"},
         Fault{"ExpectationOfNothing", ", \"equals\": 0", "", "/expect/0:", "nothing is expected"},
+        Fault{"LineBreakInALabel", "\"label\": \"rule\"", "\"label\": \"a\\n!touch x\"",
+              "/policies/1/label:", "without line breaks"},
+        Fault{"NumberBeyondADouble", "\"iterations\": 100", "\"iterations\": 1e400", "", "cannot be read"},
+        Fault{"NumberBeyond64Bits", "\"iterations\": 100", "\"iterations\": 18446744073709551615",
+              "/workload/iterations:", "a whole number from 1 to 1000000"},
+        Fault{"SizeOfAModelBeyondAnyCard", "\"810MiB\"", "18446744073709551615",
+              "/workload/model/per_sample:", "is out of range"},
+        Fault{"ModelThatBlursItsLine", "\"810MiB\"", "\"1MiB\"", "/workload/model/:", "at least 12 MiB"},
+        Fault{"PolicyForAnotherParameter", "\"step\": 2", "\"parameter\": \"lqq\"", "/policies/1", "lqq"},
+        Fault{"ToleranceOfNothing", "\"equals\": 0", "\"max\": 0, \"tolerance\": 1",
+              "/expect/0/tolerance:", "equals"},
         Fault{"KeyTwice", "\"name\": \"small\"", "\"name\": \"small\", \"name\": \"large\"", "",
               "key \"name\" is given twice"}),
     [](const auto& fault) { return fault.param.name; });
@@ -152,9 +163,22 @@ TEST(Scenario, EveryTruncationIsRefused) {
   }
 }
 
+TEST(Scenario, DeepNestingIsRefused) {
+  EXPECT_THAT(error_of(std::string(100000, '[') + std::string(100000, ']')),
+              HasSubstr("nested deeper than 64"));
+}
+
 TEST(Scenario, MissingFilesAndFoldersAreNamed) {
-  EXPECT_THROW(read_scenario("no/such/file.json"), InputError);
-  EXPECT_THROW(read_scenario("."), InputError);
+  const auto error_of_file = [](const char* file) {
+    try {
+      read_scenario(file);
+    } catch (const InputError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  EXPECT_EQ(error_of_file("no/such/file.json"), "no/such/file.json: there is no such file.");
+  EXPECT_EQ(error_of_file("."), ".: is a folder; a file is needed.");
 }
 
 }  // namespace

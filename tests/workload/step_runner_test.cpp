@@ -90,6 +90,8 @@ TEST(StepRunner, TheStepCacheChangesNothing) {
     ASSERT_EQ(full.stats(), cached.stats()) << "after step " << i;
   }
   EXPECT_GT(failed, 0);
+  EXPECT_GT(cached.cache_hits(), 200u);
+  EXPECT_EQ(full.cache_hits(), 0u);
 }
 
 // Memory of the first iterations in a report of torchcv: 9.849, 5.010, 5.016, 5.016 GB.
@@ -114,6 +116,20 @@ TEST(StepRunner, ReportsTheLimitAsTotalWhereOneIsSet) {
   EXPECT_EQ((StepRunner{workload, setup}.view().total), 4_GiB);
   setup.allocator.limit.reset();
   EXPECT_EQ((StepRunner{workload, setup}.view().total), 8_GiB);
+}
+
+// What does not fit when it is asked for is taken once the allocator has given memory back.
+TEST(StepRunner, OtherProcessesTakeWhatBecomesFree) {
+  LinearSpec spec;
+  spec.per_sample = 1_GiB;
+  const LinearWorkload workload{spec};
+  StepRunner runner{workload, {.card_total = 8_GiB, .context_bytes = 0}};
+  EXPECT_EQ(runner.run({6}).result, StepResult::ok);
+  runner.set_others(5_GiB);  // 2 GiB are free
+  EXPECT_EQ(runner.run({6}).result, StepResult::ok);
+  runner.empty_cache();
+  EXPECT_EQ(runner.run({6}).result, StepResult::oom);
+  EXPECT_EQ(runner.run({3}).result, StepResult::ok);
 }
 
 TEST(StepRunner, RefusesACardThatCannotHoldTheWeights) {
