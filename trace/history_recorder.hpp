@@ -22,6 +22,12 @@ class HistoryRecorder : public AllocatorListener {
 
   void on_event(const AllocatorEvent& event) override;
 
+  /// Calls `see` with every entry, the oldest first.
+  template <class See>
+  void visit(const See& see) const {
+    for (std::size_t i = 0; i < ring_.size(); ++i) see(ring_[(oldest_ + i) % ring_.size()]);
+  }
+
   /// Oldest entry first.
   [[nodiscard]] std::vector<TraceEntry> entries() const;
   /// Entries that made room for newer ones.
