@@ -154,7 +154,8 @@ void add_rows(Table& table, const std::string& label, const std::string& prefix,
               const std::vector<ValueDifference>& values) {
   for (const ValueDifference& value : values) {
     if (!value.differs()) continue;
-    table.add_row({label, fmt::format("{}{}", prefix, value.name), value_text(value.a), value_text(value.b), change_text(value)});
+    table.add_row({label, fmt::format("{}{}", prefix, value.name), value_text(value.a), value_text(value.b),
+                   change_text(value)});
   }
 }
 

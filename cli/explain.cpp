@@ -1,4 +1,5 @@
 // vramlab explain: what an out-of-memory message means, why it came, and what would have helped.
+#include <cctype>
 #include <iostream>
 #include <iterator>
 
@@ -37,6 +38,11 @@ const char* name_of(OomAdvice::Helps helps) {
       return "no";
   }
   return "";
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + '.';
 }
 
 Table figures_table(const OomDiagnosis& diagnosis) {
@@ -118,7 +124,7 @@ int run(const Arguments& arguments) {
   const std::string text =
       from_input ? std::string{std::istreambuf_iterator<char>{std::cin}, {}} : read_input_file(name);
   const auto [diagnosis, messages] = diagnose(text, name);
-  output.line(fmt::format("Cause: {}. {}.", name_of(diagnosis.cause), diagnosis.verdict));
+  output.line(fmt::format("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict)));
   if (messages > 1) output.line(fmt::format("The text holds {} messages; this is the first one.", messages));
   if (!diagnosis.figures.empty()) output.line("");
   if (!diagnosis.figures.empty()) output.table(figures_table(diagnosis));

@@ -14,8 +14,9 @@ class Advisor {
   Advisor(const OomMessage& message, const OomSizes& sizes, const OomRefusal& refusal)
       : message_(message), sizes_(sizes), refusal_(refusal) {}
 
-  std::vector<OomAdvice> all() {
+  std::vector<OomAdvice> all(OomCause cause) {
     live_memory();
+    if (cause == OomCause::fragmentation) largest_first();
     if (message_.layout != OomLayout::cuda_malloc_async) {
       expandable_segments();
       max_split_size();
@@ -43,9 +44,21 @@ class Advisor {
   }
 
   void live_memory() {
-    add("less live memory (smaller batch, checkpointing, dropped references)", Helps::yes,
-        fmt::format("{}{} less in live tensors at that moment and the request fits; {} were live",
+    constexpr const char* kMeasure = "less live memory (smaller batch, checkpointing, dropped references)";
+    if (lacking() > sizes_.live.value) {
+      return add(kMeasure, Helps::no,
+                 fmt::format("{} were missing and only {} were live; the request itself has to shrink",
+                             text(lacking()), size_text(sizes_.live)));
+    }
+    add(kMeasure, Helps::yes,
+        fmt::format("{}{} less, in whole segments, and the request fits; {} were live",
                     refusal_.limit_is_deduced ? "up to " : "", text(lacking()), size_text(sizes_.live)));
+  }
+
+  void largest_first() {
+    add("the largest batch or sample first", Helps::perhaps,
+        "its segments then serve the smaller ones, instead of small tensors pinning segments too small for "
+        "it");
   }
 
   void expandable_segments() {
@@ -143,7 +156,7 @@ std::vector<OomAdvice> advice_for(OomCause cause, const OomMessage& message, con
          "the figures above that cannot hold together are wrong or come from different moments; any advice "
          "from them would be a guess"}};
   }
-  return Advisor{message, sizes, refusal}.all();
+  return Advisor{message, sizes, refusal}.all(cause);
 }
 
 }  // namespace vramlab

@@ -88,8 +88,8 @@ std::string verdict_text(OomCause cause, const OomSizes& sizes, const OomRefusal
       return fmt::format("{} would hold the {} asked for, but not in one piece", with_what(sizes),
                          size_text(sizes.tried));
     case OomCause::other_processes:
-      return fmt::format("they hold {}; {} do not hold the {} asked for", size_text(sizes.others),
-                         with_what(sizes), size_text(sizes.tried));
+      return fmt::format("they hold {}; {} were left free for the {} asked for", size_text(sizes.others),
+                         size_text(sizes.free), size_text(sizes.tried));
     case OomCause::too_big: {
       const SizeRange need = sizes.live + sizes.tried + sizes.own_context - sizes.total;
       return fmt::format(
@@ -159,6 +159,10 @@ void reason_without_figures(const OomMessage& message, OomDiagnosis& diagnosis) 
       message.evidence.empty()
           ? "device memory ran out; the message is cut off before the figures that tell why"
           : fmt::format("device memory ran out (\"{}\"); no figures tell why", message.evidence);
+  if (message.evidence.empty()) {
+    diagnosis.advice = {{"the whole text of the error", Helps::yes, "its figures tell the cause"}};
+    return;
+  }
   const bool jax = message.layout == OomLayout::resource_exhausted;
   diagnosis.advice = {
       {jax ? "a smaller XLA_PYTHON_CLIENT_MEM_FRACTION for the others, or none preallocated"

@@ -160,7 +160,8 @@ constexpr std::array kWords{
 // The words and what follows them, up to the end of the clause: names the error in the answer.
 std::string clause_at(std::string_view text, std::size_t at) {
   const std::size_t end = std::min({text.find(". ", at), text.find(" at ", at), at + 100, text.size()});
-  return std::string{text.substr(at, end - at)};
+  text = text.substr(at, end - at);
+  return std::string{text.substr(0, text.find_last_not_of(' ') + 1)};
 }
 
 void read_words(std::string_view text, OomMessage& message) {

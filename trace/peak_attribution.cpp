@@ -51,11 +51,20 @@ LiveBlocks live_at_start(const TorchSnapshot& snapshot, int device) {
   return initial;
 }
 
+std::int64_t reserved_before(const TorchSnapshot& snapshot, int device) {
+  if (!trace_of(snapshot, device).empty()) return reserved_at_start(snapshot, device);
+  std::int64_t reserved = 0;
+  for (const SnapshotSegment& segment : snapshot.segments) {
+    if (segment.device == device) reserved += static_cast<std::int64_t>(segment.total_size);
+  }
+  return reserved;
+}
+
 /// The live blocks and the reserved bytes, moved from entry to entry.
 class Walk {
  public:
   Walk(const TorchSnapshot& snapshot, int device)
-      : live_(live_at_start(snapshot, device)), reserved_(reserved_at_start(snapshot, device)) {
+      : live_(live_at_start(snapshot, device)), reserved_(reserved_before(snapshot, device)) {
     for (const auto& [address, block] : live_) requested_ += block.requested;
   }
 

@@ -66,7 +66,8 @@ TEST_F(CliTest, WithoutAVerbItSaysWhatThereIs) {
 
 TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
   EXPECT_EQ(run("help").code, 0);
-  for (const char* verb : {"compare", "run", "check", "verify", "explain", "policies", "gpus", "schema"}) {
+  for (const char* verb :
+       {"compare", "run", "check", "verify", "explain", "diff", "policies", "gpus", "schema"}) {
     const Ran ran = run(std::string{"help "} + verb);
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(
@@ -262,6 +263,24 @@ TEST_F(CliTest, RunWritesATraceForPerfetto) {
   EXPECT_EQ(phases["X"], 50);
   EXPECT_EQ(phases["C"], 50 * 2 * 3);
   EXPECT_EQ(phases["M"], 2);
+}
+
+TEST_F(CliTest, DiffSaysWhatGrew) {
+  const std::string recorded = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
+  const Ran ran = run("diff " + recorded + "lstm.pickle.gz' " + recorded + "bert.pickle.gz' --json -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json device = Json::parse(ran.out)["devices"][0];
+  std::int64_t total = device["rest"]["growth_bytes"];
+  for (const Json& share : device["by_size_class"]) total += share["growth_bytes"].get<std::int64_t>();
+  EXPECT_EQ(total, device["reserved"]["growth_bytes"]);
+  write_scenario("small.json");
+  run("compare small.json --json a.json --quiet");
+  run("run small.json --policy rule --json b.json --quiet --first-iterations 20");
+  EXPECT_THAT(run("diff a.json a.json").out, StartsWith("small: 0 of 3 policies differ"));
+  EXPECT_THAT(run("diff a.json b.json").out, HasSubstr("(only in A)"));
+  EXPECT_THAT(run("diff a.json " + recorded + "lstm.pickle.gz'").err, HasSubstr("are of two kinds"));
+  EXPECT_THAT(run("diff small.json a.json").err, HasSubstr("is no result of vramlab compare --json"));
+  EXPECT_EQ(run("diff a.json").code, 2);
 }
 
 TEST_F(CliTest, ListsPoliciesAndCards) {
