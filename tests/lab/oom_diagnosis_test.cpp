@@ -170,6 +170,7 @@ TEST(OomDiagnosis, PrivatePoolsAreNamed) {
   const OomDiagnosis d = diagnose(oom);
   EXPECT_EQ(d.cause, OomCause::fragmentation);
   EXPECT_EQ(d.idle, 1_GiB + 500_MiB);
+  EXPECT_THAT(d.advice[0].why, HasSubstr("2.00 GiB were live"));  // the printed 3 GiB include the pools
   EXPECT_EQ(helps(d, "empty_cache"), OomAdvice::Helps::no);
 }
 
@@ -215,6 +216,21 @@ TEST(OomDiagnosis, ImpossibleFiguresAreSaidToBe) {
           "allocated; 1.00 MiB free; 5.00 GiB reserved in total by PyTorch)")
           .cause,
       OomCause::inconsistent);
+}
+
+// Processes are read one after another, so a small excess over the card is no contradiction; a large one is.
+TEST(OomDiagnosis, ProcessesMayExceedTheCardALittle) {
+  OutOfMemory oom;
+  oom.segment = 64_MiB;
+  oom.device_total = 16_GiB;
+  oom.device_free = 1_MiB;
+  oom.allocated = oom.reserved = 8_GiB;
+  OomSurroundings around;
+  around.own_process = 8_GiB + 500_MiB;
+  around.others = {{1, 8_GiB}};  // 0.5 GiB too much, 1/32 of the card
+  EXPECT_EQ(diagnose(oom, around).cause, OomCause::other_processes);
+  around.others = {{1, 12_GiB}};
+  EXPECT_EQ(diagnose(oom, around).cause, OomCause::inconsistent);
 }
 
 /// Causes of every message in a folder of recordings.

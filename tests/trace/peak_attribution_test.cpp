@@ -72,6 +72,17 @@ TEST(PeakAttribution, CountsWhatWasThereBeforeTheHistory) {
   EXPECT_EQ(peak.by_size_class.size(), 2u);
 }
 
+// R8.2: memory that waits for another stream is still held; also if its free was requested before the window.
+TEST(PeakAttribution, MemoryCountsUntilItsFreeIsCompleted) {
+  TorchSnapshot snapshot;
+  snapshot.traces = {{entry(Action::alloc, 0, 100), entry(Action::free_requested, 0, 100),
+                      entry(Action::alloc, 1_MiB, 10), entry(Action::free_completed, 0, 100),
+                      entry(Action::alloc, 2_MiB, 20), entry(Action::free_completed, 3_MiB, 1)}};
+  const PeakAttribution peak = attribute_peak(snapshot, 0);
+  EXPECT_EQ(peak.requested, 111u);
+  EXPECT_EQ(peak.entry, 3u);
+}
+
 TEST(PeakAttribution, WithoutHistoryTheSnapshotItselfCounts) {
   TorchSnapshot snapshot;
   SnapshotSegment segment;
