@@ -49,7 +49,8 @@ std::vector<ValueDifference> values(const char* group, const Json* a, const Json
   std::vector<ValueDifference> differences;
   for (const Json* policy : {a, b}) {
     if (policy == nullptr || !policy->contains(group) || !(*policy)[group].is_object()) continue;
-    for (const auto& [name, value] : (*policy)[group].items()) {
+    for (const auto& item : (*policy)[group].items()) {
+      const std::string& name = item.key();
       const bool known = std::any_of(differences.begin(), differences.end(),
                                      [&](const ValueDifference& other) { return other.name == name; });
       if (!known) differences.push_back({name, number(a, group, name), number(b, group, name)});
