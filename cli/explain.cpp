@@ -142,7 +142,7 @@ Verb explain_verb() {
   return {.name = "explain",
           .summary = "an out-of-memory message: its figures, its cause, what would have helped",
           .operands = "[FILE]",
-          .example = "vramlab explain error.txt    (or a message on standard input)",
+          .example = "vramlab explain docs/examples/oom-neighbour.txt",
           .least_operands = 0,
           .most_operands = 1,
           .add_options = add_output_options,

@@ -238,6 +238,16 @@ TEST_F(CliTest, ExplainNamesTheCauseOfAMessage) {
   EXPECT_EQ(Json::parse(run("explain stats.json --json -").out)["layout"], "memory_stats");
 }
 
+TEST_F(CliTest, TheDocumentShowsWhatExplainPrints) {
+  const std::string source = VRAMLAB_SOURCE_DIR "/docs/";
+  const std::string document = read_text_file(source + "explain.md");
+  for (const char* name : {"oom-fraction.txt", "oom-neighbour.txt"}) {
+    const std::string file = source + "examples/" + name;
+    EXPECT_THAT(document, HasSubstr(read_text_file(file))) << name;
+    EXPECT_THAT(document, HasSubstr(run("explain '" + file + "'").out)) << name;
+  }
+}
+
 // The exported history is whole, and replays to the byte.
 TEST_F(CliTest, RunExportsASnapshotThatVerifyReproduces) {
   write_scenario("small.json");
