@@ -118,15 +118,22 @@ class ScenarioReader {
   }
 
   void read_allocator() {
-    if (!json_.contains("allocator") || !json_["allocator"].contains("conf")) return;
-    try {
-      scenario_.setup.process.allocator.settings =
-          parse_allocator_settings(json_["allocator"]["conf"].get<std::string>());
-    } catch (const InputError& error) {
-      for (const Problem& one : error.problems()) {
-        problem("/allocator/conf", one.where.empty() ? one.what : one.where + ": " + one.what);
+    if (!json_.contains("allocator")) return;
+    const Json& allocator = json_["allocator"];
+    AllocatorSettings& settings = scenario_.setup.process.allocator.settings;
+    const auto read = [&](const char* key, const auto& take) {
+      if (!allocator.contains(key)) return;
+      try {
+        take(allocator[key].get<std::string>());
+      } catch (const InputError& error) {
+        for (const Problem& one : error.problems()) {
+          problem(std::string("/allocator/") + key,
+                  one.where.empty() ? one.what : one.where + ": " + one.what);
+        }
       }
-    }
+    };
+    read("torch_version", [&](const std::string& text) { settings.torch = parse_torch_version(text); });
+    read("conf", [&](const std::string& text) { settings = parse_allocator_settings(text, settings); });
   }
 
   void read_workload(const Json& workload) {

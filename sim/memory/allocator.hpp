@@ -26,6 +26,25 @@ struct Allocation {
   Address address = 0;
 };
 
+/// What an allocator gave back to the device on the way to an OOM, in bytes, in the order of R4.
+struct OomAttempts {
+  Bytes collected = 0;          ///< by garbage collection (R4.3)
+  Bytes oversize_released = 0;  ///< blocks of at least max_split_size (R4.6)
+  Bytes cache_released = 0;     ///< everything cached that is whole (R4.8)
+  bool limit_refused = false;   ///< the last try failed on the limit, not on the device
+};
+
+/// Reserved memory that nobody uses and that did not help the request, in bytes (R0.1, R0.3, R3.8).
+struct IdleMemory {
+  Bytes same_kind = 0;      ///< cached blocks of its pool and stream, each too small
+  Bytes other_size = 0;     ///< of its stream, in the pool for the other size (up to 1 MiB, or above)
+  Bytes other_streams = 0;  ///< cached for other streams
+  Bytes other_pools = 0;    ///< in pools that the request may not use
+  Bytes waiting = 0;        ///< freed, but other streams may still read it
+
+  friend bool operator==(const IdleMemory&, const IdleMemory&) = default;
+};
+
 /// An allocation that could not be served: data, not an error. All figures in bytes (R4.10, R4.12).
 struct OutOfMemory {
   Bytes requested = 0;  ///< what the program asked for
@@ -36,8 +55,11 @@ struct OutOfMemory {
   std::optional<Bytes> limit;  ///< the memory-fraction limit, when one is set ("allowed")
   Bytes allocated = 0;
   Bytes reserved = 0;
-  Bytes private_pools_idle = 0;  ///< free cached blocks of private pools ("allocated in private pools")
-  Bytes largest_free_block = 0;  ///< of the pool and stream of the request
+  Bytes private_pools_idle = 0;    ///< free cached blocks of private pools ("allocated in private pools")
+  Bytes largest_free_block = 0;    ///< of the pool and stream of the request
+  bool advises_expandable = true;  ///< the message ends with the hint on expandable segments (section 15)
+  OomAttempts tried;
+  IdleMemory idle;
 };
 
 /// Either an allocation or the reason why there is none.

@@ -70,7 +70,10 @@ bool read_boolean(std::string_view key, std::string_view token) {
 
 bool is_power_of_two(std::uint64_t n) { return std::has_single_bit(n); }
 
-// Walks over the tokens. Separators are skipped without being looked at, as PyTorch does since 2.9.
+constexpr TorchVersion kNewParser{2, 9};            // separators are skipped without being looked at (R9.3)
+constexpr TorchVersion kLargeSegmentOption{2, 11};  // section 15
+
+// Walks over the tokens.
 class SettingsReader {
  public:
   SettingsReader(std::string_view conf, AllocatorSettings settings)
@@ -85,6 +88,7 @@ class SettingsReader {
   struct Key {
     std::string_view name;
     Reader read;
+    TorchVersion since = kOldestTorch;
   };
   static const std::vector<Key>& keys();
 
@@ -95,6 +99,7 @@ class SettingsReader {
     return tokens_[next_++];
   }
   std::uint64_t take_integer(std::string_view key) { return read_integer(key, take(key)); }
+  void take_separator(std::string_view key, std::string_view separator);
 
   void reset();
   void read_large_segment_size_first();
@@ -130,21 +135,21 @@ const std::vector<SettingsReader::Key>& SettingsReader::keys() {
   static const std::vector<Key> table{
       {"backend", &R::read_backend},
       {"max_split_size_mb", &R::read_max_split_size},
-      {"max_non_split_rounding_mb", &R::read_max_non_split_rounding},
-      {"large_segment_size_mb", &R::read_large_segment_size},
+      {"max_non_split_rounding_mb", &R::read_max_non_split_rounding, {2, 6}},
+      {"large_segment_size_mb", &R::read_large_segment_size, {2, 11}},
       {"roundup_power2_divisions", &R::read_roundup},
       {"garbage_collection_threshold", &R::read_threshold},
       {"expandable_segments", &R::read_flag<&S::expandable_segments>},
-      {"per_process_memory_fraction", &R::read_fraction},
+      {"per_process_memory_fraction", &R::read_fraction, {2, 10}},
       {"release_lock_on_cudamalloc", &R::read_flag<&S::release_lock_on_cudamalloc>},
-      {"graph_capture_record_stream_reuse", &R::read_flag<&S::graph_capture_record_stream_reuse>},
+      {"graph_capture_record_stream_reuse", &R::read_flag<&S::graph_capture_record_stream_reuse>, {2, 10}},
       {"pinned_use_cuda_host_register", &R::read_flag<&S::pinned_use_cuda_host_register>},
       {"pinned_num_register_threads", &R::read_register_threads},
       {"pinned_use_background_threads", &R::read_flag<&S::pinned_use_background_threads>},
       {"pinned_reserve_segment_size_mb", &R::read_reserve_segment},
-      {"pinned_max_round_size_mb", &R::read_count<&S::pinned_max_round_size_mb>},
-      {"pinned_max_cached_size_mb", &R::read_count<&S::pinned_max_cached_size_mb>},
-      {"throw_on_cudamalloc_oom", &R::read_flag<&S::throw_on_cudamalloc_oom>},
+      {"pinned_max_round_size_mb", &R::read_count<&S::pinned_max_round_size_mb>, {2, 11}},
+      {"pinned_max_cached_size_mb", &R::read_count<&S::pinned_max_cached_size_mb>, {2, 11}},
+      {"throw_on_cudamalloc_oom", &R::read_flag<&S::throw_on_cudamalloc_oom>, {2, 12}},
   };
   return table;
 }
@@ -164,7 +169,7 @@ void SettingsReader::read_large_segment_size_first() {
     next_ = i + 2;
     read_large_segment_size(kKey);
   }
-  settings_.max_non_split_rounding = settings_.large_segment_size;
+  if (settings_.torch >= kLargeSegmentOption) settings_.max_non_split_rounding = settings_.large_segment_size;
 }
 
 AllocatorSettings SettingsReader::read() {
@@ -180,11 +185,23 @@ AllocatorSettings SettingsReader::read() {
       for (const Key& k : keys()) names.emplace_back(k.name);
       refuse(key, "unrecognized key." + suggest_name(key.substr(0, key.find('=')), names));
     }
-    ++next_;  // the colon
+    if (settings_.torch < known->since) {
+      refuse(key, "torch " + to_text(settings_.torch) + " does not know this key; it came with " +
+                      to_text(known->since) + '.');
+    }
+    take_separator(key, ":");
     (this->*known->read)(key);
-    if (!at_end()) ++next_;  // the comma
+    if (!at_end()) take_separator(key, ",");
   }
   return std::move(settings_);
+}
+
+void SettingsReader::take_separator(std::string_view key, std::string_view separator) {
+  if (settings_.torch < kNewParser && !at_end() && tokens_[next_] != separator) {
+    refuse(key, quoted(tokens_[next_]) + " stands where torch " + to_text(settings_.torch) + " demands " +
+                    quoted(separator) + '.');
+  }
+  ++next_;
 }
 
 void SettingsReader::read_backend(std::string_view key) {
@@ -199,11 +216,14 @@ void SettingsReader::read_backend(std::string_view key) {
 }
 
 void SettingsReader::read_max_split_size(std::string_view key) {
-  const std::uint64_t low = settings_.large_segment_size / 1_MiB;
+  const bool new_bound = settings_.torch >= kNewParser;
+  const std::uint64_t low = settings_.large_segment_size / 1_MiB + (new_bound ? 0 : 1);
   const std::uint64_t value = take_integer(key);
   if (value < low) {
-    refuse(key, std::to_string(value) + " is too small. Allowed: " + std::to_string(low) +
-                    " (the large segment size in MB) or more; before torch 2.9 more than 20.");
+    refuse(key, std::to_string(value) + " is too small. Allowed: " +
+                    (new_bound ? std::to_string(low) +
+                                     " (the large segment size in MB) or more; before torch 2.9 more than 20."
+                               : "more than 20; 20 itself from torch 2.9 on."));
   }
   settings_.max_split_size = std::min(value, kMostMiB) * 1_MiB;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/core/units.hpp"
+#include "sim/memory/torch_version.hpp"
 
 namespace vramlab {
 
@@ -27,18 +28,20 @@ struct AllocatorSettings {
   bool expandable_segments = false;
   double per_process_memory_fraction = 1.0;  ///< share of the device in [0, 1]; 1 = no limit (R9.1)
 
+  bool graph_capture_record_stream_reuse = false;  ///< frees that wait may end inside a capture (R3.9)
+  bool throw_on_cudamalloc_oom = false;  ///< a request refused by the limit fails at once (after torch 2.11)
+
   // Read and kept, without effect on which block a request gets.
   bool release_lock_on_cudamalloc = false;
-  bool graph_capture_record_stream_reuse = false;
   bool pinned_use_cuda_host_register = false;
   std::uint64_t pinned_num_register_threads = 1;
   bool pinned_use_background_threads = false;
   std::uint64_t pinned_reserve_segment_size_mb = 0;
   std::uint64_t pinned_max_round_size_mb = 0;
   std::uint64_t pinned_max_cached_size_mb = 0;
-  bool throw_on_cudamalloc_oom = false;  ///< known after 2.11 only
 
-  std::string text;  ///< the string these settings were read from last
+  TorchVersion torch;  ///< whose keys, ranges and rules these are
+  std::string text;    ///< the string these settings were read from last
 
   friend bool operator==(const AllocatorSettings&, const AllocatorSettings&) = default;
 };
@@ -47,7 +50,8 @@ struct AllocatorSettings {
 ///
 /// What the string does not mention falls back to its default, except the sticky keys of R9.4, which keep
 /// the value they have in `current`. Throws InputError naming the key and its allowed range; unknown keys,
-/// bad values and values out of range are told apart in the text.
+/// bad values and values out of range are told apart in the text, and so are keys that came with a later
+/// version than `current.torch` (section 15).
 AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSettings current = {});
 
 }  // namespace vramlab

@@ -166,15 +166,18 @@ class CachingAllocator : public Allocator {
     PoolIndex pool = 0;
     bool expandable = false;  ///< X
     StatClass stat_class{};
+    OomAttempts tried;
   };
 
   // malloc_path.cpp
   Request make_request(Bytes size, StreamId stream) const;
   BlockIndex find_or_make_block(Request& request);
+  [[nodiscard]] bool exceeds_limit(const Request& request) const;
   BlockIndex try_allocate(const Request& request, bool retry);
   BlockIndex allocate_segment(const Request& request);
   Allocation hand_out(BlockIndex block, const Request& request);
   OutOfMemory report_oom(const Request& request);
+  [[nodiscard]] IdleMemory idle_memory(const Request& request) const;
 
   // search.cpp
   BlockIndex search(PoolIndex pool, Bytes size, StreamId stream, bool expandable);
@@ -209,6 +212,7 @@ class CachingAllocator : public Allocator {
   // streams.cpp
   void record_events(BlockIndex block, const std::vector<StreamUse>& uses);
   void release_parked();
+  void release_parked_on(StreamId stream);
   void synchronize_and_complete();
 
   // expandable.cpp

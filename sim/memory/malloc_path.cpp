@@ -1,5 +1,6 @@
 // R4.1 to R4.10: the steps of an allocation, in their order.
 #include <algorithm>
+#include <utility>
 
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/rounding.hpp"
@@ -13,7 +14,10 @@ AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
     absurd.requested = size;
     return absurd;
   }
-  if (has_deferred_frees()) process_events();  // R4.1
+  if (has_deferred_frees()) {
+    process_events();  // R4.1
+    if (context_open() && state_.settings.graph_capture_record_stream_reuse) release_parked_on(stream);
+  }
   Request request = make_request(size, stream);
   const BlockIndex block = find_or_make_block(request);
   if (block == kNoBlock) return report_oom(request);
@@ -39,25 +43,39 @@ CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId st
 BlockIndex CachingAllocator::find_or_make_block(Request& request) {
   BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
   if (block != kNoBlock) return block;
-  if (gc_active()) collect_garbage();    // R4.3
+  Bytes before = total_reserved();
+  const auto given_back = [&] {  // since the last call; a failed try may have mapped a little more (R5.5)
+    const Bytes earlier = std::exchange(before, total_reserved());
+    return earlier > before ? earlier - before : 0;
+  };
+  if (gc_active()) collect_garbage();  // R4.3
+  request.tried.collected = given_back();
   block = try_allocate(request, false);  // R4.4
   if (block != kNoBlock) return block;
-  block = search_pools_for_oom(request);  // R4.5
+  if (state_.settings.throw_on_cudamalloc_oom && exceeds_limit(request)) return kNoBlock;  // section 15
+  block = search_pools_for_oom(request);                                                   // R4.5
   if (block != kNoBlock) return block;
-  if (release_oversize(request)) {  // R4.6
+  const bool enough = release_oversize(request);  // R4.6
+  request.tried.oversize_released = given_back();
+  if (enough) {
     block = try_allocate(request, false);
     if (block != kNoBlock) return block;
   }
   if (context_open()) return kNoBlock;
   release_everything();  // R4.8
+  request.tried.cache_released = given_back();
   return try_allocate(request, true);
+}
+
+// The segment size counts even where fewer pages would have to be mapped (R4.9.2, R5.7).
+bool CachingAllocator::exceeds_limit(const Request& request) const {
+  return state_.limit && total_reserved() + request.segment > *state_.limit;
 }
 
 // R4.9
 BlockIndex CachingAllocator::try_allocate(const Request& request, bool retry) {
   if (retry) ++state_.stats.num_alloc_retries;
-  // The segment size counts even where fewer pages would have to be mapped (R4.9.2, R5.7).
-  if (state_.limit && total_reserved() + request.segment > *state_.limit) return kNoBlock;
+  if (exceeds_limit(request)) return kNoBlock;
   const BlockIndex block = request.expandable ? allocate_expandable(request) : allocate_segment(request);
   const std::size_t group = group_of(request.pool);
   if (block != kNoBlock && group != 0) ++state_.groups[group].device_allocations;  // R7.9
@@ -138,6 +156,9 @@ OutOfMemory CachingAllocator::report_oom(const Request& request) {
   tell(AllocatorEvent::Action::oom, device_free, request.rounded, request.stream);
   ++stats.num_ooms;
 
+  OomAttempts tried = request.tried;
+  tried.limit_refused = exceeds_limit(request);
+  const bool hint_depends = state_.settings.torch > TorchVersion{2, 11};
   const FreeBlock end{request.stream, kUnlimited, kUnlimited, kNoBlock};
   const BlockIndex largest = state_.pools[request.pool].free.previous(end);
   return {.requested = request.size,
@@ -149,7 +170,24 @@ OutOfMemory CachingAllocator::report_oom(const Request& request) {
           .allocated = static_cast<Bytes>(stats.allocated_bytes.all().current),
           .reserved = total_reserved(),
           .private_pools_idle = private_pools_idle(),
-          .largest_free_block = largest == kNoBlock ? 0 : state_.blocks[largest].size};
+          .largest_free_block = largest == kNoBlock ? 0 : state_.blocks[largest].size,
+          .advises_expandable = !(hint_depends && state_.settings.expandable_segments),
+          .tried = tried,
+          .idle = idle_memory(request)};
+}
+
+IdleMemory CachingAllocator::idle_memory(const Request& request) const {
+  IdleMemory idle;
+  for (const Block& block : state_.blocks) {
+    if (!block.live || !block.mapped || block.allocated) continue;
+    Bytes& kind = block.is_pending()                                         ? idle.waiting
+                  : group_of(block.pool) != group_of(request.pool)           ? idle.other_pools
+                  : block.stream != request.stream                           ? idle.other_streams
+                  : is_large_pool(block.pool) != is_large_pool(request.pool) ? idle.other_size
+                                                                             : idle.same_kind;
+    kind += block.size;
+  }
+  return idle;
 }
 
 }  // namespace vramlab

@@ -42,12 +42,34 @@ std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundi
     text += "with " + oom_size(oom.private_pools_idle) + " allocated in private pools (e.g., CUDA Graphs), ";
   }
   text += "and " + oom_size(oom.reserved - oom.allocated - oom.private_pools_idle) +
-          " is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
-          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
-          "Memory Management  "
-          "(https://docs.pytorch.org/docs/stable/notes/"
-          "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)";
+          " is reserved by PyTorch but unallocated.";
+  if (!oom.advises_expandable) return text;
+  text +=
+      " If reserved but unallocated memory is large try setting "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
+      "Memory Management  "
+      "(https://docs.pytorch.org/docs/stable/notes/"
+      "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)";
   return text;
+}
+
+std::vector<std::string> oom_details(const OutOfMemory& oom) {
+  std::vector<std::string> lines;
+  if (oom.requested >= kAbsurdSize) return lines;
+  const auto add = [&lines](Bytes bytes, const char* what) {
+    if (bytes > 0) lines.push_back(oom_size(bytes) + ' ' + what);
+  };
+  add(oom.tried.collected, "given back by garbage collection");
+  add(oom.tried.oversize_released, "given back from oversize blocks");
+  add(oom.tried.cache_released, "given back from the cache");
+  lines.emplace_back(oom.tried.limit_refused ? "the limit refused the last try"
+                                             : "the device had too little free");
+  add(oom.idle.same_kind, "idle in blocks of the same pool and stream, each too small");
+  add(oom.idle.other_size, "idle in the pool for the other size");
+  add(oom.idle.other_streams, "idle in blocks of other streams");
+  add(oom.idle.other_pools, "idle in private pools");
+  add(oom.idle.waiting, "freed, but other streams may still read it");
+  return lines;
 }
 
 std::string async_oom_message(const OutOfMemory& oom, int device) {

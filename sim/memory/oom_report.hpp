@@ -28,6 +28,10 @@ struct OomSurroundings {
 /// The message of torch 2.11.0, in one line.
 std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundings = {});
 
+/// What the message does not say: what was tried before, and which kinds of reserved memory are idle. One
+/// line each for what is not zero; empty for an absurd size.
+std::vector<std::string> oom_details(const OutOfMemory& oom);
+
 /// The message of backend:cudaMallocAsync, in several lines (section 12.1).
 std::string async_oom_message(const OutOfMemory& oom, int device = 0);
 

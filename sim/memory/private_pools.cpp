@@ -69,6 +69,15 @@ bool CachingAllocator::capture_open() const {
 }
 
 PoolId CachingAllocator::new_mem_pool(const PoolOptions& options) {
+  const auto demand = [this](bool asked, const char* what, TorchVersion since) {  // section 15
+    if (!asked || state_.settings.torch >= since) return;
+    throw InputError(std::string("MemPool") + what, "torch " + to_text(state_.settings.torch) +
+                                                        " does not have it; it came with " + to_text(since) +
+                                                        '.');
+  };
+  demand(true, "", {2, 5});
+  demand(options.use_on_oom, " use_on_oom", {2, 9});
+  demand(options.no_split, " no_split", {2, 10});
   return state_.groups[add_group(options, 1)].id;
 }
 

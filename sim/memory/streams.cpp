@@ -72,6 +72,22 @@ void CachingAllocator::release_parked() {
   }
 }
 
+// R3.9: PyTorch proves by the graph that nothing still reads the block; here it is taken for granted when the
+// same stream allocates again. Approximate: no recording holds such a case.
+void CachingAllocator::release_parked_on(StreamId stream) {
+  std::vector<BlockIndex> kept;
+  for (const BlockIndex index : std::exchange(state_.parked, {})) {
+    if (state_.blocks[index].stream != stream) {
+      kept.push_back(index);
+      continue;
+    }
+    state_.stream_uses.erase(index);
+    state_.blocks[index].has_stream_uses = false;
+    complete_free(index);
+  }
+  state_.parked = std::move(kept);
+}
+
 // R4.8 a
 void CachingAllocator::synchronize_and_complete() {
   ++state_.stats.num_sync_all_streams;

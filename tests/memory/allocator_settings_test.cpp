@@ -39,7 +39,8 @@ TEST(AllocatorSettings, ReadEveryKey) {
       "release_lock_on_cudamalloc:True,graph_capture_record_stream_reuse:True,"
       "pinned_use_cuda_host_register:True,pinned_num_register_threads:8,pinned_use_background_threads:True,"
       "pinned_reserve_segment_size_mb:4,pinned_max_round_size_mb:2,pinned_max_cached_size_mb:3,"
-      "throw_on_cudamalloc_oom:True");
+      "throw_on_cudamalloc_oom:True",
+      {.torch = {2, 12}});
   EXPECT_EQ(s.backend, AllocatorBackend::native);
   EXPECT_EQ(s.max_split_size, 128_MiB);
   EXPECT_EQ(s.max_non_split_rounding, 64_MiB);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/memory/memory_rig.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -68,6 +70,42 @@ TEST(OomMessage, IsShortForAbsurdSizes) {
   OutOfMemory oom;
   oom.requested = Bytes{1} << 60;
   EXPECT_EQ(oom_message(oom), "CUDA out of memory. Tried to allocate more than 1EB memory.");
+}
+
+// R4.3 to R4.10: a request on stream 0 of a card that is full of every kind of idle memory.
+TEST(OomDetails, SayWhatWasTriedAndWhichMemoryIsIdle) {
+  Rig rig(1_GiB, with_settings("", 200_MiB));
+  const BlockId cached = rig.take(40_MiB);
+  const BlockId split = rig.take(12_MiB);  // a segment of its own
+  const BlockId small = rig.take(1_KiB);
+  const BlockId kept = rig.take(6_MiB);  // in a segment of 20 MiB, 14 MiB of it idle
+  const BlockId other = rig.take(6_MiB, 7);
+  rig.give_all({cached, split});
+
+  const auto result = rig.allocator.allocate(190_MiB, kDefaultStream);
+  ASSERT_FALSE(result);
+  const OutOfMemory& oom = result.oom();
+  EXPECT_EQ(oom.tried.collected, 0u);
+  EXPECT_EQ(oom.tried.oversize_released, 0u);
+  EXPECT_EQ(oom.tried.cache_released, 52_MiB);
+  EXPECT_TRUE(oom.tried.limit_refused);
+  EXPECT_EQ(oom.idle,
+            (IdleMemory{.same_kind = 14_MiB, .other_size = 2_MiB - 1_KiB, .other_streams = 14_MiB}));
+  EXPECT_EQ(oom_details(oom),
+            (std::vector<std::string>{"52.00 MiB given back from the cache", "the limit refused the last try",
+                                      "14.00 MiB idle in blocks of the same pool and stream, each too small",
+                                      "2.00 MiB idle in the pool for the other size",
+                                      "14.00 MiB idle in blocks of other streams"}));
+  rig.give_all({small, kept, other});
+}
+
+TEST(OomDetails, TellOversizeReleaseAndCollectionApart) {
+  Rig rig(1_GiB, with_settings("max_split_size_mb:100", 300_MiB));
+  rig.give(rig.take(150_MiB));
+  const auto result = rig.allocator.allocate(310_MiB, kDefaultStream);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.oom().tried.oversize_released, 150_MiB);
+  EXPECT_EQ(result.oom().tried.cache_released, 0u);
 }
 
 }  // namespace
