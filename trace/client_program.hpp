@@ -75,8 +75,9 @@ struct ClientProgram {
 
   /// The settings the recording was made under; those of an empty string for a script.
   AllocatorSettings settings;
-  std::optional<Bytes> limit;   ///< most bytes its allocator could reserve, where that is known
-  bool limit_inferred = false;  ///< the limit was read off the failures, not recorded (the largest possible)
+  std::optional<Bytes> limit;         ///< most bytes its allocator could reserve, where that is known
+  std::optional<Bytes> room;          ///< bytes the card had for its allocator when it was full, if it was
+  bool limit_inferred = false;        ///< `limit` is the largest one that explains the failures, not recorded
   std::optional<Bytes> device_total;  ///< of the card it ran on, where that is known
   std::uint64_t attempts = 0;         ///< number of `attempt` actions
 
