@@ -27,6 +27,7 @@ using Align = Table::Align;
 
 constexpr std::size_t kMostShares = 8;
 constexpr std::size_t kWidestConf = 34;
+constexpr std::size_t kWidestFrame = 70;
 
 void add_options(Options& options) {
   options.add_options()(
@@ -157,8 +158,10 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
   std::uint64_t rest_blocks = 0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (i < shown) {
+      std::string name = shares[i].name;
+      if (!shares[i].callers.empty()) name += " < " + shares[i].callers.front();
       add(shares[i].bytes, shares[i].blocks,
-          shares[i].name + (shares[i].callers.empty() ? "" : ", from " + shares[i].callers.front()));
+          name.size() > kWidestFrame ? name.substr(0, kWidestFrame - 2) + ".." : name);
     } else {
       rest += shares[i].bytes;
       rest_blocks += shares[i].blocks;

@@ -35,7 +35,13 @@ constexpr std::array kTorchFiles{
 
 constexpr std::array kLibraryFolders{"/torch/", "/site-packages/torch", "<frozen ", "/importlib/",
                                      "/runpy.py"};
-constexpr std::array kNativeEndings{".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".so", ".cxx"};
+constexpr std::array kNativeEndings{".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".so", ".cxx", ".o"};
+
+bool is_native_frame(const StackFrame& frame) {
+  const auto ends = [&frame](const char* ending) { return frame.file.ends_with(ending); };
+  return frame.file.empty() || frame.file == "??" ||
+         std::any_of(kNativeEndings.begin(), kNativeEndings.end(), ends);
+}
 
 std::string label(const StackFrame& frame) {
   const std::size_t slash = frame.file.rfind('/');
@@ -43,16 +49,34 @@ std::string label(const StackFrame& frame) {
   return file + ":" + std::to_string(frame.line) + " " + frame.function;
 }
 
-/// Frames of one stack that the reader wrote, innermost first; those of the library if there are no others.
+// The function of a backward pass that a native stack of the autograd engine runs: "BmmBackward0".
+std::string backward_function(const std::string& function) {
+  constexpr std::string_view kGenerated = "torch::autograd::generated::";
+  const std::size_t start = function.find(kGenerated);
+  if (start == std::string::npos) return "";
+  const std::size_t name = start + kGenerated.size();
+  return function.substr(name, function.find("::", name) - name);
+}
+
+/// Frames of one stack that the reader wrote, innermost first; those of Python libraries if there are no
+/// others; else what the native frames say.
 std::vector<std::string> frames_to_show(const ClientProgram& program, std::uint32_t stack) {
   std::vector<std::string> own;
-  std::vector<std::string> all;
+  std::vector<std::string> library;
+  std::string backward;
+  if (program.stacks[stack].empty()) return {"(no stack recorded, such as in backward)"};
   for (const std::uint32_t place : program.stacks[stack]) {
     const StackFrame& frame = program.frames[place];
-    auto& list = is_library_frame(frame) ? all : own;
+    if (is_native_frame(frame)) {
+      if (backward.empty()) backward = backward_function(frame.function);
+      continue;
+    }
+    auto& list = is_library_frame(frame) ? library : own;
     if (list.size() < kMostCallers + 1) list.push_back(label(frame));
   }
-  return own.empty() ? all : own;
+  if (!own.empty()) return own;
+  if (!backward.empty()) return {backward + " (backward)"};
+  return library.empty() ? std::vector<std::string>{"(native code without Python)"} : library;
 }
 
 struct Held {
@@ -90,9 +114,7 @@ const char* size_class(Bytes bytes) {
 
 bool is_library_frame(const StackFrame& frame) {
   const std::string_view file = frame.file;
-  const auto ends = [file](const char* ending) { return file.ends_with(ending); };
-  if (file.empty() || file == "??" || std::any_of(kNativeEndings.begin(), kNativeEndings.end(), ends))
-    return true;
+  if (is_native_frame(frame)) return true;
   const auto contains = [file](const char* part) { return file.find(part) != std::string_view::npos; };
   if (std::any_of(kLibraryFolders.begin(), kLibraryFolders.end(), contains)) return true;
   const auto is = [file](const char* name) { return file == name; };

@@ -205,7 +205,10 @@ ReplaySetup setup_of(const WhatIfRow& row) { return setup_of(row, settings_of(ro
 
 std::string mark_after(const ClientProgram& program, std::size_t action) {
   for (std::size_t i = action; i < program.actions.size(); ++i) {
-    if (program.actions[i].kind == ClientAction::Kind::mark) return program.texts[program.actions[i].detail];
+    if (program.actions[i].kind != ClientAction::Kind::mark) continue;
+    // Recorded labels go on with what came of the step: " ok 34.2ms", or " OOM " and the whole message.
+    const std::string& text = program.texts[program.actions[i].detail];
+    return text.substr(0, std::min({text.find(" ok "), text.find(" OOM"), std::size_t{24}}));
   }
   return "";
 }

@@ -64,7 +64,7 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
 /// What a row was replayed under.
 ReplaySetup setup_of(const WhatIfRow& row);
 
-/// The mark in whose stretch an action lies: the next one after it. Empty if there is none.
+/// The name of the mark in whose stretch an action lies: the next one after it. Empty if there is none.
 std::string mark_after(const ClientProgram& program, std::size_t action);
 
 }  // namespace vramlab

@@ -78,9 +78,17 @@ std::string of_room(const WhatIfRow& row) {
                      row.limit && *row.limit == *room ? "allowed" : "usable");
 }
 
+// "on rtx-4090-24gb", "in the recorded limit of 4.0 GiB".
+std::string place(const WhatIfRow& row) {
+  if (row.card.name == "as recorded" && row.limit) return "in a limit of " + format_bytes(*row.limit);
+  return row.card.name == "as recorded" ? "on the card of the recording" : "on " + room_name(row);
+}
+
+bool is_as_recorded(const WhatIfRow& row) { return row.recorded_conf && row.card.name == "as recorded"; }
+
 std::string sentence_where_it_fits(const WhatIfRow& base, Rows rows) {
   const WhatIfRow& least = best(rows);
-  std::string text = fmt::format("Fits on {} with {} (peak reserved {}{})", room_name(base),
+  std::string text = fmt::format("Fits {} with {} (peak reserved {}{})", place(base),
                                  settings_name(base.conf), format_bytes(reserved(base)), of_room(base));
   if (!base.room()) {
     text = fmt::format("Peak reserved is {} with {}", format_bytes(reserved(base)), settings_name(base.conf));
@@ -98,10 +106,13 @@ std::string sentence_where_it_fits(const WhatIfRow& base, Rows rows) {
 
 std::string sentence_where_it_does_not(const WhatIfRow& base, Rows rows) {
   const WhatIfRow& helps = best(rows);
-  const std::string need =
-      base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
+  std::string need = base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
+  if (base.smallest && base.room()) {
+    need += fmt::format(" ({} more than there is)",
+                        format_bytes(*base.smallest - std::min(*base.smallest, *base.room())));
+  }
   if (helps.outcome.fits()) {
-    return fmt::format("Fits on {} with {} (peak reserved {}{}), at {}; {} {}.", room_name(base),
+    return fmt::format("Fits {} with {} (peak reserved {}{}), at {}; {} {}.", place(base),
                        settings_name(helps.conf), format_bytes(reserved(helps)), of_room(helps),
                        cost(helps, base), settings_name(base.conf), need);
   }
@@ -170,6 +181,12 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   const auto add = [&](const std::string& note) {
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   };
+  const WhatIfRow& first = answer.rows.front();
+  if (is_as_recorded(first) && !first.outcome.fits()) {
+    add("The recording itself just ran under its own settings and limit; a replay places segments by a "
+        "fitted "
+        "rule and is good to about 1 %, so what is that near the edge can fall on either side.");
+  }
   bool assumed = false;
   bool tight = false;
   for (const WhatIfRow& row : answer.rows) {
