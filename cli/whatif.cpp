@@ -2,9 +2,11 @@
 #include "lab/whatif.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <set>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +28,7 @@ using Texts = std::vector<std::string>;
 using Align = Table::Align;
 
 constexpr std::size_t kMostShares = 8;
-constexpr std::size_t kWidestConf = 34;
+constexpr std::size_t kWidestConf = 26;
 constexpr std::size_t kWidestFrame = 70;
 
 void add_options(Options& options) {
@@ -90,9 +92,21 @@ WhatIfQuestion read_question(const Arguments& arguments) {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+// Where a string of settings is too long for the table, its keys are cut to what tells them apart.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShortKeys{
+    {{"garbage_collection_threshold", "gc"},
+     {"roundup_power2_divisions", "roundup"},
+     {"expandable_segments", "expandable"},
+     {"max_split_size_mb", "max_split"}}};
+
 std::string short_conf(const std::string& conf) {
-  const std::string name = conf_name(conf);
-  return name.size() <= kWidestConf ? name : name.substr(0, kWidestConf - 2) + "..";
+  std::string name = conf_name(conf);
+  if (name.size() <= kWidestConf) return name;
+  for (const auto& [key, shorter] : kShortKeys) {
+    const std::size_t place = name.find(key);
+    if (place != std::string::npos) name.replace(place, key.size(), shorter);
+  }
+  return name;
 }
 
 std::string size_or_dash(const std::optional<Bytes>& size) { return size ? format_bytes(*size) : "-"; }
@@ -103,12 +117,10 @@ std::vector<std::string> cells(const std::vector<ClientProgram>& programs, const
   const double idle = outcome.reserved_at_peak == 0 ? 0
                                                     : 1.0 - static_cast<double>(outcome.active_at_peak) /
                                                                 static_cast<double>(outcome.reserved_at_peak);
-  std::vector<std::string> line{short_conf(row.conf),
-                                format_bytes(outcome.highest_reserved),
-                                format_bytes(outcome.highest_allocated),
-                                percent(idle),
-                                fmt::format("{}", outcome.stats.num_alloc_retries),
-                                fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3)};
+  std::vector<std::string> line{short_conf(row.conf), format_bytes(outcome.highest_reserved),
+                                format_bytes(outcome.highest_allocated), percent(idle),
+                                fmt::format("{}", outcome.stats.num_alloc_retries)};
+  if (!smallest) line.push_back(fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3));
   if (smallest) {
     line.push_back(size_or_dash(row.smallest));
     line.push_back(size_or_dash(row.smallest_without_retry));
@@ -120,7 +132,8 @@ std::vector<std::string> cells(const std::vector<ClientProgram>& programs, const
 Table rows_table(const std::vector<ClientProgram>& programs, const std::vector<const WhatIfRow*>& rows,
                  bool smallest) {
   std::vector<Table::Column> columns{
-      {"alloc-conf", Align::left}, {"reserved"}, {"allocated"}, {"idle"}, {"retries"}, {"driver"}};
+      {"alloc-conf", Align::left}, {"reserved"}, {"allocated"}, {"idle"}, {"retries"}};
+  if (!smallest) columns.push_back({"driver"});
   if (smallest) {
     columns.push_back({"smallest"});
     columns.push_back({"no retry"});
@@ -198,8 +211,7 @@ int run(const Arguments& arguments) {
   const WhatIfAnswer answer = answer_whatif(programs, question);
   std::vector<PeakMemory> peaks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const WhatIfRow& row = answer.ranks[i].front();
-    peaks.push_back(peak_memory(programs[i], setup_of(row), row.outcome));
+    peaks.push_back(peak_memory(programs[i], answer.ranks[i].front()));
   }
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
   print_rows(programs, answer, question.smallest, output);

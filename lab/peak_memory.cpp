@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "lab/whatif.hpp"
+#include "trace/program_replay.hpp"
 
 namespace vramlab {
 namespace {
@@ -55,7 +55,8 @@ std::string backward_function(const std::string& function) {
   const std::size_t start = function.find(kGenerated);
   if (start == std::string::npos) return "";
   const std::size_t name = start + kGenerated.size();
-  return function.substr(name, function.find("::", name) - name);
+  const std::string found = function.substr(name, function.find("::", name) - name);
+  return found == "details" ? "" : found;
 }
 
 /// Frames of one stack that the reader wrote, innermost first; those of Python libraries if there are no
@@ -121,9 +122,15 @@ bool is_library_frame(const StackFrame& frame) {
   return file.find('/') == std::string_view::npos && std::any_of(kTorchFiles.begin(), kTorchFiles.end(), is);
 }
 
-PeakMemory peak_memory(const ClientProgram& program, const ReplaySetup& setup,
-                       const ProgramOutcome& outcome) {
+PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row) {
   PeakMemory peak;
+  ReplaySetup setup = setup_of(row);
+  ProgramOutcome outcome = row.outcome;
+  if (!outcome.fits()) {
+    setup.total = kNeverFull;
+    setup.limit.reset();
+    outcome = replay_program(program, setup);
+  }
   if (outcome.highest_allocated == 0) return peak;
   std::vector<Held> held;
   for (const HeldBlock& block : held_blocks(program, setup, outcome.highest_allocated_at)) {

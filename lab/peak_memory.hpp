@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lab/whatif.hpp"
 #include "trace/client_program.hpp"
-#include "trace/program_replay.hpp"
 
 namespace vramlab {
 
@@ -30,8 +30,8 @@ struct PeakMemory {
   std::vector<PeakShare> by_stream;
 };
 
-/// Replays the program again up to the peak of `outcome`, which came from the same setup.
-PeakMemory peak_memory(const ClientProgram& program, const ReplaySetup& setup, const ProgramOutcome& outcome);
+/// Replays the program of a row again up to its peak; if it does not fit there, without any limit.
+PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row);
 
 /// Whether a frame lies inside PyTorch or the interpreter: by its path, and where paths were cut to the
 /// file's name, by the names of PyTorch's own files.

@@ -145,9 +145,9 @@ std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
   const std::size_t action = row.outcome.first_oom->action;
   const std::string mark = mark_after(program, action);
   const std::string where =
-      mark.empty() ? fmt::format("at operation {}", action + 1) : "in " + mark.substr(0, 12);
+      mark.empty() ? fmt::format("at operation {}", action + 1) : "in " + mark.substr(0, 10);
   if (!row.smallest || !row.room()) return "no: fails " + where;
-  return fmt::format("no: short by {} {}", format_bytes(*row.smallest - std::min(*row.smallest, *row.room())),
+  return fmt::format("no: {} short {}", format_bytes(*row.smallest - std::min(*row.smallest, *row.room())),
                      where);
 }
 

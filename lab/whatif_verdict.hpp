@@ -19,7 +19,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
 /// "(default)" for an empty string of settings.
 std::string conf_name(const std::string& conf);
 
-/// "yes, 1.6 GiB to spare" or "no: short by 2.8 GiB in step 41".
+/// "yes, 1.6 GiB to spare" or "no: 2.8 GiB short in step 41".
 std::string fit_text(const ClientProgram& program, const WhatIfRow& row);
 
 /// Name of the card with its limit: "rtx-4090-24gb, limit 20.0 GiB".
