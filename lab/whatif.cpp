@@ -32,7 +32,8 @@ AllocatorSettings settings_of(const std::string& conf) {
 // The card of the recording: what it had for the allocator if it was full at a failure, else its size.
 WhatIfCard recorded_card(const ClientProgram& program) {
   WhatIfCard card;
-  card.name = "as recorded";
+  const bool known = program.device_total || program.room || program.limit;
+  card.name = known ? "as recorded" : "no limit";
   if (program.device_total) {
     card.capacity = program.device_total;
     card.context_assumed = false;
@@ -88,7 +89,6 @@ std::optional<Bytes> bisect(const Job& job, Bytes most,
   while (high - low > kPage) {
     const Bytes middle = round_up(low + (high - low) / 2, kPage);
     (good(replay_at(job, middle)) ? high : low) = middle;
-    if (middle == high && high - low <= kPage) break;
   }
   return high;
 }

@@ -13,8 +13,8 @@ namespace vramlab {
 
 /// A card the program is put on.
 struct WhatIfCard {
-  std::string name;               ///< for people: "rtx-4090-24gb", "24.0 GiB", "as recorded"
-  std::string gpu;                ///< id in the catalogue; empty if none was named
+  std::string name;  ///< for people: "rtx-4090-24gb", "a card of 24.0 GiB", "as recorded", "no limit"
+  std::string gpu;   ///< id in the catalogue; empty if none was named
   std::optional<Bytes> capacity;  ///< its total; empty = never full
   Bytes context = kContextBytes;
   bool context_assumed = true;  ///< not measured on this card
