@@ -12,6 +12,7 @@ namespace {
 // Replays of plain segments without recorded addresses are good to about 1 % of peak reserved (R10.8); less
 // than that is no difference.
 constexpr double kNoDifference = 0.01;
+constexpr double kClearlyWorse = 0.1;
 
 using Rows = std::span<const WhatIfRow>;
 
@@ -84,11 +85,28 @@ std::string place(const WhatIfRow& row) {
   return row.card.name == "as recorded" ? "on the card of the recording" : "on " + room_name(row);
 }
 
+// Where requests failed in the recording, what would have come after them is not in it.
+const char* fits_word(const std::vector<ClientProgram>& programs, const WhatIfRow& row) {
+  return programs[row.program].attempts > 0 ? "What succeeded in the recording fits" : "Fits";
+}
+
 bool is_as_recorded(const WhatIfRow& row) { return row.recorded_conf && row.card.name == "as recorded"; }
 
-std::string sentence_where_it_fits(const WhatIfRow& base, Rows rows) {
+// A setting that would make it clearly worse, for readers who were told that it always helps.
+std::string warning_of_the_worst(const WhatIfRow& base, Rows rows) {
+  const WhatIfRow& worst =
+      *std::max_element(rows.begin(), rows.end(),
+                        [](const WhatIfRow& a, const WhatIfRow& b) { return reserved(a) < reserved(b); });
+  const double more = change(reserved(base), reserved(worst));
+  if (more < kClearlyWorse) return "";
+  return fmt::format(" {} would raise it to {} (+{:.0f} %).", conf_name(worst.conf),
+                     format_bytes(reserved(worst)), 100 * more);
+}
+
+std::string sentence_where_it_fits(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
+                                   Rows rows) {
   const WhatIfRow& least = best(rows);
-  std::string text = fmt::format("Fits {} with {} (peak reserved {}{})", place(base),
+  std::string text = fmt::format("{} {} with {} (peak reserved {}{})", fits_word(programs, base), place(base),
                                  settings_name(base.conf), format_bytes(reserved(base)), of_room(base));
   if (!base.room()) {
     text = fmt::format("Peak reserved is {} with {}", format_bytes(reserved(base)), settings_name(base.conf));
@@ -98,13 +116,17 @@ std::string sentence_where_it_fits(const WhatIfRow& base, Rows rows) {
   const bool fewer_retries = least.outcome.stats.num_alloc_retries < base.outcome.stats.num_alloc_retries;
   if (&least == &base || (gain < kNoDifference && !fewer_retries)) {
     return text +
-           fmt::format("; none of the {} other settings tried needs noticeably less.", rows.size() - 1);
+           fmt::format("; none of the {} other settings tried needs noticeably less.", rows.size() - 1) +
+           warning_of_the_worst(base, rows);
   }
-  return text + fmt::format("; {} needs {} ({:+.1f} %), at {}.", settings_name(least.conf),
-                            format_bytes(reserved(least)), -100 * gain, cost(least, base));
+  return text +
+         fmt::format("; {} needs {} ({:+.1f} %), at {}.", settings_name(least.conf),
+                     format_bytes(reserved(least)), -100 * gain, cost(least, base)) +
+         warning_of_the_worst(base, rows);
 }
 
-std::string sentence_where_it_does_not(const WhatIfRow& base, Rows rows) {
+std::string sentence_where_it_does_not(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
+                                       Rows rows) {
   const WhatIfRow& helps = best(rows);
   std::string need = base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
   if (base.smallest && base.room()) {
@@ -112,8 +134,8 @@ std::string sentence_where_it_does_not(const WhatIfRow& base, Rows rows) {
                         format_bytes(*base.smallest - std::min(*base.smallest, *base.room())));
   }
   if (helps.outcome.fits()) {
-    return fmt::format("Fits {} with {} (peak reserved {}{}), at {}; {} {}.", place(base),
-                       settings_name(helps.conf), format_bytes(reserved(helps)), of_room(helps),
+    return fmt::format("{} {} with {} (peak reserved {}{}), at {}; {} {}.", fits_word(programs, base),
+                       place(base), settings_name(helps.conf), format_bytes(reserved(helps)), of_room(helps),
                        cost(helps, base), settings_name(base.conf), need);
   }
   std::string text = fmt::format(
@@ -156,8 +178,8 @@ std::vector<std::string> whatif_verdict(const std::vector<ClientProgram>& progra
   std::vector<std::string> sentences;
   for (const Rows rows : groups(answer)) {
     const WhatIfRow& base = baseline(rows);
-    sentences.push_back(base.outcome.fits() ? sentence_where_it_fits(base, rows)
-                                            : sentence_where_it_does_not(base, rows));
+    sentences.push_back(base.outcome.fits() ? sentence_where_it_fits(programs, base, rows)
+                                            : sentence_where_it_does_not(programs, base, rows));
     const std::uint64_t attempts = programs[base.program].attempts;
     if (attempts == 0) continue;
     const WhatIfRow& most =
@@ -165,7 +187,7 @@ std::vector<std::string> whatif_verdict(const std::vector<ClientProgram>& progra
           return a.outcome.attempts_served < b.outcome.attempts_served;
         });
     sentences.back() += fmt::format(
-        " Of {} requests that failed in the recording, {} would succeed with {}{}.", attempts,
+        " Of {} requests that failed in it, each tried alone, {} would succeed with {}{}.", attempts,
         base.outcome.attempts_served, settings_name(base.conf),
         most.outcome.attempts_served > base.outcome.attempts_served
             ? fmt::format(" and {} with {}", most.outcome.attempts_served, settings_name(most.conf))
@@ -207,8 +229,8 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   }
   for (const ClientProgram& program : programs) {
     if (program.attempts > 0) {
-      add("Requests that failed in the recording are not replayed; what the program would have done after "
-          "their success is not known.");
+      add("Requests that failed are not replayed. Had they succeeded, their steps would have gone on and may "
+          "have needed more than anything in the recording.");
     }
     if (program.limit && program.limit_inferred && answer.rows.front().card.name == "as recorded") {
       add(fmt::format("The limit of {} is the largest that explains the recorded failures.",
