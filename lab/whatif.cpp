@@ -11,6 +11,9 @@ namespace vramlab {
 namespace {
 
 constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
+// What a card that stands in for an unknown one has beside the limit. Expandable segments map whole pages and
+// can pass the limit by one (R4.9); the card must not be what refuses them.
+constexpr Bytes kBesideLimit = 1_GiB;
 
 AllocatorSettings settings_of(const std::string& conf) {
   AllocatorSettings settings;
@@ -50,8 +53,7 @@ ReplaySetup setup_of(const WhatIfRow& row, const AllocatorSettings& settings) {
   ReplaySetup setup;
   setup.settings = settings;
   setup.context = row.card.context;
-  // The rest of the card must hold the limit; a card of that size stands in for one that was not named.
-  setup.total = row.never_full() ? (row.limit ? *row.limit + row.card.context + kPage : kNeverFull)
+  setup.total = row.never_full() ? (row.limit ? *row.limit + row.card.context + kBesideLimit : kNeverFull)
                                  : *row.card.capacity - row.card.others;
   setup.limit = row.limit;
   return setup;
@@ -68,7 +70,7 @@ ProgramOutcome replay_at(const Job& job, Bytes size) {
   ReplaySetup setup = setup_of(*job.row, job.settings);
   if (setup.limit) {
     setup.limit = size;
-    setup.total = std::max(setup.total, size + setup.context + kPage);
+    setup.total = std::max(setup.total, size + setup.context + kBesideLimit);
   } else {
     setup.total = size + setup.context;
   }

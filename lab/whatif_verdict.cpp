@@ -139,7 +139,7 @@ std::string sentence_where_it_does_not(const std::vector<ClientProgram>& program
                        cost(helps, base), settings_name(base.conf), need);
   }
   std::string text = fmt::format(
-      "Does not fit on {} with {}: ", room_name(base),
+      "Does not fit {} with {}: ", place(base),
       rows.size() == 1 ? settings_name(base.conf) : fmt::format("any of the {} settings tried", rows.size()));
   if (!helps.smallest) return text + "it fails at any size.";
   const Bytes room = *base.room();

@@ -129,6 +129,23 @@ TEST(SnapshotProgram, KeepsThePlaceAtWhichADeferredFreeCompleted) {
   EXPECT_EQ(waiting, 2);
 }
 
+// The truth files say 4,096 and 9,000 MiB; without them the largest limit that explains every failure is
+// used.
+TEST(SnapshotProgram, ReadsALimitOffTheFailures) {
+  for (const auto& [name, limit] :
+       {std::pair("sr_cap.cap4g", 4096_MiB), std::pair("gpt2_cap.cap", 9000_MiB)}) {
+    const fs::path file = kShared / "recorded" / (std::string(name) + ".pickle.gz");
+    if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+    const ClientProgram program = program_of(read_torch_snapshot(file), 0, {});
+    ASSERT_TRUE(program.limit) << name;
+    EXPECT_TRUE(program.limit_inferred);
+    EXPECT_GE(*program.limit, limit - 1) << name;
+    EXPECT_LT(*program.limit, limit + 128_MiB) << name;
+    EXPECT_FALSE(program.room) << name;
+    EXPECT_THAT(program.notes, IsEmpty()) << name;
+  }
+}
+
 TEST(SnapshotProgram, SaysWhatCannotBeRead) {
   EXPECT_THROW(read_client_programs(kData / "superres-grid.json"), InputError);
 }
