@@ -167,8 +167,7 @@ void SnapshotReplay::request(const TraceStep& step) {
   }
   if (releases && !needs_release) {
     complete_deferred(step, completed);
-    allocator_->empty_cache();
-    ++result_.empty_caches;
+    empty_cache(step);
     return settle(step, attempt(step, 0));
   }
   settle(step, attempt(step, completed));
@@ -281,13 +280,21 @@ void SnapshotReplay::forget_completed() {
 
 void SnapshotReplay::lead_without_request(const TraceStep& step) {
   complete_deferred(step, completed_first(step));
+  const auto first = trace_.begin() + static_cast<std::ptrdiff_t>(step.first);
   const std::size_t lead = step.kind == Kind::none ? step.end : step.action;
-  for (std::size_t i = step.first; i < lead; ++i) {
-    if (!is_release(trace_[i].action)) continue;
-    allocator_->empty_cache();
-    ++result_.empty_caches;
-    break;
+  const auto end = trace_.begin() + static_cast<std::ptrdiff_t>(lead);
+  if (std::any_of(first, end, [](const TraceEntry& entry) { return is_release(entry.action); })) {
+    empty_cache(step);
   }
+}
+
+// The program's own call, which gave memory back in this step.
+void SnapshotReplay::empty_cache(const TraceStep& step) {
+  std::size_t entry = step.first;
+  while (entry < step.end && !is_release(trace_[entry].action)) ++entry;
+  result_.empty_cache_entries.push_back(entry);
+  ++result_.empty_caches;
+  allocator_->empty_cache();
 }
 
 // --- Private pools ---

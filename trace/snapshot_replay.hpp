@@ -37,10 +37,11 @@ struct SnapshotReplayResult : ReplayResult {
   std::uint64_t block_mismatches = 0;
 
   // What the history does not say and was inferred from it.
-  std::uint64_t empty_caches = 0;    ///< explicit empty_cache calls (R11.13)
-  std::uint64_t deferred_frees = 0;  ///< frees that waited for other streams (R3.8)
-  std::uint64_t pending_frees = 0;   ///< those that still wait at the end
-  std::uint64_t captures = 0;        ///< stretches in private pools
+  std::uint64_t empty_caches = 0;                ///< explicit empty_cache calls (R11.13)
+  std::vector<std::size_t> empty_cache_entries;  ///< the first release of each of them
+  std::uint64_t deferred_frees = 0;              ///< frees that waited for other streams (R3.8)
+  std::uint64_t pending_frees = 0;               ///< those that still wait at the end
+  std::uint64_t captures = 0;                    ///< stretches in private pools
 };
 
 /// What is known beside the snapshot.
@@ -98,6 +99,7 @@ class SnapshotReplay {
   [[nodiscard]] bool released_anything() const;
   void supply_bases(const TraceStep& step);
   void settle(const TraceStep& step, const AllocationResult& result);
+  void empty_cache(const TraceStep& step);
 
   // Frees.
   void free(const TraceStep& step);

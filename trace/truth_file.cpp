@@ -105,16 +105,21 @@ TruthFile read_truth_file(const std::filesystem::path& file) {
   return parse_truth_file(read_input_file(file), file.string());
 }
 
-std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot) {
+std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
+                                                 const std::string& ending) {
   std::string stem = snapshot.filename().string();
-  for (const char* ending : {".gz", ".zst", ".pickle"}) {
-    if (stem.ends_with(ending)) stem.resize(stem.size() - std::string_view(ending).size());
+  for (const char* end : {".gz", ".zst", ".pickle"}) {
+    if (stem.ends_with(end)) stem.resize(stem.size() - std::string_view(end).size());
   }
-  for (const char* ending : {".truth.json", ".truth.json.gz"}) {
-    const std::filesystem::path truth = snapshot.parent_path() / (stem + ending);
-    if (std::filesystem::exists(truth)) return truth;
+  for (const char* packed : {"", ".gz"}) {
+    const std::filesystem::path file = snapshot.parent_path() / (stem + ending + packed);
+    if (std::filesystem::exists(file)) return file;
   }
   return std::nullopt;
+}
+
+std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot) {
+  return find_beside(snapshot, ".truth.json");
 }
 
 }  // namespace vramlab

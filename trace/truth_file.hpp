@@ -50,4 +50,8 @@ TruthFile parse_truth_file(std::string_view text, const std::string& name);
 /// NAME.truth.json or NAME.truth.json.gz beside the snapshot NAME.pickle or NAME.pickle.gz, if there is one.
 std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot);
 
+/// The same for any other ending than ".truth.json".
+std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
+                                                 const std::string& ending);
+
 }  // namespace vramlab

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "lab/json_text.hpp"
+#include "sim/core/units.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
 namespace vramlab {
@@ -67,7 +68,7 @@ TEST_F(CliTest, WithoutAVerbItSaysWhatThereIs) {
 TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
   EXPECT_EQ(run("help").code, 0);
   for (const char* verb :
-       {"compare", "run", "check", "verify", "explain", "diff", "policies", "gpus", "schema"}) {
+       {"compare", "run", "check", "verify", "whatif", "explain", "diff", "policies", "gpus", "schema"}) {
     const Ran ran = run(std::string{"help "} + verb);
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(
@@ -299,6 +300,71 @@ TEST_F(CliTest, ListsPoliciesAndCards) {
   EXPECT_THAT(run("gpus").out, HasSubstr("85017493504  measured"));
   EXPECT_EQ(Json::parse(run("gpus --json -").out)[0].contains("total_bytes"), true);
   EXPECT_EQ(Json::parse(run("schema").out)["title"], "A scenario of vramlab");
+}
+
+// K1-12: 26 tensors of 400 MiB fit in 10.16 GiB + 287.06 MiB, the 27th does not, and nothing idle is to
+// blame.
+TEST_F(CliTest, WhatIfSaysWhichRequestFailsAndHowMuchIsMissing) {
+  std::ofstream script{folder.file("tensors.csv")};
+  script << "op,id,bytes\n";
+  for (int i = 0; i < 27; ++i) script << "alloc,t" << i << ",419430400\n";
+  script.close();
+  const Bytes usable = 26 * 400_MiB + 287_MiB;
+  const Ran ran = run("whatif tensors.csv --alloc-conf '' --smallest --json - --capacity " +
+                      std::to_string(usable + 552'402'944));
+  EXPECT_EQ(ran.code, 0);
+  const Json row = Json::parse(ran.out)["rows"][0];
+  EXPECT_EQ(row["usable_bytes"], usable);
+  EXPECT_EQ(row["fits"], false);
+  EXPECT_EQ(row["ooms"], 1);
+  EXPECT_EQ(row["peak_allocated_bytes"], 10'905'190'400);
+  EXPECT_EQ(row["peak_reserved_bytes"], 10'905'190'400);
+  EXPECT_EQ(row["first_oom"]["operation"], 27);
+  EXPECT_EQ(row["first_oom"]["device_free_bytes"], 287_MiB);
+  EXPECT_THAT(row["first_oom"]["message"].get<std::string>(), HasSubstr("Tried to allocate 400.00 MiB"));
+  EXPECT_EQ(row["smallest_usable_bytes"], 27 * 400_MiB);
+  EXPECT_EQ(row["smallest_without_retry_bytes"], 27 * 400_MiB);
+
+  const std::string text = run("whatif tensors.csv --capacity 11GiB").out;
+  EXPECT_THAT(text, StartsWith("Does not fit on a card of 11.0 GiB with any of the 5 settings tried: default "
+                               "settings need the least, 10.5 GiB of 10.5 GiB usable"));
+}
+
+// The sums of every list account for every byte of the peak, and the answer does not depend on the threads.
+TEST_F(CliTest, WhatIfAccountsForEveryByteAtThePeak) {
+  const std::string file = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/resnet.pickle.gz'";
+  const Ran ran = run("whatif " + file + " --smallest -j 1 --json -");
+  EXPECT_EQ(run("whatif " + file + " --smallest -j 3 --json -").out, ran.out);
+  const Json json = Json::parse(ran.out);
+  for (const char* list : {"peak", "peak_by_size_class", "peak_by_stream"}) {
+    Bytes sum = 0;
+    for (const Json& share : json[list]) sum += share["bytes"].get<Bytes>();
+    EXPECT_EQ(sum, json["rows"][0]["peak_allocated_bytes"]) << list;
+  }
+  // Really run so: whatif/resnet.default and resnet.expand.
+  EXPECT_EQ(json["rows"][0]["alloc_conf"], "");
+  EXPECT_EQ(json["rows"][0]["peak_reserved_bytes"], 3'906'994'176);
+  EXPECT_EQ(json["rows"][1]["alloc_conf"], "expandable_segments:True");
+  EXPECT_EQ(json["rows"][1]["peak_reserved_bytes"], 3'139'436'544);
+}
+
+TEST_F(CliTest, WhatIfWithSeveralFilesAnswersForTheRankThatNeedsMost) {
+  const std::string folder_of_data = VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
+  const Json json = Json::parse(run("whatif '" + folder_of_data + "lstm.pickle.gz' '" + folder_of_data +
+                                    "resnet.pickle.gz' --gpu rtx-3080-10gb --json -")
+                                    .out);
+  EXPECT_THAT(json["rows"][0]["file"].get<std::string>(), HasSubstr("resnet"));
+  EXPECT_EQ(json["ranks"].size(), 2U);
+}
+
+TEST_F(CliTest, WhatIfSaysWhatIsWrongWithAQuestion) {
+  std::ofstream{folder.file("one.csv")} << "op,id,bytes\nalloc,a,1MiB\n";
+  EXPECT_THAT(run("whatif one.csv --alloc-conf expand_segments:True").err,
+              StartsWith("--alloc-conf expand_segments:True: unrecognized key. Did you mean"));
+  EXPECT_THAT(run("whatif one.csv --capacity 12gigs").err,
+              StartsWith("--capacity: \"12gigs\" is not a size."));
+  EXPECT_THAT(run("whatif one.csv --capacity 100MiB").err, HasSubstr("do not even hold the CUDA context"));
+  EXPECT_EQ(run("whatif one.txt").code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,245 @@
+// vramlab whatif: would other allocator settings, or another card, have fitted.
+#include "lab/whatif.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/peak_memory.hpp"
+#include "lab/whatif_json.hpp"
+#include "lab/whatif_verdict.hpp"
+#include "models/gpu_catalogue.hpp"
+#include "sim/core/error.hpp"
+#include "trace/snapshot_program.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+using Texts = std::vector<std::string>;
+using Align = Table::Align;
+
+constexpr std::size_t kMostShares = 8;
+constexpr std::size_t kWidestConf = 26;
+constexpr std::size_t kWidestFrame = 70;
+
+void add_options(Options& options) {
+  options.add_options()(
+      "alloc-conf", po::value<Texts>()->value_name("STRING"),
+      "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; repeatable (default: a set worth trying)")(
+      "gpu", po::value<Texts>()->value_name("NAME"), "a card of vramlab gpus; repeatable")(
+      "capacity", po::value<Texts>()->value_name("SIZE"), "a card of this size, such as 24GiB; repeatable")(
+      "limit", po::value<Texts>()->value_name("SIZE"), "the most the allocator may reserve; repeatable")(
+      "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
+      ",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"), "threads");
+  add_output_options(options);
+}
+
+Texts texts(const Arguments& arguments, const char* name) {
+  return arguments.contains(name) ? arguments[name].as<Texts>() : Texts{};
+}
+
+std::vector<Bytes> sizes(const Arguments& arguments, const char* name) {
+  std::vector<Bytes> values;
+  std::vector<Problem> problems;
+  for (const std::string& text : texts(arguments, name)) {
+    const std::optional<Bytes> size = parse_bytes(text);
+    if (size && *size > 0 && *size < kNeverFull) {
+      values.push_back(*size);
+    } else {
+      problems.push_back({std::string{"--"} + name, '"' + text +
+                                                        "\" is not a size. Write 24GiB, 24576MiB or a "
+                                                        "number of bytes, above 0 and below 4096GiB."});
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return values;
+}
+
+WhatIfQuestion read_question(const Arguments& arguments) {
+  WhatIfQuestion question;
+  question.confs = texts(arguments, "alloc-conf");
+  for (const std::string& name : texts(arguments, "gpu")) {
+    const Gpu& gpu = find_gpu(name, "--gpu");
+    WhatIfCard card;
+    card.name = name;
+    card.gpu = name;
+    card.capacity = gpu.total;
+    card.context = gpu.context;
+    card.context_assumed = gpu.figures != GpuFigures::measured;
+    question.cards.push_back(std::move(card));
+  }
+  for (const Bytes size : sizes(arguments, "capacity")) {
+    WhatIfCard card;
+    card.name = "a card of " + format_bytes(size);
+    card.capacity = size;
+    question.cards.push_back(std::move(card));
+  }
+  for (const Bytes size : sizes(arguments, "limit")) question.limits.emplace_back(size);
+  question.smallest = arguments["smallest"].as<bool>();
+  const unsigned threads = arguments["-j"].as<unsigned>();
+  question.threads = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  return question;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// Where a string of settings is too long for the table, its keys are cut to what tells them apart.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShortKeys{
+    {{"garbage_collection_threshold", "gc"},
+     {"roundup_power2_divisions", "roundup"},
+     {"expandable_segments", "expandable"},
+     {"max_split_size_mb", "max_split"}}};
+
+std::string short_conf(const std::string& conf) {
+  std::string name = conf_name(conf);
+  if (name.size() <= kWidestConf) return name;
+  for (const auto& [key, shorter] : kShortKeys) {
+    const std::size_t place = name.find(key);
+    if (place != std::string::npos) name.replace(place, key.size(), shorter);
+  }
+  return name;
+}
+
+std::string size_or_dash(const std::optional<Bytes>& size) { return size ? format_bytes(*size) : "-"; }
+
+std::vector<std::string> cells(const std::vector<ClientProgram>& programs, const WhatIfRow& row,
+                               bool smallest) {
+  const ProgramOutcome& outcome = row.outcome;
+  const double idle = outcome.reserved_at_peak == 0 ? 0
+                                                    : 1.0 - static_cast<double>(outcome.active_at_peak) /
+                                                                static_cast<double>(outcome.reserved_at_peak);
+  std::vector<std::string> line{short_conf(row.conf), format_bytes(outcome.highest_reserved),
+                                format_bytes(outcome.highest_allocated), percent(idle),
+                                fmt::format("{}", outcome.stats.num_alloc_retries)};
+  if (!smallest) line.push_back(fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3));
+  if (smallest) {
+    line.push_back(size_or_dash(row.smallest));
+    line.push_back(size_or_dash(row.smallest_without_retry));
+  }
+  line.push_back(fit_text(programs[row.program], row));
+  return line;
+}
+
+Table rows_table(const std::vector<ClientProgram>& programs, const std::vector<const WhatIfRow*>& rows,
+                 bool smallest) {
+  std::vector<Table::Column> columns{
+      {"alloc-conf", Align::left}, {"reserved"}, {"allocated"}, {"idle"}, {"retries"}};
+  if (!smallest) columns.push_back({"driver"});
+  if (smallest) {
+    columns.push_back({"smallest"});
+    columns.push_back({"no retry"});
+  }
+  columns.push_back({"fits", Align::left});
+  Table table{columns};
+  for (const WhatIfRow* row : rows) table.add_row(cells(programs, *row, smallest));
+  return table;
+}
+
+void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
+                Output& output) {
+  for (std::size_t first = 0; first < answer.rows.size();) {
+    const std::string name = room_name(answer.rows[first]);
+    std::vector<const WhatIfRow*> group;
+    for (; first < answer.rows.size() && room_name(answer.rows[first]) == name; ++first) {
+      group.push_back(&answer.rows[first]);
+    }
+    const auto room = group.front()->room();
+    output.line(fmt::format("\n{}{}", name, room ? fmt::format(" ({} usable)", format_bytes(*room)) : ""));
+    output.table(rows_table(programs, group, smallest));
+  }
+}
+
+void print_shares(const std::string& title, const std::vector<PeakShare>& shares, Bytes total,
+                  Output& output) {
+  if (shares.empty()) return;
+  Table table{{{"bytes"}, {"share"}, {"blocks"}, {title, Align::left}}};
+  const auto add = [&](Bytes bytes, std::uint64_t blocks, const std::string& name) {
+    const double share = total == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(total);
+    table.add_row({format_bytes(bytes), percent(share), fmt::format("{}", blocks), name});
+  };
+  const std::size_t shown = shares.size() <= kMostShares + 1 ? shares.size() : kMostShares;
+  Bytes rest = 0;
+  std::uint64_t rest_blocks = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i < shown) {
+      std::string name = shares[i].name;
+      if (!shares[i].callers.empty()) name += " < " + shares[i].callers.front();
+      add(shares[i].bytes, shares[i].blocks,
+          name.size() > kWidestFrame ? name.substr(0, kWidestFrame - 2) + ".." : name);
+    } else {
+      rest += shares[i].bytes;
+      rest_blocks += shares[i].blocks;
+    }
+  }
+  if (shown < shares.size()) add(rest, rest_blocks, fmt::format("{} others", shares.size() - shown));
+  output.line("");
+  output.table(table);
+}
+
+void print_peak(const PeakMemory& peak, Output& output) {
+  if (peak.blocks == 0) return;
+  output.line(fmt::format("\nAt the peak{}: {} allocated in {} blocks ({} of it rounding).",
+                          peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes),
+                          peak.blocks, format_bytes(peak.bytes - peak.requested)));
+  print_shares("allocated at", peak.by_frame, peak.bytes, output);
+  print_shares("size of block", peak.by_size, peak.bytes, output);
+  if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
+}
+
+std::vector<ClientProgram> read_programs(const Texts& files) {
+  std::vector<ClientProgram> programs;
+  for (const std::string& file : files) {
+    for (ClientProgram& program : read_client_programs(file)) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const WhatIfQuestion question = read_question(arguments);
+  const std::vector<ClientProgram> programs = read_programs(operands(arguments));
+  const WhatIfAnswer answer = answer_whatif(programs, question);
+  std::vector<PeakMemory> peaks;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    peaks.push_back(peak_memory(programs[i], answer.ranks[i].front()));
+  }
+  for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
+  print_rows(programs, answer, question.smallest, output);
+  const std::size_t rank = answer.rows.front().program;
+  if (programs.size() > 1) {
+    output.line(
+        fmt::format("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
+                    programs.size(), programs[rank].file, programs[rank].device));
+  }
+  print_peak(peaks[rank], output);
+  const std::vector<std::string> notes = whatif_notes(programs, answer);
+  if (!notes.empty()) output.line("");
+  for (const std::string& note : notes) output.line("note: " + note);
+  output.json(whatif_json(programs, answer, peaks));
+  return kDone;
+}
+
+}  // namespace
+
+Verb whatif_verb() {
+  return {.name = "whatif",
+          .summary = "would other allocator settings, or another card, have fitted this recorded program",
+          .operands = "SNAPSHOT...",
+          .example = "vramlab whatif tests/data/recorded/bert.pickle.gz --gpu rtx-4090-24gb --smallest",
+          .least_operands = 1,
+          .most_operands = 1000,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

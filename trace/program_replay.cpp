@@ -1,0 +1,240 @@
+#include "trace/program_replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/error.hpp"
+#include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/sim_segments.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = ClientAction::Kind;
+
+Bytes current(const StatArray& stat) { return static_cast<Bytes>(stat.all().current); }
+
+AllocatorOptions options_of(const ReplaySetup& setup) {
+  if (setup.settings.backend != AllocatorBackend::native) {
+    throw InputError(
+        "backend:cudaMallocAsync",
+        "cannot be replayed: where the driver puts its blocks is not known (vramlab verify takes "
+        "them from a recording).");
+  }
+  AllocatorOptions options;
+  options.settings = setup.settings;
+  options.limit = setup.limit;
+  return options;
+}
+
+class ProgramReplay {
+ public:
+  ProgramReplay(const ClientProgram& program, const ReplaySetup& setup)
+      : program_(program),
+        setup_(setup),
+        card_(setup.total, setup.context),
+        segments_(card_),
+        allocator_(segments_, options_of(setup)),
+        blocks_(program.blocks, kFailed),
+        freed_at_sync_(program.blocks, -1),
+        pools_(program.pools + 1U) {}
+
+  void run(std::size_t end) {
+    try {
+      for (std::size_t i = 0; i < end; ++i) perform(i);
+    } catch (const AllocatorFault& fault) {
+      outcome_.fault = fault.what();
+    }
+  }
+
+  ProgramOutcome outcome() {
+    outcome_.stats = allocator_.stats();
+    outcome_.driver_time = segments_.driver_time() - probe_time_;
+    return std::move(outcome_);
+  }
+
+  [[nodiscard]] std::vector<HeldBlock> held(std::size_t end) const {
+    std::vector<HeldBlock> held;
+    for (std::size_t i = 0; i < end; ++i) {
+      const ClientAction& action = program_.actions[i];
+      if (action.kind != Kind::alloc || !holds(action.block) || action.bytes == 0) continue;
+      held.push_back({action.block, allocator_.size_of(blocks_[action.block]), i});
+    }
+    return held;
+  }
+
+ private:
+  // Never an id of the allocator, nor kNullBlock.
+  static constexpr BlockId kFailed{0xFFFF'FFFE};
+
+  struct PoolUse {
+    PoolId id{};
+    std::uint32_t graphs = 0;  ///< captures that filled it; 0 for a MemPool
+    bool made = false;
+    bool mem_pool = false;
+  };
+
+  [[nodiscard]] bool holds(ProgramBlock block) const {
+    return blocks_[block] != kFailed && freed_at_sync_[block] < 0;
+  }
+
+  void perform(std::size_t index) {
+    const ClientAction& action = program_.actions[index];
+    switch (action.kind) {
+      case Kind::alloc:
+        return allocate(action, index);
+      case Kind::free:
+        return free(action.block);
+      case Kind::record_stream:
+        if (holds(action.block)) allocator_.record_stream(blocks_[action.block], action.stream);
+        return;
+      case Kind::finish:
+        return finish(action.block);
+      case Kind::attempt:
+        if (setup_.probe_attempts) probe(action);
+        return;
+      case Kind::sync:
+        return allocator_.finish_events();
+      case Kind::empty_cache:
+        return allocator_.empty_cache();
+      case Kind::reset_peak:
+        return reset_peak();
+      case Kind::settings:
+        return allocator_.set_settings(program_.texts[action.detail]);
+      case Kind::pool_new:
+        return make_pool(action);
+      case Kind::pool_del:
+        return delete_pool(pools_[action.pool]);
+      case Kind::capture_begin:
+        return begin_capture(action);
+      case Kind::capture_end:
+        return end_capture(action);
+      case Kind::mark:
+        outcome_.marks.push_back({program_.texts[action.detail], allocator_.stats()});
+        return;
+    }
+  }
+
+  void allocate(const ClientAction& action, std::size_t index) {
+    ++outcome_.operations;
+    if (action.pool != 0) allocator_.enter_mem_pool(pools_[action.pool].id);
+    const AllocationResult result = allocator_.allocate(action.bytes, action.stream);
+    if (action.pool != 0) allocator_.leave_mem_pool(pools_[action.pool].id);
+    if (result) {
+      blocks_[action.block] = result->block;
+    } else {
+      ++outcome_.ooms;
+      if (!outcome_.first_oom) outcome_.first_oom = FailedRequest{index, result.oom()};
+    }
+    note_peaks(index);
+  }
+
+  void note_peaks(std::size_t index) {
+    const MemoryStats& stats = allocator_.stats();
+    if (static_cast<Bytes>(stats.reserved_bytes.all().peak) != outcome_.reserved_at_peak)
+      note_reserved_peak();
+    if (current(stats.allocated_bytes) > outcome_.highest_allocated) {
+      outcome_.highest_allocated = current(stats.allocated_bytes);
+      outcome_.highest_allocated_at = index;
+    }
+  }
+
+  void note_reserved_peak() {
+    const MemoryStats& stats = allocator_.stats();
+    outcome_.reserved_at_peak = static_cast<Bytes>(stats.reserved_bytes.all().peak);
+    outcome_.active_at_peak = current(stats.active_bytes);
+    outcome_.highest_reserved = std::max(outcome_.highest_reserved, outcome_.reserved_at_peak);
+  }
+
+  void reset_peak() {
+    allocator_.reset_peak_stats();
+    note_reserved_peak();
+  }
+
+  void free(ProgramBlock block) {
+    if (!holds(block)) return;
+    ++outcome_.operations;
+    freed_at_sync_[block] = allocator_.stats().num_sync_all_streams;
+    allocator_.free(blocks_[block]);
+  }
+
+  // A full release in between has waited for all streams already, and the id may be another block's now.
+  void finish(ProgramBlock block) {
+    if (blocks_[block] == kFailed || freed_at_sync_[block] != allocator_.stats().num_sync_all_streams) return;
+    if (open_captures_ > 0) {
+      finished_in_capture_.push_back(block);
+      return;
+    }
+    allocator_.process_events();  // what was parked during a capture gets its events (R3.9)
+    const Block& record = allocator_.state().blocks[static_cast<BlockIndex>(blocks_[block])];
+    if (!record.live || !record.is_pending()) return;
+    allocator_.finish_events(blocks_[block]);
+    allocator_.process_events();
+  }
+
+  void probe(const ClientAction& action) {
+    const AllocatorState before = allocator_.save();
+    const SimSegments::State segments_before = segments_.save();
+    const SimTime time_before = segments_.driver_time();
+    if (allocator_.allocate(action.bytes, action.stream)) ++outcome_.attempts_served;
+    allocator_.restore(before);
+    segments_.restore(segments_before);
+    probe_time_ += segments_.driver_time() - time_before;
+  }
+
+  void make_pool(const ClientAction& action) {
+    PoolOptions options;
+    options.use_on_oom = static_cast<PoolKind>(action.detail) == PoolKind::use_on_oom;
+    options.no_split = static_cast<PoolKind>(action.detail) == PoolKind::no_split;
+    pools_[action.pool] = {allocator_.new_mem_pool(options), 0, true, true};
+  }
+
+  void delete_pool(const PoolUse& pool) {
+    for (std::uint32_t i = 0; i < pool.graphs; ++i) allocator_.release_graph(pool.id);
+    if (pool.mem_pool) allocator_.delete_mem_pool(pool.id);
+  }
+
+  void begin_capture(const ClientAction& action) {
+    PoolUse& pool = pools_[action.pool];
+    pool.id = allocator_.begin_capture(action.stream, pool.made ? std::optional(pool.id) : std::nullopt);
+    pool.made = true;
+    ++pool.graphs;
+    ++open_captures_;
+  }
+
+  void end_capture(const ClientAction& action) {
+    allocator_.end_capture(pools_[action.pool].id);
+    if (--open_captures_ > 0) return;
+    for (const ProgramBlock block : std::exchange(finished_in_capture_, {})) finish(block);
+  }
+
+  const ClientProgram& program_;
+  const ReplaySetup& setup_;
+  SimulatedCard card_;
+  SimSegments segments_;
+  CachingAllocator allocator_;
+  std::vector<BlockId> blocks_;              ///< by program block
+  std::vector<std::int64_t> freed_at_sync_;  ///< num_sync_all_streams at its free; −1 = not freed
+  std::vector<PoolUse> pools_;
+  int open_captures_ = 0;
+  std::vector<ProgramBlock> finished_in_capture_;
+  SimTime probe_time_{0};
+  ProgramOutcome outcome_;
+};
+
+}  // namespace
+
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup) {
+  ProgramReplay replay(program, setup);
+  replay.run(program.actions.size());
+  return replay.outcome();
+}
+
+std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last) {
+  const std::size_t end = std::min(last + 1, program.actions.size());
+  ProgramReplay replay(program, setup);
+  replay.run(end);
+  return replay.held(end);
+}
+
+}  // namespace vramlab

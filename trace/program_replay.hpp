@@ -1,0 +1,80 @@
+// Replays a client program on the simulated allocator under any settings and on any card.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/memory/allocator.hpp"
+#include "sim/memory/allocator_settings.hpp"
+#include "sim/memory/memory_stats.hpp"
+#include "sim/memory/simulated_card.hpp"
+#include "trace/client_program.hpp"
+
+namespace vramlab {
+
+/// Stands for a card that is never full (4 TiB, more than any card has).
+inline constexpr Bytes kNeverFull = Bytes{1} << 42;
+
+/// Under what a program is replayed.
+struct ReplaySetup {
+  AllocatorSettings settings;
+  Bytes total = kNeverFull;       ///< of the card, as cudaMemGetInfo reports it
+  Bytes context = kContextBytes;  ///< of the card, taken by the process's context
+  std::optional<Bytes> limit;   ///< most bytes the allocator may reserve; empty = the settings decide (R9.1)
+  bool probe_attempts = false;  ///< try the requests that failed in the recording, without a trace
+};
+
+/// The figures at one `mark`; bytes and counters as torch.cuda.memory_stats() has them.
+struct MarkFigures {
+  std::string text;
+  MemoryStats stats;
+};
+
+/// A request of the program that failed.
+struct FailedRequest {
+  std::size_t action = 0;  ///< place in ClientProgram::actions
+  OutOfMemory oom;
+};
+
+/// What became of a program. Peaks are those of PyTorch's counters: since the last reset_peak, if any.
+struct ProgramOutcome {
+  MemoryStats stats;       ///< at the end
+  std::uint64_t ooms = 0;  ///< requests of the program that failed; their later frees are ignored
+  std::optional<FailedRequest> first_oom;
+  std::optional<std::string>
+      fault;  ///< an error of PyTorch itself ended the program (R4.7); figures up to it
+  std::uint64_t attempts_served = 0;  ///< of the recording's failed requests, those that would succeed here
+  std::vector<MarkFigures> marks;
+
+  Bytes active_at_peak = 0;    ///< active bytes when the reserved peak was first reached
+  Bytes reserved_at_peak = 0;  ///< that peak
+  Bytes highest_reserved = 0;  ///< of the whole run, resets or not
+  Bytes highest_allocated = 0;
+  std::size_t highest_allocated_at = 0;  ///< action after which it was first reached
+  std::uint64_t operations = 0;          ///< allocations and frees performed
+  SimTime driver_time{0};                ///< of all driver calls (R10.6: orders of magnitude)
+
+  /// No request that succeeded in the recording fails.
+  [[nodiscard]] bool fits() const { return ooms == 0 && !fault; }
+};
+
+/// Replays the whole program. New segments get addresses by the fitted policy of the driver (R10.7).
+/// Throws InputError if the settings are of another backend than native, or the card is smaller than its
+/// context.
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup);
+
+/// A block that the program holds.
+struct HeldBlock {
+  ProgramBlock block = 0;
+  Bytes size = 0;          ///< bytes of the block, at least what was requested
+  std::size_t action = 0;  ///< the alloc that made it
+};
+
+/// What the program holds right after action `last`, in the order of the allocations. Their sizes sum up to
+/// allocated_bytes at that moment.
+std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last);
+
+}  // namespace vramlab
