@@ -103,7 +103,7 @@ void require_whole_history(const TorchSnapshot& snapshot, int device) {
   if (reserved < 0) {
     throw InputError(where, "acquires " + format_bytes(static_cast<Bytes>(-reserved)) +
                                 " more than it releases and holds at the end: some kinds of entries were "
-                                "not recorded. Record all of them (no skip_actions).");
+                                "not recorded (skip_actions), or the segments are of another run.");
   }
   require_consistent(snapshot.traces[index], where);
 }
