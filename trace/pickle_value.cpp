@@ -13,7 +13,8 @@ constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is 
 
 constexpr std::size_t kFirstSlots = 1024;  // a power of two
 constexpr int kMostProbes = 256;
-constexpr std::size_t kChunk = 8192;  // values
+constexpr std::size_t kChunk = 8192;         // values
+constexpr std::size_t kTextChunk = 1 << 16;  // bytes
 
 // Texts of snapshots are short and few; FNV-1a is enough.
 std::size_t hash_of(std::string_view text) {
@@ -65,9 +66,22 @@ PickleValue PickleDocument::new_text(std::string_view text) {
   if (2 * texts_.size() >= text_slots_.size()) rehash_texts();
   std::uint32_t* const slot = slot_of(text);
   if (slot != nullptr && *slot != 0) return {Kind::text, *slot - 1};
-  texts_.push_back(text);
+  texts_.push_back(owns_texts_ ? kept(text) : text);
   if (slot != nullptr) *slot = static_cast<std::uint32_t>(texts_.size());
   return {Kind::text, texts_.size() - 1};
+}
+
+std::string_view PickleDocument::kept(std::string_view text) {
+  if (text.size() > text_chunk_left_) {
+    const std::size_t size = std::max(kTextChunk, text.size());
+    text_chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+    text_place_ = text_chunks_.back().get();
+    text_chunk_left_ = size;
+  }
+  const std::string_view copy(text_place_, text.copy(text_place_, text.size()));
+  text_place_ += text.size();
+  text_chunk_left_ -= text.size();
+  return copy;
 }
 
 void PickleDocument::rehash_texts() {
@@ -92,12 +106,31 @@ std::uint32_t* PickleDocument::slot_of(std::string_view text) {
 }
 
 PickleValue PickleDocument::new_container(Kind kind) {
+  if (!spare_containers_.empty()) {
+    const std::uint32_t index = spare_containers_.back();
+    spare_containers_.pop_back();
+    return {kind, index};
+  }
   containers_.push_back(Container{});
   return {kind, containers_.size() - 1};
 }
 
+void PickleDocument::recycle(PickleValue container) {
+  Container& place = containers_[container.index()];
+  if (place.data != nullptr && place.capacity < kSpareSizes) {
+    spare_places_[place.capacity].push_back(place.data);
+  }
+  place = {};
+  spare_containers_.push_back(container.index());
+}
+
 // A container that is large for a chunk gets one of its own.
 PickleValue* PickleDocument::place_for(std::size_t values) {
+  if (values < kSpareSizes && !spare_places_[values].empty()) {
+    PickleValue* const place = spare_places_[values].back();
+    spare_places_[values].pop_back();
+    return place;
+  }
   if (values > chunk_left_) {
     const std::size_t size = std::max(kChunk, values);
     chunks_.push_back(std::make_unique<PickleValue[]>(size));

@@ -1,6 +1,7 @@
 // What a pickle of plain data contains, in eight bytes a value.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -43,10 +44,14 @@ class PickleValue {
   std::uint64_t bits_ = 0;
 };
 
-/// The values of one pickle. Texts are views into the buffer it was read from, which must outlive it.
+/// The values of one pickle. Texts are views into the buffer it was read from, which must outlive it, or
+/// copies of its own.
 class PickleDocument {
  public:
   using Kind = PickleValue::Kind;
+
+  /// `owns_texts`: copies them.
+  explicit PickleDocument(bool owns_texts = false) : owns_texts_(owns_texts) {}
 
   [[nodiscard]] PickleValue root() const { return root_; }
 
@@ -81,6 +86,12 @@ class PickleDocument {
   /// Appends to a list, or keys and values in turn to a dict, or gives a new tuple its elements.
   void append(PickleValue container, std::span<const PickleValue> values);
 
+  /// Gives up a container that nothing refers to any more; its handle will name another one.
+  void recycle(PickleValue container);
+
+  /// A note that a container carries for whoever makes it; 0 at first.
+  [[nodiscard]] std::uint32_t& note_of(PickleValue container) { return containers_[container.index()].note; }
+
   void set_root(PickleValue root) { root_ = root; }
 
   static constexpr std::size_t kMostHandles = std::numeric_limits<std::uint32_t>::max();
@@ -90,9 +101,11 @@ class PickleDocument {
     PickleValue* data = nullptr;
     std::uint32_t size = 0;
     std::uint32_t capacity = 0;
+    std::uint32_t note = 0;
   };
 
   PickleValue* place_for(std::size_t values);
+  std::string_view kept(std::string_view text);
   void rehash_texts();
   [[nodiscard]] std::uint32_t* slot_of(std::string_view text);
 
@@ -101,6 +114,13 @@ class PickleDocument {
   std::size_t element_count_ = 0;
   std::size_t last_chunk_size_ = 0;
   std::size_t chunk_left_ = 0;  ///< free places at the end of the last chunk
+  static constexpr std::size_t kSpareSizes = 64;
+  std::array<std::vector<PickleValue*>, kSpareSizes> spare_places_;  ///< by capacity
+  std::vector<std::uint32_t> spare_containers_;
+  bool owns_texts_ = false;
+  std::vector<std::unique_ptr<char[]>> text_chunks_;
+  std::size_t text_chunk_left_ = 0;
+  char* text_place_ = nullptr;
   std::vector<std::string_view> texts_;
   std::vector<std::uint32_t> text_slots_;  ///< open addressing: number of a text + 1, 0 = empty
   ChunkedArray<std::int64_t> wide_integers_;
