@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "trace/pickle_memo.hpp"
 #include "trace/pickle_opcodes.hpp"
 #include "trace/pickle_shape.hpp"
 
@@ -94,7 +95,7 @@ class PickleRun {
   std::uint64_t frame_end_ = 0;
   std::vector<PickleValue> stack_;
   std::vector<std::size_t> marks_;  ///< heights of the stack
-  ChunkedArray<PickleValue> memo_;
+  PickleMemo memo_;
 };
 
 void PickleRun::fail(const std::string& what) const {
@@ -394,7 +395,7 @@ void PickleRun::give_to_taker(std::size_t list, std::size_t place) {
     if (element.kind() != Kind::dict) continue;
     const std::uint32_t note = document_.note_of(element);
     if (note == kShared) continue;
-    if (note != 0 && memo_[note - 1] == element) memo_[note - 1] = PickleDocument::absent();
+    if (note != 0 && memo_.at(note - 1) == element) memo_.set(note - 1, PickleDocument::absent());
     document_.recycle(element);
   }
   stack_.resize(list + 1);
@@ -403,24 +404,26 @@ void PickleRun::give_to_taker(std::size_t list, std::size_t place) {
 // --- The memo ---
 
 void PickleRun::remember(std::uint64_t number) {
+  if (!memo_.has_room()) fail("remembers too much.");
   if (number >= memo_.size()) {
     if (number - memo_.size() > kMemoGap) fail("memo number " + std::to_string(number) + " is out of range.");
-    while (memo_.size() <= number) memo_.push_back(PickleDocument::absent());
+    memo_.grow(number + 1);
   }
   const PickleValue value = top();
   if (value.is_container()) {
     std::uint32_t& note = document_.note_of(value);
     note = note == 0 && number < kShared - 1 ? static_cast<std::uint32_t>(number + 1) : kShared;
   }
-  memo_[number] = value;
+  memo_.set(number, value);
 }
 
 void PickleRun::recall(std::uint64_t number) {
-  if (number >= memo_.size() || memo_[number] == PickleDocument::absent()) {
+  const PickleValue value = number < memo_.size() ? memo_.at(number) : PickleDocument::absent();
+  if (value == PickleDocument::absent()) {
     fail("memo number " + std::to_string(number) + " is used and was never set.");
   }
-  note_shared(memo_[number]);
-  push(memo_[number]);
+  note_shared(value);
+  push(value);
 }
 
 }  // namespace

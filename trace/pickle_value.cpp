@@ -7,10 +7,6 @@
 namespace vramlab {
 namespace {
 
-// An integer within ±2^58 is kept in the handle itself, as its distance from −2^58.
-constexpr std::int64_t kInlineLimit = std::int64_t{1} << 58;
-constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is a place in a table
-
 constexpr std::size_t kFirstSlots = 1024;  // a power of two
 constexpr int kMostProbes = 256;
 constexpr std::size_t kChunk = 8192;         // values
@@ -36,23 +32,13 @@ std::optional<std::string_view> PickleDocument::text(PickleValue value) const {
   return texts_[value.index()];
 }
 
-std::optional<std::int64_t> PickleDocument::integer(PickleValue value) const {
-  if (value.kind() != Kind::integer) return std::nullopt;
-  const std::uint64_t payload = value.payload();
-  if (payload & kWide) return wide_integers_[payload & ~kWide];
-  return static_cast<std::int64_t>(payload) - kInlineLimit;
-}
-
 std::optional<double> PickleDocument::real(PickleValue value) const {
   if (value.kind() == Kind::real) return reals_[value.index()];
   if (const auto whole = integer(value)) return static_cast<double>(*whole);
   return std::nullopt;
 }
 
-PickleValue PickleDocument::new_integer(std::int64_t number) {
-  if (number >= -kInlineLimit && number < kInlineLimit) {
-    return {Kind::integer, static_cast<std::uint64_t>(number + kInlineLimit)};
-  }
+PickleValue PickleDocument::new_wide_integer(std::int64_t number) {
   wide_integers_.push_back(number);
   return {Kind::integer, kWide | (wide_integers_.size() - 1)};
 }

@@ -60,7 +60,12 @@ class PickleDocument {
 
   /// Empty for what is no text, no integer of 64 bits, no number.
   [[nodiscard]] std::optional<std::string_view> text(PickleValue value) const;
-  [[nodiscard]] std::optional<std::int64_t> integer(PickleValue value) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(PickleValue value) const {
+    if (value.kind() != Kind::integer) return std::nullopt;
+    const std::uint64_t payload = value.payload();
+    if (payload & kWide) return wide_integers_[payload & ~kWide];
+    return static_cast<std::int64_t>(payload) - kInlineLimit;
+  }
   [[nodiscard]] std::optional<double> real(PickleValue value) const;
 
   [[nodiscard]] std::size_t container_count() const { return containers_.size(); }
@@ -78,7 +83,12 @@ class PickleDocument {
   static constexpr PickleValue huge() { return {Kind::huge, 0}; }
   /// Stands where there is no value; never in a document, and equal to none in it.
   static constexpr PickleValue absent() { return {Kind::huge, 1}; }
-  PickleValue new_integer(std::int64_t number);
+  /// The handle of a text or container of a document.
+  static constexpr PickleValue handle(Kind kind, std::uint32_t index) { return {kind, index}; }
+  PickleValue new_integer(std::int64_t number) {
+    if (number < -kInlineLimit || number >= kInlineLimit) return new_wide_integer(number);
+    return {Kind::integer, static_cast<std::uint64_t>(number + kInlineLimit)};
+  }
   PickleValue new_real(double number);
   PickleValue new_text(std::string_view text);
   PickleValue new_container(Kind kind);
@@ -104,6 +114,11 @@ class PickleDocument {
     std::uint32_t note = 0;
   };
 
+  // An integer within ±2^58 is kept in the handle itself, as its distance from −2^58.
+  static constexpr std::int64_t kInlineLimit = std::int64_t{1} << 58;
+  static constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is a place in a table
+
+  PickleValue new_wide_integer(std::int64_t number);
   PickleValue* place_for(std::size_t values);
   std::string_view kept(std::string_view text);
   void rehash_texts();

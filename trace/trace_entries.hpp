@@ -28,7 +28,7 @@ class TraceEntries {
     all.reserve(size);
     for (std::vector<TraceEntry>& chunk : chunks_) {
       all.insert(all.end(), chunk.begin(), chunk.end());
-      chunk = {};
+      std::vector<TraceEntry>().swap(chunk);
     }
     chunks_.clear();
     return all;
