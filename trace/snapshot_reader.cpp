@@ -230,6 +230,7 @@ std::int32_t SnapshotReader::pool_number(const SnapshotPool& pool) {
 // --- Traces ---
 
 void SnapshotReader::take(PickleValue list, std::size_t place, std::span<const PickleValue> elements) {
+  if (elements.empty()) return;
   TraceEntries& entries = taken_[list.index()];
   place_ = {{Field::device_traces, 0}, {Field::unknown, place}, {Field::unknown, 0}};
   for (const PickleValue element : elements) {
