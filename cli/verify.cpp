@@ -97,7 +97,7 @@ void print_details(const VerifiedRecording& recording, Output& output) {
     output.line(fmt::format("warning: {}: {}", recording.name(), warning));
   }
   if (recording.initial_state != "empty") {
-    output.line(fmt::format("{} begins with {} blocks in use; of {} the sizes were inferred ({}).",
+    output.line(fmt::format("{}: blocks in use at the start: {}, of inferred size: {} ({}).",
                             recording.name(), recording.initial_blocks, recording.inferred_blocks,
                             format_bytes(recording.inferred_bytes)));
   }
