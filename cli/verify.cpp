@@ -43,6 +43,8 @@ Json recording_json(const VerifiedRecording& recording) {
   json["segment_events_recorded"] = r.segment_events_recorded;
   json["segment_events_matched"] = r.segment_events_matched;
   json["initial_state"] = recording.initial_state;
+  json["initial_blocks"] = recording.initial_blocks;
+  json["inferred_blocks"] = recording.inferred_blocks;
   json["inferred_bytes"] = recording.inferred_bytes;
   json["approximate"] = r.approximate;
   json["warnings"] = r.warnings;
@@ -57,6 +59,7 @@ std::string of_checked(std::uint64_t mismatches, std::uint64_t checked) {
 Table recordings_table(const std::vector<VerifiedRecording>& recordings) {
   using Align = Table::Align;
   Table table{{{"recording", Align::left},
+               {"start", Align::left},
                {"operations"},
                {"wrong addresses"},
                {"given"},
@@ -66,7 +69,7 @@ Table recordings_table(const std::vector<VerifiedRecording>& recordings) {
                {"approximate", Align::left}}};
   for (const VerifiedRecording& recording : recordings) {
     const ReplayResult& r = recording.replay;
-    table.add_row({recording.name(), fmt::format("{}", r.operations),
+    table.add_row({recording.name(), recording.initial_state, fmt::format("{}", r.operations),
                    of_checked(r.address_mismatches, r.addresses_checked),
                    fmt::format("{}", r.addresses_given), of_checked(r.counter_mismatches, r.counters_checked),
                    of_checked(r.oom_text_mismatches, r.oom_texts_checked),
@@ -92,6 +95,11 @@ std::string verdict(const std::vector<VerifiedRecording>& recordings) {
 void print_details(const VerifiedRecording& recording, Output& output) {
   for (const std::string& warning : recording.replay.warnings) {
     output.line(fmt::format("warning: {}: {}", recording.name(), warning));
+  }
+  if (recording.initial_state != "empty") {
+    output.line(fmt::format("{}: blocks in use at the start: {}, of inferred size: {} ({}).",
+                            recording.name(), recording.initial_blocks, recording.inferred_blocks,
+                            format_bytes(recording.inferred_bytes)));
   }
   if (!recording.replay.first_divergence) return;
   const Divergence& divergence = *recording.replay.first_divergence;

@@ -8,7 +8,7 @@
 namespace vramlab {
 
 /// Like std::vector for very many small values: growing costs no copy and no memory beyond one chunk.
-template <class T>
+template <class T, std::size_t kChunk = 8192>
 class ChunkedArray {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -22,8 +22,6 @@ class ChunkedArray {
   }
 
  private:
-  static constexpr std::size_t kChunk = 8192;
-
   std::vector<std::unique_ptr<T[]>> chunks_;
   std::size_t size_ = 0;
 };

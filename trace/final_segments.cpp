@@ -43,6 +43,8 @@ std::string text(const SnapshotPool& pool) {
 /// Collects what differs.
 class Comparison {
  public:
+  explicit Comparison(bool stale_sizes) : stale_sizes_(stale_sizes) {}
+
   SegmentComparison result;
 
   void compare(const SnapshotSegment& recorded, const SnapshotSegment& simulated) {
@@ -80,7 +82,9 @@ class Comparison {
     place_ = " of the block at " + std::to_string(recorded.address);
     number("address", recorded.address, simulated.address);
     number("size", recorded.size, simulated.size);
-    number("requested_size", recorded.requested, simulated.requested);
+    if (stale_sizes_ || recorded.state != State::inactive) {
+      number("requested_size", recorded.requested, simulated.requested);
+    }
     value("state", name_of(recorded.state), name_of(simulated.state));
   }
 
@@ -94,6 +98,7 @@ class Comparison {
     if (!result.first) result.first = {what + place_, recorded, simulated};
   }
 
+  bool stale_sizes_;
   std::string place_;
   bool equal_ = true;
 };
@@ -125,14 +130,14 @@ std::vector<SnapshotSegment> snapshot_segments(const CachingAllocator& allocator
   return segments;
 }
 
-SegmentComparison compare_segments(const TorchSnapshot& snapshot, int device,
+SegmentComparison compare_segments(const std::vector<SnapshotSegment>& segments, int device,
                                    const CachingAllocator& allocator,
-                                   const std::map<PoolId, SnapshotPool>& pools) {
+                                   const std::map<PoolId, SnapshotPool>& pools, bool stale_sizes) {
   std::map<Address, const SnapshotSegment*> recorded;
-  for (const SnapshotSegment& segment : snapshot.segments) {
+  for (const SnapshotSegment& segment : segments) {
     if (segment.device == device) recorded[segment.address] = &segment;
   }
-  Comparison comparison;
+  Comparison comparison{stale_sizes};
   comparison.result.segments = recorded.size();
   for (const SnapshotSegment& simulated : snapshot_segments(allocator, device, pools)) {
     const auto counterpart = recorded.find(simulated.address);

@@ -30,9 +30,11 @@ struct SegmentComparison {
 /// Compares every segment (address, size, stream, kind, private pool, sums) and every block (address, size,
 /// requested size, state) of one device. `pools` tells which recorded pool each private pool of the allocator
 /// stands for. An expandable segment counts as one segment for each mapped run, as in a snapshot (R11.1).
-SegmentComparison compare_segments(const TorchSnapshot& snapshot, int device,
+/// Without `stale_sizes` the requested sizes of free blocks, which stem from an earlier life (R8.9), are left
+/// out.
+SegmentComparison compare_segments(const std::vector<SnapshotSegment>& recorded, int device,
                                    const CachingAllocator& allocator,
-                                   const std::map<PoolId, SnapshotPool>& pools);
+                                   const std::map<PoolId, SnapshotPool>& pools, bool stale_sizes = true);
 
 /// The allocator's memory as a snapshot of `device` describes it, in address order.
 std::vector<SnapshotSegment> snapshot_segments(const CachingAllocator& allocator, int device,

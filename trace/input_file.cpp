@@ -1,13 +1,11 @@
 #include "trace/input_file.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <sstream>
 #include <string_view>
 
-#include <boost/iostreams/copy.hpp>
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filter/zstd.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
@@ -17,37 +15,61 @@
 namespace vramlab {
 namespace {
 
+namespace io = boost::iostreams;
 using namespace std::string_view_literals;
+
 constexpr std::string_view kGzip = "\x1f\x8b"sv;
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd"sv;
+constexpr std::streamsize kPiece = 1 << 18;
 
 template <class Filter>
-std::string unpack(const std::filesystem::path& file, const std::string& packed, const Filter& filter) {
-  namespace io = boost::iostreams;
-  try {
-    std::istringstream source(packed);
-    io::filtering_istream in;
-    in.push(filter);
-    in.push(source);
-    std::ostringstream content;
-    io::copy(in, content);
-    return std::move(content).str();
-  } catch (const std::exception& error) {
-    throw InputError(file.string(), "the compressed file is damaged: " + std::string(error.what()));
-  }
+std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter) {
+  auto in = std::make_unique<io::filtering_istream>();
+  in->push(filter, kPiece);
+  in->push(raw, kPiece);
+  in->exceptions(std::ios::badbit);  // else a damaged file looks like its end
+  return in;
 }
 
 }  // namespace
 
-std::string read_input_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) {
+InputFile::InputFile(const std::filesystem::path& file)
+    : file_(file), raw_(std::make_unique<std::ifstream>(file, std::ios::binary)) {
+  if (!*raw_ || std::filesystem::is_directory(file)) {
     throw InputError(file.string(), "the file cannot be read: " + std::string(std::strerror(errno)));
   }
-  std::string content{std::istreambuf_iterator<char>(in), {}};
-  if (content.starts_with(kGzip)) return unpack(file, content, boost::iostreams::gzip_decompressor());
-  if (content.starts_with(kZstd)) return unpack(file, content, boost::iostreams::zstd_decompressor());
-  return content;
+  std::array<char, 4> first{};
+  raw_->read(first.data(), first.size());
+  const std::string_view start(first.data(), static_cast<std::size_t>(raw_->gcount()));
+  raw_->clear();
+  raw_->seekg(0);
+  if (start.starts_with(kGzip)) unpacked_ = unpacking(*raw_, io::gzip_decompressor());
+  if (start.starts_with(kZstd)) unpacked_ = unpacking(*raw_, io::zstd_decompressor());
+}
+
+InputFile::~InputFile() = default;
+
+std::size_t InputFile::read(char* place, std::size_t size) {
+  try {
+    std::istream& in = unpacked_ ? *unpacked_ : *raw_;
+    if (!in) return 0;
+    in.read(place, static_cast<std::streamsize>(size));
+    return static_cast<std::size_t>(in.gcount());
+  } catch (const std::exception& error) {
+    throw InputError(file_.string(), "the compressed file is damaged: " + std::string(error.what()));
+  }
+}
+
+std::string read_input_file(const std::filesystem::path& file) {
+  InputFile in(file);
+  std::string content;
+  while (true) {
+    const std::size_t before = content.size();
+    content.resize(before + kPiece);
+    const std::size_t read = in.read(content.data() + before, kPiece);
+    content.resize(before + read);
+    if (read < static_cast<std::size_t>(kPiece)) return content;
+  }
 }
 
 }  // namespace vramlab

@@ -1,5 +1,6 @@
 #include "trace/pickle_reader.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "trace/pickle_memo.hpp"
 #include "trace/pickle_opcodes.hpp"
 #include "trace/pickle_shape.hpp"
 
@@ -17,15 +19,24 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kMostValuesAtOnce = std::size_t{1} << 26;  // on the stack
 constexpr std::size_t kMostMarks = 1000;
+// Elements are taken out of a list when this many lie on the stack.
+constexpr std::size_t kTaken = 1000;
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+// Notes of containers: 0, or the memo number that names it plus one, or that more than one thing may refer to
+// it.
+constexpr std::uint32_t kShared = 0xFFFF'FFFF;
 // A writer numbers what it remembers one by one; a number far beyond that only costs memory.
 constexpr std::size_t kMemoGap = 1 << 16;
 
 /// A pickle is a program that builds its values on a stack; this is one run of it.
 class PickleRun {
  public:
-  PickleRun(std::string_view data, const std::string& name) : data_(data), name_(name) {}
+  PickleRun(std::string_view data, const std::string& name, PickleDocument& document, PickleListTaker* taker)
+      : data_(data), name_(name), document_(document), taker_(taker) {}
+  PickleRun(const ReadBytes& read, const std::string& name, PickleDocument& document, PickleListTaker* taker)
+      : name_(name), document_(document), taker_(taker), read_(&read) {}
 
-  PickleDocument run();
+  void run();
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
@@ -34,11 +45,14 @@ class PickleRun {
   std::string_view take(std::uint64_t size);
   std::uint64_t take_number(std::size_t size);
   std::uint8_t take_byte() {
-    return position_ < data_.size() ? static_cast<std::uint8_t>(data_[position_++]) : end_too_early(1);
+    if (position_ == data_.size() && !ensure(1)) end_too_early(1);
+    return static_cast<std::uint8_t>(data_[position_++]);
   }
+  bool ensure(std::uint64_t size);
+  [[nodiscard]] std::size_t offset() const { return before_ + position_; }
   [[noreturn]] std::uint8_t end_too_early(std::uint64_t announced) const;
   void read_protocol();
-  void check_frame(std::uint64_t size) const;
+  void check_frame(std::uint64_t size);
   void step(PickleOpcode opcode);
 
   void push_integer(std::int64_t number) { push(document_.new_integer(number)); }
@@ -58,17 +72,30 @@ class PickleRun {
   void replace_by(Kind kind, std::size_t first);
   void append_from(std::size_t first, Kind kind);
 
+  // Lists that the taker wants.
+  [[nodiscard]] bool is_wanted(std::size_t list, std::size_t marks, std::size_t& place) const;
+  void take_early();
+  void give_to_taker(std::size_t list, std::size_t place);
+
   void remember(std::uint64_t number);
   void recall(std::uint64_t number);
+  void note_shared(PickleValue value) {
+    if (value.is_container()) document_.note_of(value) = kShared;
+  }
 
-  std::string_view data_;
+  std::string_view data_;  ///< everything, or the piece at hand
   const std::string& name_;
   std::size_t position_ = 0;
+  std::size_t before_ = 0;  ///< bytes before the piece
   std::size_t opcode_position_ = 0;
-  PickleDocument document_;
+  PickleDocument& document_;
+  PickleListTaker* taker_;
+  const ReadBytes* read_ = nullptr;  ///< none when everything is at hand
+  std::vector<char> piece_;
+  std::uint64_t frame_end_ = 0;
   std::vector<PickleValue> stack_;
   std::vector<std::size_t> marks_;  ///< heights of the stack
-  ChunkedArray<PickleValue> memo_;
+  PickleMemo memo_;
 };
 
 void PickleRun::fail(const std::string& what) const {
@@ -80,8 +107,28 @@ std::uint8_t PickleRun::end_too_early(std::uint64_t announced) const {
        std::to_string(data_.size() - position_) + " are left.");
 }
 
+// Makes the next `size` bytes lie in the piece; false if the file ends before.
+bool PickleRun::ensure(std::uint64_t size) {
+  if (size <= data_.size() - position_) return true;
+  if (read_ == nullptr) return false;
+  std::size_t kept = data_.size() - position_;
+  std::copy_n(data_.data() + position_, kept, piece_.data());
+  before_ += position_;
+  position_ = 0;
+  bool ended = false;
+  while (kept < size && !ended) {  // an announced size is not believed: the room grows with what comes
+    if (piece_.size() < kept + kPiece / 2) piece_.resize(std::max(kPiece, 2 * piece_.size()));
+    const std::size_t wanted = piece_.size() - kept;
+    const std::size_t got = (*read_)(piece_.data() + kept, wanted);
+    kept += got;
+    ended = got < wanted;
+  }
+  data_ = {piece_.data(), kept};
+  return kept >= size;
+}
+
 std::string_view PickleRun::take(std::uint64_t size) {
-  if (size > data_.size() - position_) end_too_early(size);
+  if (size > data_.size() - position_ && !ensure(size)) end_too_early(size);
   const std::string_view taken = data_.substr(position_, size);
   position_ += size;
   return taken;
@@ -96,6 +143,7 @@ std::uint64_t PickleRun::take_number(std::size_t size) {
 }
 
 void PickleRun::read_protocol() {
+  ensure(2);
   if (!looks_like_pickle(data_)) fail("is no pickle of protocol 2 to 5.");
   position_ = 1;
   const int protocol = take_byte();
@@ -104,10 +152,10 @@ void PickleRun::read_protocol() {
   }
 }
 
-PickleDocument PickleRun::run() {
+void PickleRun::run() {
   read_protocol();
   while (true) {
-    opcode_position_ = position_;
+    opcode_position_ = offset();
     const auto opcode = static_cast<PickleOpcode>(take_byte());
     if (opcode == PickleOpcode::stop) break;
     step(opcode);
@@ -115,8 +163,8 @@ PickleDocument PickleRun::run() {
   if (stack_.size() != 1 || !marks_.empty()) {
     fail("the pickle ends with " + std::to_string(stack_.size()) + " values instead of one.");
   }
+  if (frame_end_ > offset() && !ensure(frame_end_ - offset())) end_too_early(frame_end_ - offset());
   document_.set_root(stack_.back());
-  return std::move(document_);
 }
 
 void PickleRun::step(PickleOpcode opcode) {
@@ -164,11 +212,13 @@ void PickleRun::step(PickleOpcode opcode) {
     case pop_mark:
       return stack_.resize(take_mark());
     case dup:
+      note_shared(top());
       return push(top());
 
     case empty_list:
       return push(new_container(Kind::list));
     case empty_dict:
+      if (taker_ != nullptr) take_early();
       return push(new_container(Kind::dict));
     case empty_tuple:
       return push(new_container(Kind::tuple));
@@ -207,9 +257,12 @@ void PickleRun::step(PickleOpcode opcode) {
   fail(pickle_refusal(static_cast<std::uint8_t>(opcode)));
 }
 
-// The frame itself says nothing: its content is read like any other.
-void PickleRun::check_frame(std::uint64_t size) const {
-  if (size > data_.size() - position_) end_too_early(size);
+// The frame itself says nothing: its content is read like any other. Where the end is not known yet, a frame
+// that is too long shows at the end.
+void PickleRun::check_frame(std::uint64_t size) {
+  if (read_ == nullptr && size > data_.size() - position_) end_too_early(size);
+  frame_end_ = std::max(frame_end_, offset() + size);
+  if (frame_end_ < offset()) end_too_early(size);
 }
 
 // --- Numbers and texts ---
@@ -302,24 +355,75 @@ void PickleRun::append_from(std::size_t first, Kind kind) {
     fail(kind == Kind::list ? "something is appended to what is no list."
                             : "a key is set in what is no dict.");
   }
+  std::size_t place = 0;
+  if (taker_ != nullptr && kind == Kind::list && is_wanted(first - 1, marks_.size(), place)) {
+    return give_to_taker(first - 1, place);
+  }
   fill(stack_[first - 1], first);
+}
+
+// --- Lists that are taken ---
+
+// Whether the list at this height of the stack will be an element of the list at the wanted key of the root.
+// `marks` of the marks lie below it. Beside the list may lie others of the same list, after a mark; and
+// beside the key others of the root.
+bool PickleRun::is_wanted(std::size_t list, std::size_t marks, std::size_t& place) const {
+  if (list < 3 || stack_[list].kind() != Kind::list || stack_[0].kind() != Kind::dict) return false;
+  std::size_t outer = list - 1;
+  if (marks > 0 && marks_[marks - 1] > 1) outer = marks_[--marks] - 1;
+  if (outer < 2 || outer >= list || stack_[outer].kind() != Kind::list) return false;
+  const auto key = document_.text(stack_[outer - 1]);
+  if (!key || *key != taker_->key()) return false;
+  const std::size_t root_mark = marks > 0 ? marks_[marks - 1] : 1;
+  if (marks > 1 || root_mark != 1 || (outer - 1 - root_mark) % 2 != 0) return false;
+  place = document_.items(stack_[outer]).size() + (list - outer - 1);
+  return true;
+}
+
+// Some writers close a list only when all its elements lie on the stack (R11.10).
+void PickleRun::take_early() {
+  if (marks_.empty() || stack_.size() - marks_.back() < kTaken || marks_.back() == 0) return;
+  const std::size_t list = marks_.back() - 1;
+  std::size_t place = 0;
+  if (is_wanted(list, marks_.size() - 1, place)) give_to_taker(list, place);
+}
+
+void PickleRun::give_to_taker(std::size_t list, std::size_t place) {
+  const std::span<const PickleValue> elements(stack_.data() + list + 1, stack_.size() - list - 1);
+  taker_->take(stack_[list], place, elements);
+  for (const PickleValue element : elements) {
+    if (element.kind() != Kind::dict) continue;
+    const std::uint32_t note = document_.note_of(element);
+    if (note == kShared) continue;
+    if (note != 0 && memo_.at(note - 1) == element) memo_.set(note - 1, PickleDocument::absent());
+    document_.recycle(element);
+  }
+  stack_.resize(list + 1);
 }
 
 // --- The memo ---
 
 void PickleRun::remember(std::uint64_t number) {
+  if (!memo_.has_room()) fail("remembers too much.");
   if (number >= memo_.size()) {
     if (number - memo_.size() > kMemoGap) fail("memo number " + std::to_string(number) + " is out of range.");
-    while (memo_.size() <= number) memo_.push_back(PickleDocument::absent());
+    memo_.grow(number + 1);
   }
-  memo_[number] = top();
+  const PickleValue value = top();
+  if (value.is_container()) {
+    std::uint32_t& note = document_.note_of(value);
+    note = note == 0 && number < kShared - 1 ? static_cast<std::uint32_t>(number + 1) : kShared;
+  }
+  memo_.set(number, value);
 }
 
 void PickleRun::recall(std::uint64_t number) {
-  if (number >= memo_.size() || memo_[number] == PickleDocument::absent()) {
+  const PickleValue value = number < memo_.size() ? memo_.at(number) : PickleDocument::absent();
+  if (value == PickleDocument::absent()) {
     fail("memo number " + std::to_string(number) + " is used and was never set.");
   }
-  push(memo_[number]);
+  note_shared(value);
+  push(value);
 }
 
 }  // namespace
@@ -329,9 +433,22 @@ bool looks_like_pickle(std::string_view data) {
 }
 
 PickleDocument read_pickle(std::string_view data, const std::string& name) {
-  PickleDocument document = PickleRun(data, name).run();
+  PickleDocument document;
+  PickleRun(data, name, document, nullptr).run();
   check_pickle_shape(document, name, kPickleDepth);
   return document;
+}
+
+void read_pickle(std::string_view data, const std::string& name, PickleDocument& document,
+                 PickleListTaker& taker) {
+  PickleRun(data, name, document, &taker).run();
+  check_pickle_shape(document, name, kPickleDepth);
+}
+
+void read_pickle(const ReadBytes& read, const std::string& name, PickleDocument& document,
+                 PickleListTaker& taker) {
+  PickleRun(read, name, document, &taker).run();
+  check_pickle_shape(document, name, kPickleDepth);
 }
 
 }  // namespace vramlab

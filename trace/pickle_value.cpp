@@ -7,13 +7,10 @@
 namespace vramlab {
 namespace {
 
-// An integer within ±2^58 is kept in the handle itself, as its distance from −2^58.
-constexpr std::int64_t kInlineLimit = std::int64_t{1} << 58;
-constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is a place in a table
-
 constexpr std::size_t kFirstSlots = 1024;  // a power of two
 constexpr int kMostProbes = 256;
-constexpr std::size_t kChunk = 8192;  // values
+constexpr std::size_t kChunk = 8192;         // values
+constexpr std::size_t kTextChunk = 1 << 16;  // bytes
 
 // Texts of snapshots are short and few; FNV-1a is enough.
 std::size_t hash_of(std::string_view text) {
@@ -35,23 +32,13 @@ std::optional<std::string_view> PickleDocument::text(PickleValue value) const {
   return texts_[value.index()];
 }
 
-std::optional<std::int64_t> PickleDocument::integer(PickleValue value) const {
-  if (value.kind() != Kind::integer) return std::nullopt;
-  const std::uint64_t payload = value.payload();
-  if (payload & kWide) return wide_integers_[payload & ~kWide];
-  return static_cast<std::int64_t>(payload) - kInlineLimit;
-}
-
 std::optional<double> PickleDocument::real(PickleValue value) const {
   if (value.kind() == Kind::real) return reals_[value.index()];
   if (const auto whole = integer(value)) return static_cast<double>(*whole);
   return std::nullopt;
 }
 
-PickleValue PickleDocument::new_integer(std::int64_t number) {
-  if (number >= -kInlineLimit && number < kInlineLimit) {
-    return {Kind::integer, static_cast<std::uint64_t>(number + kInlineLimit)};
-  }
+PickleValue PickleDocument::new_wide_integer(std::int64_t number) {
   wide_integers_.push_back(number);
   return {Kind::integer, kWide | (wide_integers_.size() - 1)};
 }
@@ -65,9 +52,22 @@ PickleValue PickleDocument::new_text(std::string_view text) {
   if (2 * texts_.size() >= text_slots_.size()) rehash_texts();
   std::uint32_t* const slot = slot_of(text);
   if (slot != nullptr && *slot != 0) return {Kind::text, *slot - 1};
-  texts_.push_back(text);
+  texts_.push_back(owns_texts_ ? kept(text) : text);
   if (slot != nullptr) *slot = static_cast<std::uint32_t>(texts_.size());
   return {Kind::text, texts_.size() - 1};
+}
+
+std::string_view PickleDocument::kept(std::string_view text) {
+  if (text.size() > text_chunk_left_) {
+    const std::size_t size = std::max(kTextChunk, text.size());
+    text_chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+    text_place_ = text_chunks_.back().get();
+    text_chunk_left_ = size;
+  }
+  const std::string_view copy(text_place_, text.copy(text_place_, text.size()));
+  text_place_ += text.size();
+  text_chunk_left_ -= text.size();
+  return copy;
 }
 
 void PickleDocument::rehash_texts() {
@@ -92,12 +92,31 @@ std::uint32_t* PickleDocument::slot_of(std::string_view text) {
 }
 
 PickleValue PickleDocument::new_container(Kind kind) {
+  if (!spare_containers_.empty()) {
+    const std::uint32_t index = spare_containers_.back();
+    spare_containers_.pop_back();
+    return {kind, index};
+  }
   containers_.push_back(Container{});
   return {kind, containers_.size() - 1};
 }
 
+void PickleDocument::recycle(PickleValue container) {
+  Container& place = containers_[container.index()];
+  if (place.data != nullptr && place.capacity < kSpareSizes) {
+    spare_places_[place.capacity].push_back(place.data);
+  }
+  place = {};
+  spare_containers_.push_back(container.index());
+}
+
 // A container that is large for a chunk gets one of its own.
 PickleValue* PickleDocument::place_for(std::size_t values) {
+  if (values < kSpareSizes && !spare_places_[values].empty()) {
+    PickleValue* const place = spare_places_[values].back();
+    spare_places_[values].pop_back();
+    return place;
+  }
   if (values > chunk_left_) {
     const std::size_t size = std::max(kChunk, values);
     chunks_.push_back(std::make_unique<PickleValue[]>(size));

@@ -1,6 +1,7 @@
 // What a pickle of plain data contains, in eight bytes a value.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -43,10 +44,14 @@ class PickleValue {
   std::uint64_t bits_ = 0;
 };
 
-/// The values of one pickle. Texts are views into the buffer it was read from, which must outlive it.
+/// The values of one pickle. Texts are views into the buffer it was read from, which must outlive it, or
+/// copies of its own.
 class PickleDocument {
  public:
   using Kind = PickleValue::Kind;
+
+  /// `owns_texts`: copies them.
+  explicit PickleDocument(bool owns_texts = false) : owns_texts_(owns_texts) {}
 
   [[nodiscard]] PickleValue root() const { return root_; }
 
@@ -55,7 +60,12 @@ class PickleDocument {
 
   /// Empty for what is no text, no integer of 64 bits, no number.
   [[nodiscard]] std::optional<std::string_view> text(PickleValue value) const;
-  [[nodiscard]] std::optional<std::int64_t> integer(PickleValue value) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(PickleValue value) const {
+    if (value.kind() != Kind::integer) return std::nullopt;
+    const std::uint64_t payload = value.payload();
+    if (payload & kWide) return wide_integers_[payload & ~kWide];
+    return static_cast<std::int64_t>(payload) - kInlineLimit;
+  }
   [[nodiscard]] std::optional<double> real(PickleValue value) const;
 
   [[nodiscard]] std::size_t container_count() const { return containers_.size(); }
@@ -73,13 +83,24 @@ class PickleDocument {
   static constexpr PickleValue huge() { return {Kind::huge, 0}; }
   /// Stands where there is no value; never in a document, and equal to none in it.
   static constexpr PickleValue absent() { return {Kind::huge, 1}; }
-  PickleValue new_integer(std::int64_t number);
+  /// The handle of a text or container of a document.
+  static constexpr PickleValue handle(Kind kind, std::uint32_t index) { return {kind, index}; }
+  PickleValue new_integer(std::int64_t number) {
+    if (number < -kInlineLimit || number >= kInlineLimit) return new_wide_integer(number);
+    return {Kind::integer, static_cast<std::uint64_t>(number + kInlineLimit)};
+  }
   PickleValue new_real(double number);
   PickleValue new_text(std::string_view text);
   PickleValue new_container(Kind kind);
 
   /// Appends to a list, or keys and values in turn to a dict, or gives a new tuple its elements.
   void append(PickleValue container, std::span<const PickleValue> values);
+
+  /// Gives up a container that nothing refers to any more; its handle will name another one.
+  void recycle(PickleValue container);
+
+  /// A note that a container carries for whoever makes it; 0 at first.
+  [[nodiscard]] std::uint32_t& note_of(PickleValue container) { return containers_[container.index()].note; }
 
   void set_root(PickleValue root) { root_ = root; }
 
@@ -90,9 +111,16 @@ class PickleDocument {
     PickleValue* data = nullptr;
     std::uint32_t size = 0;
     std::uint32_t capacity = 0;
+    std::uint32_t note = 0;
   };
 
+  // An integer within ±2^58 is kept in the handle itself, as its distance from −2^58.
+  static constexpr std::int64_t kInlineLimit = std::int64_t{1} << 58;
+  static constexpr std::uint64_t kWide = std::uint64_t{1} << 59;  // set: the payload is a place in a table
+
+  PickleValue new_wide_integer(std::int64_t number);
   PickleValue* place_for(std::size_t values);
+  std::string_view kept(std::string_view text);
   void rehash_texts();
   [[nodiscard]] std::uint32_t* slot_of(std::string_view text);
 
@@ -101,6 +129,13 @@ class PickleDocument {
   std::size_t element_count_ = 0;
   std::size_t last_chunk_size_ = 0;
   std::size_t chunk_left_ = 0;  ///< free places at the end of the last chunk
+  static constexpr std::size_t kSpareSizes = 64;
+  std::array<std::vector<PickleValue*>, kSpareSizes> spare_places_;  ///< by capacity
+  std::vector<std::uint32_t> spare_containers_;
+  bool owns_texts_ = false;
+  std::vector<std::unique_ptr<char[]>> text_chunks_;
+  std::size_t text_chunk_left_ = 0;
+  char* text_place_ = nullptr;
   std::vector<std::string_view> texts_;
   std::vector<std::uint32_t> text_slots_;  ///< open addressing: number of a text + 1, 0 = empty
   ChunkedArray<std::int64_t> wide_integers_;

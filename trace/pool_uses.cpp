@@ -41,17 +41,20 @@ class PrivateRanges {
   }
 
  private:
-  // An address may have been another segment before: what counts is the first piece that stayed.
+  // An address may have been another segment before: what counts is the first piece that stayed. If not all
+  // of it was acquired since, the history begins with it.
   static std::size_t beginning_of(Address start, Address end, std::span<const TraceEntry> trace,
                                   std::span<const std::size_t> changes) {
     std::size_t beginning = trace.size();
+    Bytes acquired = 0;
     for (std::size_t i = changes.size(); i-- > 0;) {
       const TraceEntry& entry = trace[changes[i]];
       if (entry.address >= end || entry.address + entry.size <= start) continue;
-      if (is_release(entry.action)) break;
+      if (is_release(entry.action)) return beginning;
       beginning = changes[i];
+      acquired += entry.size;
     }
-    return beginning;
+    return acquired < end - start ? 0 : beginning;
   }
 
   std::map<Address, PrivateRange> ranges_;

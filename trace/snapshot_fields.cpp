@@ -1,7 +1,6 @@
 #include "trace/snapshot_fields.hpp"
 
 #include <array>
-#include <unordered_map>
 
 namespace vramlab {
 namespace {
@@ -47,13 +46,14 @@ static_assert(kNames.size() == static_cast<std::size_t>(SnapshotField::roundup_p
 
 std::string_view name_of(SnapshotField field) { return kNames[static_cast<std::size_t>(field)]; }
 
-SnapshotFields::SnapshotFields(const PickleDocument& document)
-    : by_text_(document.text_count(), SnapshotField::unknown) {
-  std::unordered_map<std::string_view, SnapshotField> fields;
-  for (std::size_t i = 1; i < kNames.size(); ++i) fields.emplace(kNames[i], static_cast<SnapshotField>(i));
-  for (std::size_t i = 0; i < by_text_.size(); ++i) {
-    const auto field = fields.find(document.text_at(i));
-    if (field != fields.end()) by_text_[i] = field->second;
+SnapshotFields::SnapshotFields(const PickleDocument& document) : document_(document) {
+  for (std::size_t i = 1; i < kNames.size(); ++i) fields_.emplace(kNames[i], static_cast<SnapshotField>(i));
+}
+
+void SnapshotFields::look_up_new_texts() {
+  while (by_text_.size() < document_.text_count()) {
+    const auto field = fields_.find(document_.text_at(by_text_.size()));
+    by_text_.push_back(field != fields_.end() ? field->second : SnapshotField::unknown);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/pickle_value.hpp"
@@ -57,13 +58,20 @@ std::string_view name_of(SnapshotField field);
 /// Tells the field of any key of one document in constant time.
 class SnapshotFields {
  public:
+  /// `document` may still grow, and must outlive this.
   explicit SnapshotFields(const PickleDocument& document);
 
-  [[nodiscard]] SnapshotField of(PickleValue key) const {
-    return key.kind() == PickleValue::Kind::text ? by_text_[key.index()] : SnapshotField::unknown;
+  [[nodiscard]] SnapshotField of(PickleValue key) {
+    if (key.kind() != PickleValue::Kind::text) return SnapshotField::unknown;
+    if (key.index() >= by_text_.size()) look_up_new_texts();
+    return by_text_[key.index()];
   }
 
  private:
+  void look_up_new_texts();
+
+  const PickleDocument& document_;
+  std::unordered_map<std::string_view, SnapshotField> fields_;
   std::vector<SnapshotField> by_text_;
 };
 

@@ -26,7 +26,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kRoundupClasses = 16;
 
 // Newer versions have further actions.
-Action action_of(std::string_view name) {
+Action action_named(std::string_view name) {
   for (int i = 0; i < static_cast<int>(Action::other); ++i) {
     if (name == name_of(static_cast<Action>(i))) return static_cast<Action>(i);
   }
@@ -48,8 +48,8 @@ void SnapshotReader::fail(const std::string& what) const {
 // for ever.
 std::span<const PickleValue> SnapshotReader::items(PickleValue container) {
   const auto items = document_.items(container);
-  if (items.size() > visits_left_) fail("the same data is repeated too often.");
-  visits_left_ -= items.size();
+  visits_ += items.size();
+  if (visits_ > 2 * document_.element_count()) fail("the same data is repeated too often.");
   return items;
 }
 
@@ -229,13 +229,39 @@ std::int32_t SnapshotReader::pool_number(const SnapshotPool& pool) {
 
 // --- Traces ---
 
+void SnapshotReader::take(PickleValue list, std::size_t place, std::span<const PickleValue> elements) {
+  if (elements.empty()) return;
+  TraceEntries& entries = taken_[list.index()];
+  place_ = {{Field::device_traces, 0}, {Field::unknown, place}, {Field::unknown, 0}};
+  for (const PickleValue element : elements) {
+    place_.back().index = entries.size();
+    entries.push_back(read_entry(element));
+  }
+  place_.clear();
+}
+
+// A list stands in one place, or its entries would be there more than once.
 void SnapshotReader::read_traces(PickleValue list) {
   each_element(list, [&](PickleValue device) {
-    std::vector<TraceEntry> trace;
-    trace.reserve(document_.items(device).size());
+    std::vector<TraceEntry> trace = taken_entries(device);
     each_element(device, [&](PickleValue entry) { trace.push_back(read_entry(entry)); });
     snapshot_.traces.push_back(std::move(trace));
   });
+}
+
+std::vector<TraceEntry> SnapshotReader::taken_entries(PickleValue list) {
+  const auto taken = list.kind() == Kind::list ? taken_.find(list.index()) : taken_.end();
+  if (taken == taken_.end()) return {};
+  if (taken->second.size() == 0) fail("the same data is repeated too often.");
+  return taken->second.take();
+}
+
+Action SnapshotReader::action_of(PickleValue name) {
+  const std::string_view word = text(name);
+  if (name.index() >= actions_.size()) actions_.resize(document_.text_count());
+  std::uint8_t& known = actions_[name.index()];
+  if (known == 0) known = static_cast<std::uint8_t>(static_cast<int>(action_named(word)) + 1);
+  return static_cast<Action>(known - 1);
 }
 
 TraceEntry SnapshotReader::read_entry(PickleValue dict) {
@@ -244,7 +270,7 @@ TraceEntry SnapshotReader::read_entry(PickleValue dict) {
   each_field(dict, [&](Field field, PickleValue value) {
     switch (field) {
       case Field::action: {
-        entry.action = action_of(text(value));
+        entry.action = action_of(value);
         has_action = true;
         break;
       }

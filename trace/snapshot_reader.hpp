@@ -8,26 +8,29 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/pickle_reader.hpp"
 #include "trace/pickle_value.hpp"
 #include "trace/snapshot_fields.hpp"
 #include "trace/torch_snapshot.hpp"
+#include "trace/trace_entries.hpp"
 
 namespace vramlab {
 
 /// One use of the reader: see parse_torch_snapshot(), which is the way to call it.
-class SnapshotReader {
+class SnapshotReader : public PickleListTaker {
  public:
-  /// `document` and `name`, which stands for the file in errors, must outlive the reader.
+  /// `document`, which may still be empty, and `name`, which stands for the file in errors, must outlive the
+  /// reader.
   SnapshotReader(const PickleDocument& document, const std::string& name, const SnapshotReadOptions& options)
-      : document_(document),
-        name_(name),
-        options_(options),
-        fields_(document),
-        visits_left_(2 * document.element_count()) {
+      : document_(document), name_(name), options_(options), fields_(document) {
     stack_ids_[{}] = 0;
   }
 
-  /// Throws InputError naming the key. To be called once.
+  // Trace entries are taken while the pickle is read, and need not be kept.
+  [[nodiscard]] std::string_view key() const override { return name_of(SnapshotField::device_traces); }
+  void take(PickleValue list, std::size_t place, std::span<const PickleValue> elements) override;
+
+  /// The rest, when all has been read. Throws InputError naming the key. To be called once.
   TorchSnapshot read();
 
  private:
@@ -53,6 +56,8 @@ class SnapshotReader {
   SnapshotPool read_pool(PickleValue pair);
   std::int32_t pool_number(const SnapshotPool& pool);
   void read_traces(PickleValue list);
+  std::vector<TraceEntry> taken_entries(PickleValue list);
+  TraceEntry::Action action_of(PickleValue name);
   TraceEntry read_entry(PickleValue dict);
   StackId read_stack(PickleValue list);
   std::uint32_t read_frame(PickleValue dict);
@@ -63,13 +68,15 @@ class SnapshotReader {
   const std::string& name_;
   SnapshotReadOptions options_;
   SnapshotFields fields_;
-  std::size_t visits_left_;
+  std::size_t visits_ = 0;
   TorchSnapshot snapshot_;
   struct Step {
     Field field{};  ///< unknown: an element of a list
     std::size_t index = 0;
   };
   std::vector<Step> place_;
+  std::map<std::uint32_t, TraceEntries> taken_;  ///< by number of the list
+  std::vector<std::uint8_t> actions_;            ///< by text: action + 1, 0 = not looked up
   std::vector<std::uint32_t> stacks_read_;  ///< by container: id of the stack + 1; shared lists are read once
   std::vector<std::uint32_t> frames_read_;  ///< by container: number of the frame + 1
   std::map<std::vector<std::uint32_t>, StackId> stack_ids_;

@@ -28,8 +28,8 @@ std::vector<std::size_t> possible_borders(std::size_t completed) {
   return borders;
 }
 
-const std::vector<TraceEntry>& whole_trace(const TorchSnapshot& snapshot, int device) {
-  require_whole_history(snapshot, device);
+const std::vector<TraceEntry>& trace_of(const TorchSnapshot& snapshot, int device) {
+  require_history(snapshot, device);
   return snapshot.traces[static_cast<std::size_t>(device)];
 }
 
@@ -45,7 +45,7 @@ bool SnapshotReplay::Refusal::map(Address address, Bytes size) {
 
 SnapshotReplay::SnapshotReplay(const TorchSnapshot& snapshot, int device, SnapshotReplayOptions options)
     : snapshot_(snapshot),
-      trace_(whole_trace(snapshot, device)),
+      trace_(trace_of(snapshot, device)),
       options_(options),
       pool_uses_(find_pool_uses(snapshot, device)),
       next_unknown_stream_(std::numeric_limits<StreamId>::max()) {
@@ -53,7 +53,13 @@ SnapshotReplay::SnapshotReplay(const TorchSnapshot& snapshot, int device, Snapsh
   result_.operations = trace_.size();
   result_.captures = pool_uses_.size();
   make_allocator();
+  if (reserved_at_start(snapshot, device) > 0) {
+    start_from_rebuilt();
+  } else {
+    require_whole_history(snapshot, device);
+  }
   list_approximations();
+  cut_at_marks();
 }
 
 void SnapshotReplay::make_allocator() {
@@ -74,6 +80,10 @@ void SnapshotReplay::make_allocator() {
 }
 
 void SnapshotReplay::list_approximations() {
+  const bool collects = allocator_->settings().garbage_collection_threshold > 0;
+  if (!initial_.empty() && collects && allocator_->limit()) {
+    result_.approximate.push_back("garbage collection ages");
+  }
   if (options_.truth != nullptr || allocator_->limit()) return;
   const auto recorded = [&](auto is_it) {
     return std::any_of(trace_.begin(), trace_.end(),
@@ -82,14 +92,36 @@ void SnapshotReplay::list_approximations() {
   if (recorded([](Action action) { return action == Action::oom; }))
     result_.approximate.push_back("failures");
   if (recorded(is_release)) result_.approximate.push_back("retries");
-  if (allocator_->settings().garbage_collection_threshold > 0) {
-    result_.approximate.push_back("garbage collection");
+  if (collects) result_.approximate.push_back("garbage collection");
+}
+
+// Of a history that begins late, marks before its first entry may lie before its beginning.
+void SnapshotReplay::cut_at_marks() {
+  if (options_.truth != nullptr) {
+    std::size_t entry = 0;
+    for (const TruthMark& mark : options_.truth->marks) {
+      while (entry < trace_.size() && trace_[entry].time_us <= mark.time_us) ++entry;
+      mark_places_.push_back(entry);
+      if (entry == 0 && !initial_.empty()) ++next_mark_;
+    }
   }
+  steps_ = cut_into_steps(trace_, mark_places_);
+}
+
+std::size_t SnapshotReplay::next_entry() const {
+  return next_step_ < steps_.size() ? steps_[next_step_].first : trace_.size();
+}
+
+bool SnapshotReplay::step() {
+  check_marks_up_to(next_entry());
+  if (next_step_ == steps_.size()) return false;
+  perform(steps_[next_step_++]);
+  return true;
 }
 
 const SnapshotReplayResult& SnapshotReplay::run() {
   try {
-    run_steps();
+    while (step()) continue;
   } catch (const AllocatorFault& fault) {
     diverge(trace_.size(), "outcome", "no error", fault.what());
   } catch (const InternalError&) {
@@ -99,26 +131,6 @@ const SnapshotReplayResult& SnapshotReplay::run() {
   check_final_state();
   result_.pending_frees = pending_.size();
   return result_;
-}
-
-void SnapshotReplay::run_steps() {
-  const std::vector<TruthMark> no_marks;
-  const std::vector<TruthMark>& marks = options_.truth != nullptr ? options_.truth->marks : no_marks;
-  std::vector<std::size_t> cuts;
-  std::size_t entry = 0;
-  for (const TruthMark& mark : marks) {
-    while (entry < trace_.size() && trace_[entry].time_us <= mark.time_us) ++entry;
-    cuts.push_back(entry);
-  }
-  std::size_t next_mark = 0;
-  const auto check_marks_up_to = [&](std::size_t place) {
-    for (; next_mark < marks.size() && cuts[next_mark] <= place; ++next_mark) check_mark(marks[next_mark]);
-  };
-  for (const TraceStep& step : cut_into_steps(trace_, cuts)) {
-    check_marks_up_to(step.first);
-    perform(step);
-  }
-  check_marks_up_to(trace_.size());
 }
 
 void SnapshotReplay::perform(const TraceStep& step) {

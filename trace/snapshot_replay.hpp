@@ -12,6 +12,7 @@
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/recorded_segments.hpp"
 #include "sim/memory/segment_adaptors.hpp"
+#include "trace/initial_state.hpp"
 #include "trace/oracle_replay.hpp"
 #include "trace/pool_uses.hpp"
 #include "trace/torch_snapshot.hpp"
@@ -24,8 +25,10 @@ namespace vramlab {
 /// the truth file's marks, OOM texts those of its labels. A divergence names the entry.
 struct SnapshotReplayResult : ReplayResult {
   int device = 0;
-  std::string initial_state = "empty";
-  Bytes inferred_bytes = 0;  ///< of blocks at the start whose size had to be inferred
+  std::string initial_state = "empty";  ///< or "rebuilt", by undoing the history (R11.12)
+  std::uint64_t initial_blocks = 0;     ///< in use at the start
+  std::uint64_t inferred_blocks = 0;    ///< those of them whose size had to be inferred
+  Bytes inferred_bytes = 0;             ///< in these
 
   std::uint64_t entry_mismatches = 0;  ///< entries that differ in action, address, size or stream
   std::uint64_t allocations = 0;
@@ -54,21 +57,33 @@ struct SnapshotReplayOptions {
 /// frees completed, the settings, the bases of new segments, and when private pools were in use; from the
 /// truth file, the limit. All else is predicted.
 ///
+/// A history that begins late is replayed from its rebuilt initial state. Peaks, totals, GC ages and
+/// requested sizes of free blocks are not known then: of the counters only current values are compared, and
+/// of free blocks no requested sizes.
+///
 /// Without truth file and limit, `approximate` lists what cannot be predicted then: "failures" (they are
 /// taken from the recording), "retries" (releases before a request count as empty_cache calls), "garbage
-/// collection" (none is simulated).
+/// collection" (none is simulated). With a rebuilt initial state, "garbage collection ages".
 class SnapshotReplay {
  public:
-  /// `snapshot` must outlive the replay. Throws InputError if the history of the device is not whole (see
-  /// require_whole_history) or is of another allocator backend.
+  /// `snapshot` must outlive the replay. Throws InputError if the device has no history, if the history
+  /// contradicts itself or the final segments, or if it is of another allocator backend.
   SnapshotReplay(const TorchSnapshot& snapshot, int device, SnapshotReplayOptions options = {});
   SnapshotReplay(const SnapshotReplay&) = delete;
   SnapshotReplay& operator=(const SnapshotReplay&) = delete;
 
-  /// Replays the whole history and compares the final state.
+  /// Performs one action of the program and compares; false when none is left.
+  bool step();
+  /// The entry that the next step begins with.
+  [[nodiscard]] std::size_t next_entry() const;
+
+  /// Replays what is left of the history and compares the final state.
   const SnapshotReplayResult& run();
 
   [[nodiscard]] const SnapshotReplayResult& result() const { return result_; }
+  [[nodiscard]] const InitialState& initial_state() const { return initial_; }
+  /// Which recorded pool each private pool of the allocator stands for.
+  [[nodiscard]] std::map<PoolId, SnapshotPool> pools() const;
   [[nodiscard]] CachingAllocator& allocator() { return *allocator_; }
 
  private:
@@ -90,8 +105,14 @@ class SnapshotReplay {
 
   void make_allocator();
   void list_approximations();
-  void run_steps();
+  void cut_at_marks();
   void perform(const TraceStep& step);
+
+  // snapshot_start.cpp
+  void start_from_rebuilt();
+  void make_initial_pools();
+  [[nodiscard]] std::vector<SegmentView> initial_views() const;
+  void take_over_blocks();
 
   // Requests and what led to them.
   void request(const TraceStep& step);
@@ -115,6 +136,7 @@ class SnapshotReplay {
   // Comparisons.
   [[nodiscard]] bool entries_match(const TraceStep& step) const;
   void check_entries(const TraceStep& step);
+  void check_marks_up_to(std::size_t place);
   void check_mark(const TruthMark& mark);
   void check_oom_text(const TruthMark& mark);
   void check_final_state();
@@ -124,6 +146,11 @@ class SnapshotReplay {
   const TorchSnapshot& snapshot_;
   const std::vector<TraceEntry>& trace_;
   SnapshotReplayOptions options_;
+  InitialState initial_;
+  std::vector<TraceStep> steps_;
+  std::size_t next_step_ = 0;
+  std::vector<std::size_t> mark_places_;  ///< number of entries before each mark
+  std::size_t next_mark_ = 0;
   std::unique_ptr<RecordedSegments> segments_;
   std::unique_ptr<Refusal> refusal_;
   std::unique_ptr<CachingAllocator> allocator_;

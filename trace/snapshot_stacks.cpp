@@ -8,7 +8,7 @@ namespace vramlab {
 
 StackId SnapshotReader::read_stack(PickleValue list) {
   if (!options_.stacks || !list.is_container()) return 0;
-  stacks_read_.resize(document_.container_count());
+  if (stacks_read_.size() <= list.index()) stacks_read_.resize(document_.container_count());
   std::uint32_t& read = stacks_read_[list.index()];
   if (read != 0) return read - 1;
   std::vector<std::uint32_t> stack;
@@ -22,7 +22,7 @@ StackId SnapshotReader::read_stack(PickleValue list) {
 
 std::uint32_t SnapshotReader::read_frame(PickleValue dict) {
   if (!dict.is_container()) fail("is no dict.");
-  frames_read_.resize(document_.container_count());
+  if (frames_read_.size() <= dict.index()) frames_read_.resize(document_.container_count());
   std::uint32_t& read = frames_read_[dict.index()];
   if (read != 0) return read - 1;
   StackFrame frame;

@@ -20,12 +20,19 @@ const char* name_of(TraceEntry::Action action) {
 
 TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& name,
                                    const SnapshotReadOptions& options) {
-  const PickleDocument document = read_pickle(pickle, name);
-  return SnapshotReader(document, name, options).read();
+  PickleDocument document;
+  SnapshotReader reader(document, name, options);
+  read_pickle(pickle, name, document, reader);
+  return reader.read();
 }
 
 TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options) {
-  return parse_torch_snapshot(read_input_file(file), file.string(), options);
+  InputFile in(file);
+  const std::string name = file.string();
+  PickleDocument document(true);
+  SnapshotReader reader(document, name, options);
+  read_pickle([&in](char* place, std::size_t size) { return in.read(place, size); }, name, document, reader);
+  return reader.read();
 }
 
 AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot) {

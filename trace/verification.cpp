@@ -35,13 +35,15 @@ std::vector<VerifiedRecording> verify_snapshot(const fs::path& file) {
                           .kind = "snapshot",
                           .device = device,
                           .initial_state = result.initial_state,
+                          .initial_blocks = result.initial_blocks,
+                          .inferred_blocks = result.inferred_blocks,
                           .inferred_bytes = result.inferred_bytes,
                           .replay = result});
   }
   if (recordings.empty()) {
     throw InputError(file.string(),
                      "the snapshot holds no history. Record one with "
-                     "torch.cuda.memory._record_memory_history() before the first allocation.");
+                     "torch.cuda.memory._record_memory_history(), best before the first allocation.");
   }
   return recordings;
 }

@@ -14,8 +14,10 @@ struct VerifiedRecording {
   std::string file;
   std::string kind;  ///< "oracle" or "snapshot"
   int device = 0;
-  std::string initial_state = "empty";
-  Bytes inferred_bytes = 0;  ///< of blocks at the start whose size had to be inferred
+  std::string initial_state = "empty";  ///< or "rebuilt", by undoing the history
+  std::uint64_t initial_blocks = 0;     ///< in use at the start
+  std::uint64_t inferred_blocks = 0;    ///< those of them whose size had to be inferred
+  Bytes inferred_bytes = 0;             ///< in these
   ReplayResult replay;
 
   /// The file's name without folder and endings.

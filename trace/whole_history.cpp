@@ -81,23 +81,29 @@ std::int64_t reserved_at_start(const TorchSnapshot& snapshot, int device) {
   return reserved;
 }
 
-void require_whole_history(const TorchSnapshot& snapshot, int device) {
-  const std::string where = "/device_traces/" + std::to_string(device);
+void require_history(const TorchSnapshot& snapshot, int device) {
   const auto index = static_cast<std::size_t>(device);
   if (device < 0 || index >= snapshot.traces.size() || snapshot.traces[index].empty()) {
-    throw InputError(where, "holds no history: recording was off, or the file has no such device.");
+    throw InputError("/device_traces/" + std::to_string(device),
+                     "holds no history: recording was off, or the file has no such device.");
   }
+}
+
+void require_whole_history(const TorchSnapshot& snapshot, int device) {
+  require_history(snapshot, device);
+  const std::string where = "/device_traces/" + std::to_string(device);
+  const auto index = static_cast<std::size_t>(device);
   const std::int64_t reserved = reserved_at_start(snapshot, device);
   if (reserved > 0) {
     throw InputError(where, "starts with " + format_bytes(static_cast<Bytes>(reserved)) +
                                 " already reserved: recording began late, or the oldest entries are lost. "
-                                "A rebuilt initial state is not supported yet; record from the start of the "
-                                "program, with a max_entries that is large enough.");
+                                "This needs the whole history; record from the start of the program, with "
+                                "a max_entries that is large enough.");
   }
   if (reserved < 0) {
     throw InputError(where, "acquires " + format_bytes(static_cast<Bytes>(-reserved)) +
                                 " more than it releases and holds at the end: some kinds of entries were "
-                                "not recorded. Record all of them (no skip_actions).");
+                                "not recorded (skip_actions), or the segments are of another run.");
   }
   require_consistent(snapshot.traces[index], where);
 }

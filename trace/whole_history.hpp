@@ -9,6 +9,9 @@ namespace vramlab {
 /// it from the final segments (R11.12). Not 0 = the history is not whole; negative = entries are missing.
 std::int64_t reserved_at_start(const TorchSnapshot& snapshot, int device);
 
+/// Throws InputError if the device has no history.
+void require_history(const TorchSnapshot& snapshot, int device);
+
 /// Throws InputError, naming the entry where there is one, if the device has no history, if the history does
 /// not start from an empty allocator, or if it acquires memory that is held already or releases memory that
 /// is not.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -144,6 +145,14 @@ class CachingAllocator : public Allocator {
   /// Where the history goes; nullptr = nowhere. The listener must outlive the allocator or be taken off.
   void set_listener(AllocatorListener* listener) { listener_ = listener; }
 
+  // --- Starting in the middle ---
+
+  /// Makes an allocator that holds nothing hold `segments`, as segments() gives them; their private pools
+  /// must exist, and the source must know of the memory. Blocks get ids of their own. A pending block starts
+  /// as an allocated one: record_stream() and free() make it wait. Counters have their current values; peaks
+  /// equal them, and totals and ages are 0, because the memory does not tell them (R11.12).
+  void start_from(std::span<const SegmentView> segments);
+
   // --- Copies of the state ---
 
   [[nodiscard]] const State& state() const { return state_; }
@@ -205,6 +214,11 @@ class CachingAllocator : public Allocator {
   void retire_segment(SegmentIndex segment);
   [[nodiscard]] Block& block_at(BlockId id);
   [[nodiscard]] const Block& block_at(BlockId id) const;
+
+  // initial_blocks.cpp
+  void add_initial_segment(const SegmentView& view, PoolIndex pool);
+  void add_initial_block(BlockIndex index, const BlockView& view);
+  void count_initial_segment(const SegmentView& view, PoolIndex pool);
 
   // free_path.cpp
   void complete_free(BlockIndex block);

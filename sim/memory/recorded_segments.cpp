@@ -12,6 +12,11 @@ void RecordedSegments::discard_supplied() {
   ranges_.clear();
 }
 
+void RecordedSegments::hold_segment(Address base, Bytes size) {
+  taken_ += size;
+  sizes_.emplace(base, size);
+}
+
 std::optional<Address> RecordedSegments::reserve(Bytes size) {
   if (!take(size)) return std::nullopt;
   Address base = place(segments_, next_symbolic_segment_, size);

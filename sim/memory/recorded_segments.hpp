@@ -26,6 +26,10 @@ class RecordedSegments : public SegmentSource {
   void discard_supplied();
   [[nodiscard]] std::size_t supplied() const { return segments_.size() + ranges_.size(); }
 
+  /// A segment, or memory mapped into a range, that is held from the start.
+  void hold_segment(Address base, Bytes size);
+  void hold_mapped(Bytes size) { taken_ += size; }
+
   /// Whether the segment or range at `base` has a placeholder for an address.
   [[nodiscard]] bool is_symbolic(Address base) const { return symbolic_.count(base) > 0; }
 

@@ -1,0 +1,60 @@
+// libFuzzer target: no bytes may crash the reader of snapshots or the replay, hang them or take much memory.
+// Errors of the input are InputError; anything else is a finding.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/core/error.hpp"
+#include "trace/pickle_reader.hpp"
+#include "trace/snapshot_reader.hpp"
+#include "trace/snapshot_replay.hpp"
+#include "trace/torch_snapshot.hpp"
+
+namespace {
+
+using namespace vramlab;
+
+// The same bytes in small pieces must read the same.
+bool reads_in_pieces(std::string_view bytes) {
+  const std::string name = "fuzz.pickle";
+  std::size_t place = 0;
+  const ReadBytes read = [&](char* to, std::size_t size) {
+    const std::size_t taken = bytes.copy(to, size, place);
+    place += taken;
+    return taken;
+  };
+  try {
+    PickleDocument document(true);
+    SnapshotReader reader(document, name, {});
+    read_pickle(read, name, document, reader);
+    reader.read();
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+bool reads_at_once(std::string_view bytes) {
+  try {
+    const TorchSnapshot snapshot = parse_torch_snapshot(bytes, "fuzz.pickle");
+    for (const int device : recorded_devices(snapshot)) {
+      try {
+        replay_snapshot(snapshot, device);
+      } catch (const InputError&) {  // it may contradict itself
+      }
+    }
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (reads_at_once(bytes) != reads_in_pieces(bytes)) __builtin_trap();
+  return 0;
+}
