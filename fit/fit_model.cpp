@@ -1,0 +1,272 @@
+#include "fit/fit_model.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "fit/parameters.hpp"
+#include "fit/size_laws.hpp"
+#include "fit/structure.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = RecordedOp::Kind;
+constexpr std::int64_t kHowFarBeyond = 8;  // times the largest recorded value of a parameter may be asked for
+
+/// The step that stands for each shape, and the first step of the process.
+struct ChosenSteps {
+  std::vector<const StepRecord*> settled;  ///< the last visit of each shape, shapes in the order of the first
+  const StepRecord* first = nullptr;
+  std::size_t first_shape = 0;
+};
+
+ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
+  ChosenSteps chosen;
+  std::vector<std::size_t> visits;
+  std::size_t failed = 0;
+  for (const RecordedRun& run : runs) {
+    for (const StepRecord& step : run.steps) {
+      if (step.mark.oom) {
+        ++failed;
+        continue;
+      }
+      if (chosen.first == nullptr) chosen.first = &step;
+      const auto known = std::find_if(
+          chosen.settled.begin(), chosen.settled.end(),
+          [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
+      if (known == chosen.settled.end()) {
+        chosen.settled.push_back(&step);
+        visits.push_back(1);
+      } else {
+        *known = &step;
+        ++visits[static_cast<std::size_t>(known - chosen.settled.begin())];
+      }
+    }
+  }
+  if (chosen.first == nullptr) throw InputError("", "no recorded step succeeded; there is nothing to fit.");
+  if (chosen.settled.size() > kMostShapes) {
+    throw InputError("", "the steps have " + std::to_string(chosen.settled.size()) +
+                             " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
+  }
+  if (failed > 0) warnings.push_back(std::to_string(failed) + " steps ran out of memory and are left out.");
+  if (visits.size() == 1 && visits[0] == 1 && runs[0].steps.size() == 1) {
+    throw InputError("",
+                     "only one step is recorded. Record every shape twice: what the first step of a process "
+                     "keeps for good is told from gradients by the second.");
+  }
+  return chosen;
+}
+
+class OutsideLoops : public SampleValues {
+ public:
+  explicit OutsideLoops(const FitParameters& parameters) : parameters_(parameters) {}
+  [[nodiscard]] std::vector<std::int64_t> at(std::size_t shape, std::int32_t, std::size_t) const override {
+    return parameters_.monomial_values(parameters_.shapes[shape]);
+  }
+
+ private:
+  const FitParameters& parameters_;
+};
+
+class Fitter {
+ public:
+  Fitter(const std::vector<RecordedRun>& runs, const std::string& name) : runs_(runs) {
+    model_.spec.name = name;
+  }
+
+  FittedModel run() {
+    for (const RecordedRun& run : runs_) {
+      model_.warnings.insert(model_.warnings.end(), run.warnings.begin(), run.warnings.end());
+    }
+    chosen_ = choose_steps(runs_, model_.warnings);
+    std::vector<StepParameters> shape_parameters;
+    for (const StepRecord* step : chosen_.settled) {
+      shapes_.push_back(shape_program(*step, false));
+      shape_parameters.push_back(step->mark.parameters);
+      model_.shape_labels.push_back(step->mark.label);
+    }
+    parameters_ = fit_parameters(shape_parameters, model_.warnings);
+    std::vector<std::vector<std::int64_t>> values;
+    for (const VariableValues& shape : parameters_.shapes)
+      values.push_back(parameters_.monomial_values(shape));
+    union_ = merge_shapes(shapes_, values, shape_program(*chosen_.first, true), 0);
+    laws_ = find_size_laws(union_, shapes_, parameters_, OutsideLoops(parameters_));
+    fill_parameters();
+    fill_sizes();
+    fill_program();
+    fill_first_step();
+    count_residuals();
+    check_recorded_spec(model_.spec);
+    return std::move(model_);
+  }
+
+ private:
+  void fill_parameters() {
+    RecordedSpec& spec = model_.spec;
+    spec.recorded = parameters_.recorded;
+    for (const Parameter& recorded : parameters_.recorded) {
+      const bool moved = recorded.low != recorded.high;
+      spec.parameters.push_back(
+          {recorded.name, moved ? 1 : recorded.low, moved ? kHowFarBeyond * recorded.high : recorded.high});
+    }
+    spec.variables = parameters_.variables;
+    spec.monomials = parameters_.monomials;
+    spec.shapes = parameters_.shapes;
+    spec.main_product = laws_.main_product;
+    spec.samples = 0;
+    for (std::uint32_t m = 0; m < spec.monomials.size(); ++m) {
+      if (spec.monomials[m].degree() != 1) continue;
+      for (std::size_t v = 0; v < spec.variables.size(); ++v) {
+        const std::string& name = spec.variables[v].name;
+        if (spec.monomials[m].powers[v] == 1 && (name == "batch" || name == "batch_size")) spec.samples = m;
+      }
+    }
+  }
+
+  void fill_sizes() {
+    model_.spec.forms = laws_.forms;
+    model_.spec.tables = laws_.tables;
+    model_.spec.table_scales = laws_.table_scales;
+  }
+
+  // A library asks for workspaces around one kernel; their sizes follow the algorithm, not the tensors alone.
+  [[nodiscard]] bool is_workspace(std::size_t tensor) const {
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const std::int32_t local = union_.tensors[tensor].in_shape[shape];
+      if (local >= 0 && !shapes_[shape].allocations[static_cast<std::size_t>(local)].brief) return false;
+    }
+    if (laws_.size[tensor] < 0) return true;
+    const SizeForm& form = laws_.forms[static_cast<std::size_t>(laws_.size[tensor])];
+    return form.terms.size() > 1 && form.terms[0].monomial == 0;
+  }
+
+  [[nodiscard]] std::int32_t rank_of(std::size_t tensor) const {
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const std::int32_t local = union_.tensors[tensor].in_shape[shape];
+      if (local >= 0) return shapes_[shape].allocations[static_cast<std::size_t>(local)].kept;
+    }
+    return -1;
+  }
+
+  void fill_program() {
+    RecordedSpec& spec = model_.spec;
+    StructureGroups groups(parameters_, laws_.main_product);
+    for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
+      const std::uint32_t group = groups.number_of(union_.tensors[t].shapes(), groups.all());
+      spec.tensors.push_back({laws_.size[t], group, rank_of(t), is_workspace(t)});
+      if (spec.tensors.back().kept >= 0) {
+        spec.kept = std::max(spec.kept, static_cast<std::uint32_t>(spec.tensors.back().kept) + 1);
+      }
+    }
+    for (const UnionOp& op : union_.ops) {
+      RecordedOp recorded = op.op;
+      switch (recorded.kind) {
+        case Kind::allocate:
+          recorded.group = spec.tensors[recorded.what].group;
+          break;
+        case Kind::free:  // one of several places where a tensor may end
+          recorded.group = groups.number_of(op.shapes, union_.tensors[recorded.what].shapes());
+          break;
+        case Kind::free_kept:
+          recorded.group = groups.number_of(op.shapes, groups.all());
+          break;
+        case Kind::ensure:
+        case Kind::loop:
+        case Kind::end:
+          recorded.group = 0;
+          break;
+      }
+      spec.program.push_back(std::move(recorded));
+    }
+    spec.groups = groups.groups();
+  }
+
+  void fill_first_step() {
+    for (const StepAllocation& allocation : chosen_.first->allocations) {
+      if (allocation.fate == Fate::forever) model_.spec.extras.push_back(allocation.size);
+    }
+    model_.spec.build = runs_[0].build;
+    std::size_t late = 0;
+    for (const StepRecord* step : chosen_.settled) {
+      if (step == chosen_.first) continue;
+      late += static_cast<std::size_t>(std::count_if(step->allocations.begin(), step->allocations.end(),
+                                                     [](const auto& a) { return a.fate == Fate::forever; }));
+    }
+    if (late > 0) {
+      model_.warnings.push_back(std::to_string(late) +
+                                " allocations of later steps are never freed and left out.");
+    }
+    std::size_t foreign = 0;
+    for (const StepRecord* step : chosen_.settled) foreign += step->foreign_frees;
+    if (foreign > 0) {
+      model_.warnings.push_back(std::to_string(foreign) +
+                                " blocks made before the first step are freed by steps; "
+                                "the model keeps them.");
+    }
+  }
+
+  void count_residuals() {
+    FitResiduals& r = model_.residuals;
+    std::map<std::vector<Bytes>, InexactFamily> families;
+    for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
+      Bytes bytes = 0;
+      std::vector<Bytes> sizes(shapes_.size(), 0);
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+        const std::int32_t local = union_.tensors[t].in_shape[shape];
+        if (local < 0) continue;
+        for (const Bytes size : shapes_[shape].allocations[static_cast<std::size_t>(local)].sizes)
+          sizes[shape] += size;
+        bytes += sizes[shape];
+      }
+      ++r.tensors;
+      r.bytes += bytes;
+      switch (laws_.knowledge[t]) {
+        case SizeKnowledge::exact:
+          ++r.exact;
+          r.exact_bytes += bytes;
+          continue;
+        case SizeKnowledge::borrowed:
+          ++r.borrowed;
+          r.borrowed_bytes += bytes;
+          continue;
+        case SizeKnowledge::interpolated:
+          ++r.interpolated;
+          r.interpolated_bytes += bytes;
+          break;
+        case SizeKnowledge::single:
+          ++r.single;
+          r.single_bytes += bytes;
+          break;
+      }
+      InexactFamily& family = families[sizes];
+      family.sizes = sizes;
+      ++family.tensors;
+    }
+    for (auto& [sizes, family] : families) model_.inexact.push_back(std::move(family));
+    const auto weight = [](const InexactFamily& family) {
+      Bytes total = 0;
+      for (const Bytes size : family.sizes) total += size;
+      return total * family.tensors;
+    };
+    std::stable_sort(model_.inexact.begin(), model_.inexact.end(),
+                     [&](const auto& a, const auto& b) { return weight(a) > weight(b); });
+  }
+
+  const std::vector<RecordedRun>& runs_;
+  FittedModel model_;
+  ChosenSteps chosen_;
+  std::vector<ShapeProgram> shapes_;
+  FitParameters parameters_;
+  UnionProgram union_;
+  SizeLaws laws_;
+};
+
+}  // namespace
+
+FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name) {
+  if (runs.empty()) throw InputError("", "no recording is given.");
+  return Fitter(runs, name).run();
+}
+
+}  // namespace vramlab

@@ -1,0 +1,162 @@
+#include "fit/step_record.hpp"
+
+#include <map>
+#include <optional>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::size_t kBuilding = static_cast<std::size_t>(-1);
+
+struct Owner {
+  std::size_t step = kBuilding;
+  std::uint32_t number = 0;
+};
+
+class Cutter {
+ public:
+  Cutter(const std::vector<TraceEntry>& trace, const std::vector<StepMark>& marks, const std::string& name)
+      : trace_(trace), marks_(marks), name_(name) {}
+
+  RecordedRun cut() {
+    std::size_t at = 0;
+    for (const StepMark& mark : marks_) {
+      if (mark.is_step) {
+        run_.steps.push_back({.mark = mark});
+      } else if (!run_.steps.empty()) {
+        if (at < trace_.size() && trace_[at].time_us <= mark.time_us) skipped_ = true;
+      }
+      for (; at < trace_.size() && trace_[at].time_us <= mark.time_us; ++at) enter(trace_[at], mark.is_step);
+    }
+    if (run_.steps.empty())
+      throw InputError(name_, "no mark has the phase \"step\". Mark the end of each step.");
+    if (at < trace_.size()) {
+      run_.warnings.push_back(std::to_string(trace_.size() - at) +
+                              " history entries lie after the last mark.");
+    }
+    if (skipped_) {
+      run_.warnings.push_back(
+          "what happened in other phases between the steps is left out (validation, saving).");
+    }
+    name_fates();
+    return std::move(run_);
+  }
+
+ private:
+  void enter(const TraceEntry& entry, bool in_step) {
+    if (entry.action == TraceEntry::Action::alloc) {
+      allocate(entry, in_step);
+    } else if (entry.action == TraceEntry::Action::free_requested) {
+      const auto owner = live_.find(entry.address);
+      if (owner == live_.end()) {
+        throw InputError(name_,
+                         "a block is freed that the history never allocated. Record from the start of "
+                         "the program (call _record_memory_history before the model is built).");
+      }
+      release(owner->second, in_step);
+      live_.erase(owner);
+    }
+  }
+
+  void allocate(const TraceEntry& entry, bool in_step) {
+    if (entry.stream != 0 && !other_streams_) {
+      other_streams_ = true;
+      run_.warnings.push_back("some allocations belong to side streams; the model puts all on one stream.");
+    }
+    Owner owner;
+    if (run_.steps.empty()) {
+      run_.build.push_back(static_cast<std::int64_t>(entry.size));
+      owner.number = ++built_;
+    } else if (in_step) {
+      StepRecord& step = run_.steps.back();
+      owner = {run_.steps.size() - 1, static_cast<std::uint32_t>(step.allocations.size())};
+      step.allocations.push_back({entry.size, Fate::forever, 0});
+      step.actions.push_back({StepAction::Kind::allocate, owner.number});
+    } else {
+      owner.step = run_.steps.size();  // of no step
+    }
+    live_[entry.address] = owner;
+  }
+
+  void release(const Owner& owner, bool in_step) {
+    if (run_.steps.empty()) {
+      run_.build.push_back(-static_cast<std::int64_t>(owner.number));
+      return;
+    }
+    const std::size_t now = run_.steps.size() - 1;
+    if (owner.step == kBuilding) {
+      ++run_.steps[now].foreign_frees;
+      return;
+    }
+    if (owner.step > now) return;
+    StepAllocation& allocation = run_.steps[owner.step].allocations[owner.number];
+    if (owner.step == now && in_step) {
+      allocation.fate = Fate::freed;
+      run_.steps[now].actions.push_back({StepAction::Kind::free, owner.number});
+    } else {
+      allocation.fate = Fate::kept;
+      if (in_step) later_frees_.push_back({now, run_.steps[now].actions.size(), owner});
+      if (in_step) run_.steps[now].actions.push_back({StepAction::Kind::free_kept, 0});
+    }
+  }
+
+  // Ranks and lifetimes need to know what became of everything.
+  void name_fates() {
+    StepRecord& last = run_.steps.back();
+    for (StepAllocation& allocation : last.allocations) {
+      if (allocation.fate == Fate::forever && run_.steps.size() > 1) allocation.fate = Fate::kept;
+    }
+    std::vector<std::vector<std::uint32_t>> ranks;
+    for (const StepRecord& step : run_.steps) {
+      auto& of_step = ranks.emplace_back();
+      std::uint32_t rank = 0;
+      for (const StepAllocation& allocation : step.allocations) {
+        of_step.push_back(rank);
+        rank += allocation.fate == Fate::kept ? 1U : 0U;
+      }
+    }
+    for (const LaterFree& free : later_frees_) {
+      run_.steps[free.step].actions[free.action].what = ranks[free.owner.step][free.owner.number];
+    }
+    for (StepRecord& step : run_.steps) {
+      std::vector<std::uint32_t> born(step.allocations.size(), 0);
+      for (std::uint32_t at = 0; at < step.actions.size(); ++at) {
+        const StepAction& action = step.actions[at];
+        if (action.kind == StepAction::Kind::allocate) born[action.what] = at;
+        if (action.kind == StepAction::Kind::free) {
+          step.allocations[action.what].actions = at - born[action.what];
+        }
+      }
+    }
+  }
+
+  struct LaterFree {
+    std::size_t step = 0;
+    std::size_t action = 0;
+    Owner owner;
+  };
+
+  const std::vector<TraceEntry>& trace_;
+  const std::vector<StepMark>& marks_;
+  const std::string& name_;
+  RecordedRun run_;
+  std::map<Address, Owner> live_;
+  std::vector<LaterFree> later_frees_;
+  std::uint32_t built_ = 0;
+  bool other_streams_ = false;
+  bool skipped_ = false;
+};
+
+}  // namespace
+
+RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                         const std::string& name) {
+  for (const auto& trace : snapshot.traces) {
+    if (!trace.empty()) return Cutter(trace, marks, name).cut();
+  }
+  throw InputError(name, "holds no history. Record with torch.cuda.memory._record_memory_history().");
+}
+
+}  // namespace vramlab
