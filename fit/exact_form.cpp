@@ -11,7 +11,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 constexpr std::int64_t kLargestDenominator = 64;
-constexpr std::size_t kMostTriples = 12;   // candidates that take part in forms of three terms
+constexpr std::size_t kMostTriples = 18;   // candidates that take part in forms of three terms
 constexpr std::ptrdiff_t kMostRows = 256;  // samples that a system is solved from; all are checked
 constexpr double kNearlyWhole = 1e-3;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fit/loops.hpp"
 #include "fit/parameters.hpp"
 #include "fit/size_laws.hpp"
 #include "fit/structure.hpp"
@@ -58,11 +59,19 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
   return chosen;
 }
 
-class OutsideLoops : public SampleValues {
+class RoundValues : public SampleValues {
  public:
-  explicit OutsideLoops(const FitParameters& parameters) : parameters_(parameters) {}
-  [[nodiscard]] std::vector<std::int64_t> at(std::size_t shape, std::int32_t, std::size_t) const override {
-    return parameters_.monomial_values(parameters_.shapes[shape]);
+  explicit RoundValues(const FitParameters& parameters) : parameters_(parameters) {}
+
+  [[nodiscard]] std::vector<std::int64_t> at(std::size_t shape, std::int32_t loop,
+                                             std::size_t round) const override {
+    VariableValues values = parameters_.shapes[shape];
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      if (loop >= 0 && parameters_.variables[v].kind == RecordedVariable::Kind::round) {
+        values[v] = static_cast<std::int64_t>(round);
+      }
+    }
+    return parameters_.monomial_values(values);
   }
 
  private:
@@ -87,11 +96,16 @@ class Fitter {
       model_.shape_labels.push_back(step->mark.label);
     }
     parameters_ = fit_parameters(shape_parameters, model_.warnings);
+    first_step_ = shape_program(*chosen_.first, true);
+    find_loops();
+    std::vector<std::uint32_t> counts;
+    for (const RecordedLoop& loop : model_.spec.loops) counts.push_back(loop.count);
+    warn_of_confusion(parameters_, counts, model_.warnings);
     std::vector<std::vector<std::int64_t>> values;
     for (const VariableValues& shape : parameters_.shapes)
       values.push_back(parameters_.monomial_values(shape));
-    union_ = merge_shapes(shapes_, values, shape_program(*chosen_.first, true), 0);
-    laws_ = find_size_laws(union_, shapes_, parameters_, OutsideLoops(parameters_));
+    union_ = merge_shapes(shapes_, values, first_step_, chosen_.first_shape);
+    laws_ = find_size_laws(union_, shapes_, parameters_, RoundValues(parameters_));
     fill_parameters();
     fill_sizes();
     fill_program();
@@ -102,6 +116,21 @@ class Fitter {
   }
 
  private:
+  void find_loops() {
+    std::vector<LoopCounter> counters;
+    for (std::uint32_t p = 0; p < parameters_.recorded.size(); ++p) {
+      LoopCounter& counter = counters.emplace_back(LoopCounter{p, {}});
+      for (const VariableValues& shape : parameters_.shapes) counter.by_shape.push_back(shape[p]);
+    }
+    LoopedPrograms looped =
+        take_out_loops(std::move(shapes_), std::move(first_step_), chosen_.first_shape, counters);
+    model_.spec.loops = std::move(looped.loops);
+    shapes_ = std::move(looped.shapes);
+    first_step_ = std::move(looped.first_step);
+    if (model_.spec.loops.empty()) return;
+    parameters_.add_loop_variable({.name = "round", .kind = RecordedVariable::Kind::round});
+  }
+
   void fill_parameters() {
     RecordedSpec& spec = model_.spec;
     spec.recorded = parameters_.recorded;
@@ -257,6 +286,7 @@ class Fitter {
   FittedModel model_;
   ChosenSteps chosen_;
   std::vector<ShapeProgram> shapes_;
+  ShapeProgram first_step_;
   FitParameters parameters_;
   UnionProgram union_;
   SizeLaws laws_;

@@ -50,38 +50,11 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// 1, every parameter, and every product of two different ones must be independent over the shapes, or sizes
-// that follow one of them cannot be told from sizes that follow another.
-void check_rank(const FitParameters& fit, std::vector<std::string>& warnings) {
-  std::vector<std::size_t> columns;
-  std::vector<std::string> names;
-  std::vector<std::string> variable_names;
-  for (const RecordedVariable& variable : fit.variables) variable_names.push_back(variable.name);
-  for (std::size_t m = 0; m < fit.monomials.size(); ++m) {
-    const auto& powers = fit.monomials[m].powers;
-    if (fit.monomials[m].degree() > 2 ||
-        std::any_of(powers.begin(), powers.end(), [](auto p) { return p > 1; })) {
-      continue;
-    }
-    columns.push_back(m);
-    names.push_back(fit.monomials[m].text(variable_names));
+bool uses_loop_variable(const FitParameters& fit, const std::vector<std::uint8_t>& powers) {
+  for (std::size_t v = 0; v < powers.size(); ++v) {
+    if (powers[v] > 0 && !fit.variables[v].is_global()) return true;
   }
-  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(fit.shapes.size()),
-                         static_cast<Eigen::Index>(columns.size()));
-  for (std::size_t s = 0; s < fit.shapes.size(); ++s) {
-    const auto values = fit.monomial_values(fit.shapes[s]);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      matrix(static_cast<Eigen::Index>(s), static_cast<Eigen::Index>(c)) =
-          static_cast<double>(values[columns[c]]);
-    }
-  }
-  const Eigen::VectorXd scale = matrix.colwise().norm().cwiseMax(1e-9).transpose();
-  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(matrix * scale.cwiseInverse().asDiagonal());
-  if (qr.rank() == matrix.cols() || fit.shapes.size() == 1) return;
-  warnings.push_back("the " + std::to_string(fit.shapes.size()) +
-                     " recorded shapes do not tell these apart: " + joined(names) + ". Record " +
-                     std::to_string(matrix.cols() - qr.rank()) +
-                     " or more further shapes in which the parameters move independently.");
+  return false;
 }
 
 }  // namespace
@@ -90,6 +63,20 @@ std::vector<std::int64_t> FitParameters::monomial_values(const VariableValues& v
   std::vector<std::int64_t> result;
   for (const Monomial& monomial : monomials) result.push_back(monomial.value(values).value_or(0));
   return result;
+}
+
+void FitParameters::add_loop_variable(RecordedVariable variable) {
+  variables.push_back(std::move(variable));
+  for (Monomial& monomial : monomials) monomial.powers.push_back(0);
+  for (VariableValues& shape : shapes) shape.push_back(0);
+  const std::size_t before = monomials.size();
+  for (std::size_t m = 0; m < before; ++m) {
+    Monomial product = monomials[m];
+    product.powers.back() = 1;
+    if (product.degree() < kHighestDegree) monomials.push_back(product);
+  }
+  std::stable_sort(monomials.begin(), monomials.end(),
+                   [](const Monomial& a, const Monomial& b) { return a.degree() < b.degree(); });
 }
 
 FitParameters fit_parameters(const std::vector<StepParameters>& shapes, std::vector<std::string>& warnings) {
@@ -135,8 +122,45 @@ FitParameters fit_parameters(const std::vector<StepParameters>& shapes, std::vec
     for (const RecordedVariable& variable : fit.variables) values.push_back(shape.scalars.at(variable.name));
     fit.shapes.push_back(values);
   }
-  check_rank(fit, warnings);
   return fit;
+}
+
+// 1, every parameter, and every product of two different ones must be independent over the shapes, or sizes
+// that follow one of them cannot be told from sizes that follow another.
+void warn_of_confusion(const FitParameters& fit, const std::vector<std::uint32_t>& counters,
+                       std::vector<std::string>& warnings) {
+  std::vector<std::size_t> columns;
+  std::vector<std::string> names;
+  std::vector<std::string> variable_names;
+  for (const RecordedVariable& variable : fit.variables) variable_names.push_back(variable.name);
+  for (std::size_t m = 0; m < fit.monomials.size(); ++m) {
+    const auto& powers = fit.monomials[m].powers;
+    if (fit.monomials[m].degree() > 2 ||
+        std::any_of(powers.begin(), powers.end(), [](auto p) { return p > 1; })) {
+      continue;
+    }
+    if (std::any_of(counters.begin(), counters.end(), [&](std::uint32_t v) { return powers[v] > 0; }))
+      continue;
+    if (uses_loop_variable(fit, powers)) continue;
+    columns.push_back(m);
+    names.push_back(fit.monomials[m].text(variable_names));
+  }
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(fit.shapes.size()),
+                         static_cast<Eigen::Index>(columns.size()));
+  for (std::size_t s = 0; s < fit.shapes.size(); ++s) {
+    const auto values = fit.monomial_values(fit.shapes[s]);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      matrix(static_cast<Eigen::Index>(s), static_cast<Eigen::Index>(c)) =
+          static_cast<double>(values[columns[c]]);
+    }
+  }
+  const Eigen::VectorXd scale = matrix.colwise().norm().cwiseMax(1e-9).transpose();
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(matrix * scale.cwiseInverse().asDiagonal());
+  if (qr.rank() == matrix.cols() || fit.shapes.size() == 1) return;
+  warnings.push_back("the " + std::to_string(fit.shapes.size()) +
+                     " recorded shapes do not tell these apart: " + joined(names) + ". Record " +
+                     std::to_string(matrix.cols() - qr.rank()) +
+                     " or more further shapes in which the parameters move independently.");
 }
 
 }  // namespace vramlab

@@ -121,6 +121,7 @@ class RecordedCheck {
     using Kind = RecordedOp::Kind;
     bool in_loop = false;
     std::vector<bool> allocated(spec_.tensors.size(), false);
+    std::vector<bool> may_be_there(spec_.tensors.size(), false);
     for (std::size_t i = 0; i < spec_.program.size(); ++i) {
       const RecordedOp& op = spec_.program[i];
       need(is_group(op.group), "an operation has an unknown group", i);
@@ -131,9 +132,9 @@ class RecordedCheck {
         if (op.kind == Kind::allocate) {
           need(!allocated[op.what], "a tensor is allocated twice", i);
           need(!kept || !in_loop, "a kept tensor is made in a loop", i);
-          allocated[op.what] = true;
+          allocated[op.what] = may_be_there[op.what] = true;
         } else {
-          need(allocated[op.what] && !kept, "a tensor is freed that is not there", i);
+          need(may_be_there[op.what] && !kept, "a tensor is freed that is not there", i);
         }
       }
       need(op.kind != Kind::ensure || (op.what < spec_.extras.size() && !in_loop), "an extra is unknown", i);
@@ -146,9 +147,19 @@ class RecordedCheck {
       }
       need(std::abs(std::int64_t{op.place.offset}) < kLargestPlace && std::abs(op.place.step) <= 1,
            "a free has a wrong place", i);
+      if (op.kind == Kind::loop) mark_body(i, may_be_there);
       in_loop = op.kind == Kind::loop || (in_loop && op.kind != Kind::end);
     }
     if (in_loop) fail("a loop does not end.");
+  }
+
+  // A round may free what the round before allocated.
+  void mark_body(std::size_t at, std::vector<bool>& may_be_there) const {
+    for (++at; at < spec_.program.size() && spec_.program[at].kind != RecordedOp::Kind::end; ++at) {
+      const RecordedOp& op = spec_.program[at];
+      if (op.kind == RecordedOp::Kind::allocate && op.what < may_be_there.size())
+        may_be_there[op.what] = true;
+    }
   }
 
   void build() {
