@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "fit/item_parameters.hpp"
 #include "fit/loops.hpp"
 #include "fit/parameters.hpp"
 #include "fit/size_laws.hpp"
 #include "fit/structure.hpp"
+#include "models/recorded_values.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -59,23 +62,23 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
   return chosen;
 }
 
+/// Values of the model's own variables at a recorded shape.
 class RoundValues : public SampleValues {
  public:
-  explicit RoundValues(const FitParameters& parameters) : parameters_(parameters) {}
+  RoundValues(const RecordedSpec& spec, std::vector<RecordedConditions> conditions)
+      : spec_(spec), conditions_(std::move(conditions)) {}
 
   [[nodiscard]] std::vector<std::int64_t> at(std::size_t shape, std::int32_t loop,
                                              std::size_t round) const override {
-    VariableValues values = parameters_.shapes[shape];
-    for (std::size_t v = 0; v < values.size(); ++v) {
-      if (loop >= 0 && parameters_.variables[v].kind == RecordedVariable::Kind::round) {
-        values[v] = static_cast<std::int64_t>(round);
-      }
-    }
-    return parameters_.monomial_values(values);
+    RecordedValues values(spec_, conditions_[shape]);
+    if (loop >= 0)
+      values.enter(&spec_.loops[static_cast<std::size_t>(loop)], static_cast<std::int64_t>(round));
+    return {values.monomials().begin(), values.monomials().end()};
   }
 
  private:
-  const FitParameters& parameters_;
+  const RecordedSpec& spec_;
+  std::vector<RecordedConditions> conditions_;
 };
 
 class Fitter {
@@ -85,28 +88,28 @@ class Fitter {
   }
 
   FittedModel run() {
+    std::vector<StepParameters> shape_parameters;  // outlives items_, which refers to it
     for (const RecordedRun& run : runs_) {
       model_.warnings.insert(model_.warnings.end(), run.warnings.begin(), run.warnings.end());
     }
     chosen_ = choose_steps(runs_, model_.warnings);
-    std::vector<StepParameters> shape_parameters;
     for (const StepRecord* step : chosen_.settled) {
       shapes_.push_back(shape_program(*step, false));
       shape_parameters.push_back(step->mark.parameters);
       model_.shape_labels.push_back(step->mark.label);
     }
-    parameters_ = fit_parameters(shape_parameters, model_.warnings);
+    if (!shape_parameters[0].lists.empty()) items_.emplace(shape_parameters);
+    parameters_ = items_ ? items_->first_parameters(model_.warnings)
+                         : fit_parameters(shape_parameters, model_.warnings);
     first_step_ = shape_program(*chosen_.first, true);
     find_loops();
-    std::vector<std::uint32_t> counts;
-    for (const RecordedLoop& loop : model_.spec.loops) counts.push_back(loop.count);
-    warn_of_confusion(parameters_, counts, model_.warnings);
+    fill_parameters();
     std::vector<std::vector<std::int64_t>> values;
     for (const VariableValues& shape : parameters_.shapes)
       values.push_back(parameters_.monomial_values(shape));
     union_ = merge_shapes(shapes_, values, first_step_, chosen_.first_shape);
-    laws_ = find_size_laws(union_, shapes_, parameters_, RoundValues(parameters_));
-    fill_parameters();
+    laws_ = find_size_laws(union_, shapes_, parameters_, RoundValues(model_.spec, conditions()));
+    model_.spec.main_product = laws_.main_product;
     fill_sizes();
     fill_program();
     fill_first_step();
@@ -118,7 +121,12 @@ class Fitter {
  private:
   void find_loops() {
     std::vector<LoopCounter> counters;
-    for (std::uint32_t p = 0; p < parameters_.recorded.size(); ++p) {
+    if (items_) {
+      LoopCounter& counter = counters.emplace_back(LoopCounter{items_->item_count(parameters_), {}});
+      for (const VariableValues& shape : parameters_.shapes)
+        counter.by_shape.push_back(shape[counter.variable]);
+    }
+    for (std::uint32_t p = 0; !items_ && p < parameters_.recorded.size(); ++p) {
       LoopCounter& counter = counters.emplace_back(LoopCounter{p, {}});
       for (const VariableValues& shape : parameters_.shapes) counter.by_shape.push_back(shape[p]);
     }
@@ -127,8 +135,30 @@ class Fitter {
     model_.spec.loops = std::move(looped.loops);
     shapes_ = std::move(looped.shapes);
     first_step_ = std::move(looped.first_step);
-    if (model_.spec.loops.empty()) return;
-    parameters_.add_loop_variable({.name = "round", .kind = RecordedVariable::Kind::round});
+    if (items_) {
+      items_->complete(parameters_, model_.spec.loops, shapes_, model_.warnings);
+      return;
+    }
+    std::vector<std::uint32_t> counts;
+    for (const RecordedLoop& loop : model_.spec.loops) counts.push_back(loop.count);
+    if (!model_.spec.loops.empty()) {
+      parameters_.add_loop_variable({.name = "round", .kind = RecordedVariable::Kind::round});
+    }
+    warn_of_confusion(parameters_, counts, model_.warnings);
+  }
+
+  [[nodiscard]] std::vector<RecordedConditions> conditions() const {
+    std::vector<RecordedConditions> result;
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (items_) {
+        result.push_back(items_->conditions(shape));
+        continue;
+      }
+      const auto parameters = static_cast<std::ptrdiff_t>(parameters_.recorded.size());
+      const VariableValues& values = parameters_.shapes[shape];
+      result.push_back({Point(values.begin(), values.begin() + parameters), {}});
+    }
+    return result;
   }
 
   void fill_parameters() {
@@ -136,19 +166,26 @@ class Fitter {
     spec.recorded = parameters_.recorded;
     for (const Parameter& recorded : parameters_.recorded) {
       const bool moved = recorded.low != recorded.high;
-      spec.parameters.push_back(
-          {recorded.name, moved ? 1 : recorded.low, moved ? kHowFarBeyond * recorded.high : recorded.high});
+      spec.parameters.push_back({recorded.name,
+                                 moved ? std::min<std::int64_t>(recorded.low, 1) : recorded.low,
+                                 moved ? kHowFarBeyond * recorded.high : recorded.high});
     }
     spec.variables = parameters_.variables;
     spec.monomials = parameters_.monomials;
     spec.shapes = parameters_.shapes;
-    spec.main_product = laws_.main_product;
     spec.samples = 0;
+    if (items_) {
+      spec.fields = items_->fields();
+      spec.item_kinds = items_->kinds();
+    }
     for (std::uint32_t m = 0; m < spec.monomials.size(); ++m) {
       if (spec.monomials[m].degree() != 1) continue;
       for (std::size_t v = 0; v < spec.variables.size(); ++v) {
         const std::string& name = spec.variables[v].name;
-        if (spec.monomials[m].powers[v] == 1 && (name == "batch" || name == "batch_size")) spec.samples = m;
+        if (spec.monomials[m].powers[v] == 1 &&
+            (name == "batch" || name == "batch_size" || name == "items")) {
+          spec.samples = m;
+        }
       }
     }
   }
@@ -286,6 +323,7 @@ class Fitter {
   FittedModel model_;
   ChosenSteps chosen_;
   std::vector<ShapeProgram> shapes_;
+  std::optional<RecordedItems> items_;
   ShapeProgram first_step_;
   FitParameters parameters_;
   UnionProgram union_;
