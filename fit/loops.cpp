@@ -96,9 +96,22 @@ class LoopFinder {
     with.push_back(one);
     std::sort(with.begin(), with.end(), [](const auto& a, const auto& b) { return a.at.start < b.at.start; });
     for (std::size_t other = 0; other < sequences_.size(); ++other) {
-      if (!place_all(with, other, shape)) return false;
+      const auto placed = place_all(with, other, shape);
+      if (!placed || !explains_length(with, shape, *placed, other)) return false;
     }
     return true;
+  }
+
+  // Fewer rounds make a step shorter, by what the loops say or more (fewer rows need fewer operations).
+  // Layers that happen to repeat as often as the counter says do not.
+  [[nodiscard]] bool explains_length(const std::vector<FoundLoop>& loops, std::size_t shape,
+                                     const std::vector<FoundLoop>& placed, std::size_t other) const {
+    const std::size_t said = covered(loops);
+    const std::size_t said_there = covered(placed);
+    if (said <= said_there) return true;
+    const auto shorter =
+        static_cast<double>(sequences_[shape].size()) - static_cast<double>(sequences_[other].size());
+    return shorter >= 0.9 * static_cast<double>(said - said_there);
   }
 
   // Where the loops of shape `from` are in `shape`; each is expected as far behind the one before as there.
@@ -171,10 +184,15 @@ class LoopFinder {
   std::vector<ActionSequence> sequences_;
 };
 
+/// Whether the free at a place of a loop's body goes through another loop backwards.
+using FreeDirections = std::map<std::pair<std::int32_t, std::size_t>, bool>;
+
 /// Writes a program with its loops taken out.
 class LoopRemover {
  public:
-  LoopRemover(const ShapeProgram& flat, const std::vector<FoundLoop>& loops) : flat_(flat), loops_(loops) {}
+  /// `directions` are added to where a body is gone round often enough to see them, and used elsewhere.
+  LoopRemover(const ShapeProgram& flat, const std::vector<FoundLoop>& loops, FreeDirections& directions)
+      : flat_(flat), loops_(loops), directions_(directions) {}
 
   ShapeProgram run() {
     result_.parameters = flat_.parameters;
@@ -287,7 +305,7 @@ class LoopRemover {
         if (op.kind == Kind::allocate) {
           op.what = owners_[op.what].number;
         } else {
-          op = body_free(run, position);
+          op = body_free(number, position);
         }
         result_.ops.push_back(std::move(op));
       }
@@ -297,7 +315,8 @@ class LoopRemover {
 
   // What the same free means in every round: mostly a tensor of some loop that moves on with the rounds, at
   // the border of loops a few others.
-  [[nodiscard]] RecordedOp body_free(const Repetition& run, std::size_t position) const {
+  [[nodiscard]] RecordedOp body_free(std::uint32_t loop, std::size_t position) {
+    const Repetition& run = loops_[loop].at;
     std::vector<Owner> targets;
     for (std::size_t round = 0; round < run.rounds; ++round) {
       const std::size_t at = run.start + round * run.period + position;
@@ -319,7 +338,9 @@ class LoopRemover {
       }
     }
     if (rounds.empty()) return op;  // each round frees another plain tensor
-    const bool backwards = rounds.size() > 1 && rounds[1].second < rounds[0].second;
+    const auto known = directions_.try_emplace({static_cast<std::int32_t>(loop), position}, false).first;
+    if (rounds.size() > 1) known->second = rounds[1].second < rounds[0].second;
+    const bool backwards = known->second;
     op.place.step = backwards ? -1 : 1;
     op.place.from_end = backwards;
     std::int64_t offset = rounds[0].second - op.place.step * rounds[0].first;
@@ -338,6 +359,7 @@ class LoopRemover {
 
   const ShapeProgram& flat_;
   const std::vector<FoundLoop>& loops_;
+  FreeDirections& directions_;
   ShapeProgram result_;
   std::vector<Place> places_;
   std::vector<std::vector<std::uint32_t>> ensures_;  // by action: extras made before it
@@ -347,24 +369,29 @@ class LoopRemover {
 }  // namespace
 
 LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, ShapeProgram first_step,
-                              std::size_t first_shape, const std::vector<LoopCounter>& counters) {
+                              std::size_t first_shape, std::vector<LoopCounter> counters) {
   LoopedPrograms result;
+  // The first step is one more program to find the loops in; it has no frees of older gradients.
+  shapes.push_back(std::move(first_step));
+  for (LoopCounter& counter : counters) counter.by_shape.push_back(counter.by_shape[first_shape]);
   const auto loops = LoopFinder(shapes, counters).find();
-  if (loops[0].empty()) {
-    result.shapes = std::move(shapes);
-    result.first_step = std::move(first_step);
-    return result;
+  if (!loops[0].empty()) {
+    for (const FoundLoop& loop : loops[0])
+      result.loops.push_back({counters[loop.counter].variable, loop.plus});
+    std::size_t most = 0;  // the shape with most rounds says which way each free moves
+    for (std::size_t shape = 1; shape < shapes.size(); ++shape) {
+      if (loops[shape][0].at.rounds > loops[most][0].at.rounds) most = shape;
+    }
+    FreeDirections directions;
+    ShapeProgram in_most = LoopRemover(shapes[most], loops[most], directions).run();
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      shapes[shape] =
+          shape == most ? std::move(in_most) : LoopRemover(shapes[shape], loops[shape], directions).run();
+    }
   }
-  for (const FoundLoop& loop : loops[0]) result.loops.push_back({counters[loop.counter].variable, loop.plus});
-  for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
-    result.shapes.push_back(LoopRemover(shapes[shape], loops[shape]).run());
-  }
-  // Without the gradients of an older step its actions stand earlier; the loops are looked for once more.
-  shapes[first_shape] = std::move(first_step);
-  const auto in_first = LoopFinder(shapes, counters).find();
-  const auto& of_first =
-      in_first[first_shape].size() == loops[0].size() ? in_first[first_shape] : loops[first_shape];
-  result.first_step = LoopRemover(shapes[first_shape], of_first).run();
+  result.first_step = std::move(shapes.back());
+  shapes.pop_back();
+  result.shapes = std::move(shapes);
   return result;
 }
 

@@ -29,6 +29,6 @@ struct LoopedPrograms {
 ///
 /// `first_step` has the shape `first_shape`; its `ensure` operations move in front of a loop they fall into.
 LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, ShapeProgram first_step,
-                              std::size_t first_shape, const std::vector<LoopCounter>& counters);
+                              std::size_t first_shape, std::vector<LoopCounter> counters);
 
 }  // namespace vramlab
