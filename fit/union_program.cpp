@@ -19,6 +19,7 @@ constexpr std::int64_t kSimilar = 10;
 constexpr std::int64_t kBothLarge = 6;
 constexpr std::int64_t kSameLoop = 1'000'000;
 constexpr std::int64_t kSameAllocation = 100'000;  // above all frees together
+constexpr std::int64_t kSameBody = 100;  // two allocations of one loop's body
 constexpr Bytes kLarge = 1_MiB;
 
 /// What alignment of allocations sees: allocations, and the borders of loops between them.
@@ -147,12 +148,12 @@ class Merger {
     return best;
   }
 
-  // In loops sizes differ from item to item, so that they say less.
+  // In loops sizes differ from item to item, so that they say less than the order.
   std::int64_t relation(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b, bool in_loop) {
     auto& known = memory_[a * shapes_.size() + b];
     const auto [entry, fresh] = known.try_emplace({size_a, size_b}, 0);
     if (fresh) entry->second = compare(a, size_a, b, size_b);
-    return in_loop ? std::max<std::int64_t>(entry->second, 1) : entry->second;
+    return in_loop ? kSameBody + entry->second : entry->second;
   }
 
   [[nodiscard]] std::int64_t compare(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b) const {
