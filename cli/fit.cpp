@@ -9,6 +9,7 @@
 #include "cli/time_points.hpp"
 #include "cli/verb.hpp"
 #include "fit/fit_model.hpp"
+#include "lab/grid_errors.hpp"
 #include "lab/measured_grid.hpp"
 #include "lab/recorded_model_file.hpp"
 #include "models/recorded_model.hpp"
@@ -93,6 +94,26 @@ Json range_json(const RecordedSpec& spec) {
   return json;
 }
 
+// The errors against the grid that also gave the times, as the model's card keeps them: in %, four digits.
+Json accuracy_json(const RecordedSpec& spec, const MeasuredGrid& grid) {
+  const GridErrors errors = grid_errors(grid, replay_grid(grid, RecordedModel(spec)));
+  Json json;
+  json["measured_on"] = grid.device;
+  json["points"] = errors.rows[0].allocated.size();
+  const auto add = [&](const char* key, const std::vector<double>& values) {
+    if (values.empty()) return;
+    const ErrorSummary s = summarise(values);
+    json[key] = fmt::format("{:.3f} / {:.2f} / {:.2f} %", 100 * s.median, 100 * s.p95, 100 * s.largest);
+  };
+  add("peak_allocated", errors.rows[0].allocated);
+  add("peak_reserved", errors.rows[0].reserved);
+  add("step_time", errors.times);
+  json["figures"] =
+      "median / 95th percentile / largest of |predicted - measured| / measured; step time over the "
+      "points that did not give the law";
+  return json;
+}
+
 Json card_json(const FittedModel& fitted, const Texts& files, const std::string& times) {
   Json card;
   card["recordings"] = Json::array();
@@ -143,6 +164,7 @@ int run(const Arguments& arguments) {
   Json json = recorded_model_json(fitted.spec);
   if (arguments.contains("about")) json["about"] = arguments["about"].as<std::string>();
   json["card"] = card_json(fitted, operands(arguments), times);
+  if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
   write_file(file, model_file_text(json));
 
   output.line(fmt::format(

@@ -1,13 +1,11 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
-#include "cli/time_points.hpp"
 #include "cli/verb.hpp"
 #include "lab/data_files.hpp"
+#include "lab/grid_errors.hpp"
 #include "lab/measured_grid.hpp"
 #include "lab/model_file.hpp"
 #include "lab/prediction.hpp"
@@ -123,140 +121,95 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
 
 // ---- against measured points
 
-double error_of(double predicted, double measured) { return std::abs(predicted - measured) / measured; }
-
-/// Rows of one sort, with the errors of everything that was measured.
-struct Comparison {
-  std::string what;
-  std::vector<double> allocated;
-  std::vector<double> reserved;
-};
-
-Json summary_json(const std::vector<double>& errors) {
-  const ErrorSummary summary = summarise(errors);
-  if (errors.empty()) return nullptr;
-  return {{"points", summary.points},
-          {"exact", summary.exact},
-          {"median_error", summary.median},
-          {"p95_error", summary.p95},
-          {"max_error", summary.largest}};
-}
-
 std::string figures(const std::vector<double>& errors) {
   if (errors.empty()) return "-";
   const ErrorSummary s = summarise(errors);
   return fmt::format("{:.3f} / {:.2f} / {:.2f}", 100 * s.median, 100 * s.p95, 100 * s.largest);
 }
 
-std::string exact_of(const std::vector<double>& errors) {
+std::string equal_of(const std::vector<double>& errors) {
   return fmt::format("{} of {}", summarise(errors).exact, errors.size());
 }
 
-int compare(const Arguments& arguments, const WorkloadModel& model, Output& output) {
-  const MeasuredGrid grid = read_grid_file(arguments["against"].as<std::string>());
-  const std::vector<GridPrediction> predictions = replay_grid(grid, model);
-  std::vector<Comparison> sorts{
-      {"all"}, {"inside the recorded range"}, {"outside it"}, {"peak below twice the base"}, {"other peaks"}};
-  std::vector<double> times;
-  std::vector<double> fitted_times;
-  std::size_t skipped = 0;
-  std::size_t outside = 0;
-  std::size_t outcomes[2][2] = {};
-  using Align = Table::Align;
-  Table points{{{"point", Align::left},
-                {"allocated"},
-                {"error %"},
-                {"reserved"},
-                {"error %"},
-                {"base off"},
-                {"time error %"}}};
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    const GridPrediction& p = predictions[i];
-    const GridRow& row = grid.rows[i];
-    skipped += p.skipped ? 1 : 0;
-    if (p.skipped) continue;
-    outside += p.outside ? 1 : 0;
-    ++outcomes[row.ok ? 0 : 1][p.oom ? 1 : 0];
-    if (!row.ok || p.oom) continue;
-    const double allocated =
-        error_of(static_cast<double>(p.peak_allocated), static_cast<double>(row.peak_allocated));
-    const double reserved =
-        error_of(static_cast<double>(p.peak_reserved), static_cast<double>(row.peak_reserved));
-    for (const std::size_t sort :
-         {std::size_t{0}, std::size_t{p.outside ? 2U : 1U}, std::size_t{p.small ? 3U : 4U}}) {
-      sorts[sort].allocated.push_back(allocated);
-      sorts[sort].reserved.push_back(reserved);
-    }
-    double time = 0;
-    if (!row.step_ms.empty() && p.step_ms > 0) {
-      const double measured = middle_of(row.step_ms);
-      time = p.step_ms / measured - 1;
-      (gives_time_law(i) ? fitted_times : times).push_back(std::abs(time));
-    }
-    points.add_row(
-        {p.label, format_bytes(row.peak_allocated),
-         fmt::format(
-             "{:+.3f}",
-             100 * (static_cast<double>(p.peak_allocated) / static_cast<double>(row.peak_allocated) - 1)),
-         format_bytes(row.peak_reserved),
-         fmt::format(
-             "{:+.3f}",
-             100 * (static_cast<double>(p.peak_reserved) / static_cast<double>(row.peak_reserved) - 1)),
-         fmt::format("{:+}", static_cast<std::int64_t>(p.base) - static_cast<std::int64_t>(row.base)),
-         fmt::format("{:+.1f}", 100 * time)});
-  }
-  output.line(fmt::format(
-      "{} measured points on {}: peak allocated is off by {:.2f} % at the median, peak reserved by {:.2f} %.",
-      predictions.size(), grid.device.empty() ? "a card" : grid.device,
-      100 * summarise(sorts[0].allocated).median, 100 * summarise(sorts[0].reserved).median));
-  if (skipped > 0) {
-    for (const GridPrediction& p : predictions) {
-      if (!p.skipped) continue;
-      output.line(
-          fmt::format("{} points are left out: {}. Record steps at other values of it.", skipped, p.reason));
-      break;
-    }
-  }
-  output.line("");
-  if (arguments.contains("points")) {
-    output.table(points);
-    output.line("");
-  }
-  Table table{{{"errors in %, median / p95 / largest", Align::left},
+Table errors_table(const GridErrors& errors) {
+  Table table{{{"errors in %, median / p95 / largest", Table::Align::left},
                {"points"},
                {"peak allocated"},
                {"equal"},
                {"peak reserved"},
                {"equal"}}};
-  for (const Comparison& sort : sorts) {
-    if (sort.allocated.empty()) continue;
-    table.add_row({sort.what, fmt::format("{}", sort.allocated.size()), figures(sort.allocated),
-                   exact_of(sort.allocated), figures(sort.reserved), exact_of(sort.reserved)});
+  for (const RowErrors& rows : errors.rows) {
+    if (rows.allocated.empty()) continue;
+    table.add_row({rows.what, fmt::format("{}", rows.allocated.size()), figures(rows.allocated),
+                   equal_of(rows.allocated), figures(rows.reserved), equal_of(rows.reserved)});
   }
-  output.table(table);
-  if (!times.empty()) {
+  return table;
+}
+
+std::string off_by(Bytes predicted, Bytes measured) {
+  return fmt::format("{:+.3f}", 100 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1));
+}
+
+Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& predictions) {
+  Table table{{{"point", Table::Align::left},
+               {"peak allocated"},
+               {"off by %"},
+               {"peak reserved"},
+               {"off by %"},
+               {"base off by bytes"},
+               {"step, ms"},
+               {"off by %"}}};
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const GridPrediction& p = predictions[i];
+    const GridRow& row = grid.rows[i];
+    if (p.skipped || !row.ok || p.oom) {
+      table.add_row({p.label, p.skipped ? "left out" : "out of memory", "", "", "", "", "", ""});
+      continue;
+    }
+    const bool timed = !row.step_ms.empty() && p.step_ms > 0;
+    const double ms = timed ? middle_of(row.step_ms) : 0;
+    table.add_row(
+        {p.label, format_bytes(row.peak_allocated), off_by(p.peak_allocated, row.peak_allocated),
+         format_bytes(row.peak_reserved), off_by(p.peak_reserved, row.peak_reserved),
+         fmt::format("{:+}", static_cast<std::int64_t>(p.base) - static_cast<std::int64_t>(row.base)),
+         timed ? fmt::format("{:.1f}", ms) : "-",
+         timed ? fmt::format("{:+.1f}", 100 * (p.step_ms / ms - 1)) : "-"});
+  }
+  return table;
+}
+
+int compare(const Arguments& arguments, const WorkloadModel& model, Output& output) {
+  const MeasuredGrid grid = read_grid_file(arguments["against"].as<std::string>());
+  const std::vector<GridPrediction> predictions = replay_grid(grid, model);
+  const GridErrors errors = grid_errors(grid, predictions);
+  if (errors.rows[0].allocated.empty()) {
+    output.line(fmt::format("None of {} measured points can be compared{}.", predictions.size(),
+                            errors.skipped > 0 ? ": " + errors.skip_reason : ""));
+  } else {
     output.line(fmt::format(
-        "\nstep time, errors in %: {} over {} points that did not give the law, {} over those that did.",
-        figures(times), times.size(), figures(fitted_times)));
+        "{} measured points on {}: peak allocated is off by {:.2f} % at the median, peak "
+        "reserved by {:.2f} %.",
+        errors.rows[0].allocated.size(), grid.device.empty() ? "a card" : grid.device,
+        100 * summarise(errors.rows[0].allocated).median, 100 * summarise(errors.rows[0].reserved).median));
   }
-  Json json;
-  json["points"] = predictions.size() - skipped;
-  json["skipped"] = skipped;
-  json["outside_range"] = outside;
-  json["peak_allocated"] = summary_json(sorts[0].allocated);
-  json["peak_reserved"] = summary_json(sorts[0].reserved);
-  json["step_time"] = summary_json(times);
-  json["step_time_fitted_points"] = summary_json(fitted_times);
-  const char* keys[] = {"", "inside", "outside", "small", "other"};
-  for (std::size_t sort = 1; sort < sorts.size(); ++sort) {
-    json[keys[sort]] = {{"peak_allocated", summary_json(sorts[sort].allocated)},
-                        {"peak_reserved", summary_json(sorts[sort].reserved)}};
+  if (errors.skipped > 0) {
+    output.line(fmt::format("{} points are left out: {}. Record steps at other values of it.", errors.skipped,
+                            errors.skip_reason));
   }
-  json["oom"] = {{"true_positive", outcomes[1][1]},
-                 {"false_positive", outcomes[0][1]},
-                 {"true_negative", outcomes[0][0]},
-                 {"false_negative", outcomes[1][0]}};
-  output.json(json);
+  output.line("");
+  if (arguments.contains("points")) {
+    output.table(points_table(grid, predictions));
+    output.line("");
+  }
+  output.table(errors_table(errors));
+  if (!errors.times.empty()) {
+    output.line(
+        fmt::format("\nstep time, errors in %: {} over {} points that did not give the law, {} over {} "
+                    "that did.",
+                    figures(errors.times), errors.times.size(), figures(errors.fitted_times),
+                    errors.fitted_times.size()));
+  }
+  output.json(grid_errors_json(errors));
   return kDone;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/time_points.hpp"
 
 #include "fit/step_time_fit.hpp"
+#include "lab/grid_errors.hpp"
 #include "models/recorded_model.hpp"
 #include "models/recorded_values.hpp"
 

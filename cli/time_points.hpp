@@ -1,4 +1,4 @@
-// Which points of a grid give a model its step-time law, and which measure it.
+// The step-time law of a model from a grid of timed points.
 #pragma once
 
 #include "lab/measured_grid.hpp"
@@ -6,10 +6,7 @@
 
 namespace vramlab {
 
-/// Every other point in the order of the file, beginning with the first, gives the law.
-constexpr bool gives_time_law(std::size_t row) { return row % 2 == 0; }
-
-/// Fits the step-time law of `spec` to those points of `grid`.
+/// Fits the step-time law of `spec` to every other point of `grid` (lab/grid_errors.hpp).
 void fit_times(RecordedSpec& spec, const MeasuredGrid& grid);
 
 }  // namespace vramlab

@@ -1,6 +1,7 @@
 #include "fit/fit_model.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -114,6 +115,8 @@ class Fitter {
     fill_program();
     fill_first_step();
     count_residuals();
+    warn_of_thresholds();
+    warn_of_workspaces();
     check_recorded_spec(model_.spec);
     return std::move(model_);
   }
@@ -246,6 +249,56 @@ class Fitter {
       spec.program.push_back(std::move(recorded));
     }
     spec.groups = groups.groups();
+  }
+
+  // Where the program changes between two recorded shapes, the place is a guess.
+  void warn_of_thresholds() {
+    const RecordedSpec& spec = model_.spec;
+    std::vector<std::string> names;
+    for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
+    for (std::uint32_t number = 0; number < spec.groups.size(); ++number) {
+      const RecordedGroup& group = spec.groups[number];
+      if (group.monomial < 0) continue;
+      const auto count = std::count_if(spec.tensors.begin(), spec.tensors.end(),
+                                       [&](const RecordedTensor& tensor) { return tensor.group == number; });
+      std::int64_t low = 0;
+      std::int64_t high = std::numeric_limits<std::int64_t>::max();
+      const Monomial& monomial = spec.monomials[static_cast<std::size_t>(group.monomial)];
+      for (const VariableValues& shape : spec.shapes) {
+        const std::int64_t value = monomial.value(shape).value_or(0);
+        if (value < group.from) low = std::max(low, value);
+        if (value >= group.from) high = std::min(high, value);
+      }
+      if (count < 2 || high - low < 2) continue;
+      const std::string product = monomial.text(names);
+      model_.warnings.push_back(std::to_string(count) + " allocations " + (group.below ? "end" : "begin") +
+                                " somewhere between " + product + " = " + std::to_string(low) + " and " +
+                                std::to_string(high) + "; " + std::to_string(group.from) +
+                                " is assumed. A step recorded there would show it.");
+    }
+  }
+
+  // Sizes without a form follow the algorithms of a library, which change with the shape.
+  void warn_of_workspaces() {
+    const FitResiduals& r = model_.residuals;
+    const Bytes inexact = r.interpolated_bytes + r.single_bytes;
+    if (50 * inexact < r.bytes) return;
+    std::vector<std::string> names;
+    for (const RecordedVariable& variable : model_.spec.variables) names.push_back(variable.name);
+    const Monomial& monomial = model_.spec.monomials[laws_.main_product];
+    std::int64_t low = std::numeric_limits<std::int64_t>::max();
+    std::int64_t high = 0;
+    for (const VariableValues& shape : model_.spec.shapes) {
+      low = std::min(low, monomial.value(shape).value_or(0));
+      high = std::max(high, monomial.value(shape).value_or(0));
+    }
+    model_.warnings.push_back(std::to_string(100 * inexact / r.bytes) +
+                              " % of the bytes follow no form (workspaces); between recorded shapes they are "
+                              "interpolated along " +
+                              monomial.text(names) + ", beyond " + std::to_string(low) + " and " +
+                              std::to_string(high) +
+                              " they are a guess. Record the smallest and largest steps "
+                              "you care about.");
   }
 
   void fill_first_step() {

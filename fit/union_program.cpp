@@ -19,7 +19,7 @@ constexpr std::int64_t kSimilar = 10;
 constexpr std::int64_t kBothLarge = 6;
 constexpr std::int64_t kSameLoop = 1'000'000;
 constexpr std::int64_t kSameAllocation = 100'000;  // above all frees together
-constexpr std::int64_t kSameBody = 100;  // two allocations of one loop's body
+constexpr std::int64_t kSameBody = 100;            // two allocations of one loop's body
 constexpr Bytes kLarge = 1_MiB;
 
 /// What alignment of allocations sees: allocations, and the borders of loops between them.
