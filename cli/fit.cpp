@@ -1,4 +1,5 @@
 // vramlab fit: a workload model from recorded steps.
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -27,6 +28,7 @@ void add_options(Options& options) {
   options.add_options()
       // clang-format off
       ("marks", po::value<Texts>()->composing(), "marks file of the snapshot in the same place; repeatable")
+      ("param", po::value<Texts>()->composing(), "without marks: the parameters of all steps, batch=8; repeatable")
       ("output,o", po::value<std::string>()->required(), "the model file to write")
       ("name", po::value<std::string>(), "name of the model; default that of the output file")
       ("times", po::value<std::string>(), "grid of timed points; every other one gives the step-time law")
@@ -61,8 +63,11 @@ Table residual_table(const FitResiduals& r) {
 
 std::string family_text(const InexactFamily& family, const std::vector<std::string>& labels) {
   std::string text = fmt::format("{} x", family.tensors);
+  constexpr std::size_t kLongest = 24;
   for (std::size_t shape = 0; shape < labels.size(); ++shape) {
-    if (family.sizes[shape] > 0) text += fmt::format(" {} at {};", family.sizes[shape], labels[shape]);
+    const std::string& full = labels[shape];
+    const std::string label = full.size() > kLongest ? full.substr(0, kLongest - 3) + "..." : full;
+    if (family.sizes[shape] > 0) text += fmt::format(" {} at {};", family.sizes[shape], label);
   }
   text.pop_back();
   return text;
@@ -133,16 +138,39 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
   return card;
 }
 
-std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks) {
-  if (marks.size() != snapshots.size()) {
-    throw InputError(
-        "", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every snapshot.",
-                        snapshots.size(), marks.size()));
+StepParameters given_parameters(const Texts& settings) {
+  StepParameters parameters;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    std::int64_t value = 0;
+    const char* end = setting.data() + setting.size();
+    const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
+    const auto [rest, error] = std::from_chars(begin, end, value);
+    if (error != std::errc{} || rest != end || value < 1) {
+      throw InputError("--param",
+                       '"' + setting + "\" is no parameter. Write a name and a whole number: batch=8.");
+    }
+    parameters.scalars[setting.substr(0, equals)] = value;
+  }
+  return parameters;
+}
+
+std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, const Texts& parameters) {
+  if (!marks.empty() && marks.size() != snapshots.size()) {
+    throw InputError("", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every "
+                                     "snapshot, or not at all.",
+                                     snapshots.size(), marks.size()));
+  }
+  if (marks.empty() == parameters.empty()) {
+    throw InputError("",
+                     "give either the marks of the steps (--marks M.json) or the parameters that all of them "
+                     "had (--param batch=8).");
   }
   std::vector<RecordedRun> runs;
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
     const TorchSnapshot snapshot = read_torch_snapshot(snapshots[i], {.stacks = false});
-    runs.push_back(cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
+    runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), snapshots[i])
+                                 : cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
   }
   return runs;
 }
@@ -152,10 +180,11 @@ int run(const Arguments& arguments) {
   const auto file = arguments["output"].as<std::string>();
   require_output_names(operands(arguments), {file, arguments["json"].as<std::string>()});
   const Texts marks = arguments.contains("marks") ? arguments["marks"].as<Texts>() : Texts{};
+  const Texts parameters = arguments.contains("param") ? arguments["param"].as<Texts>() : Texts{};
   const std::string times = arguments.contains("times") ? arguments["times"].as<std::string>() : "";
   const std::string name = arguments.contains("name") ? arguments["name"].as<std::string>()
                                                       : std::filesystem::path(file).stem().string();
-  FittedModel fitted = fit_model(read_runs(operands(arguments), marks), name);
+  FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters), name);
   if (times.empty()) {
     fitted.warnings.push_back("no timed points were given: steps take no time. Give --times GRID.json.");
   } else {

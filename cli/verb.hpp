@@ -39,6 +39,7 @@ Verb check_verb();     // check.cpp
 Verb verify_verb();    // verify.cpp
 Verb fit_verb();       // fit.cpp
 Verb predict_verb();   // predict.cpp
+Verb models_verb();    // models.cpp
 Verb policies_verb();  // policies.cpp
 Verb gpus_verb();      // gpus.cpp
 Verb schema_verb();    // schema.cpp

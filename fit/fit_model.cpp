@@ -282,7 +282,7 @@ class Fitter {
   void warn_of_workspaces() {
     const FitResiduals& r = model_.residuals;
     const Bytes inexact = r.interpolated_bytes + r.single_bytes;
-    if (50 * inexact < r.bytes) return;
+    if (50 * inexact < r.bytes || shapes_.size() < 2) return;
     std::vector<std::string> names;
     for (const RecordedVariable& variable : model_.spec.variables) names.push_back(variable.name);
     const Monomial& monomial = model_.spec.monomials[laws_.main_product];
@@ -321,7 +321,7 @@ class Fitter {
     if (foreign > 0) {
       model_.warnings.push_back(std::to_string(foreign) +
                                 " blocks made before the first step are freed by steps; "
-                                "the model keeps them.");
+                                "the model frees them when building ends.");
     }
   }
 

@@ -90,38 +90,54 @@ std::size_t RecordedItems::item_at(const RecordedLoop& loop, std::size_t shape, 
   return loop.from_last ? items(shape) - 1 - item : item;
 }
 
+// Sizes of the loop's allocation number `place` in a shape, round by round; empty if it has none there.
+std::vector<Bytes> RecordedItems::round_sizes(std::int32_t loop, std::size_t place,
+                                              const ShapeProgram& program) {
+  std::size_t seen = 0;
+  for (const ShapeAllocation& one : program.allocations) {
+    if (one.loop == loop && seen++ == place) return one.sizes;
+  }
+  return {};
+}
+
 // How many allocations of the loop follow a field or the kind of their item, in every round of every shape.
 std::size_t RecordedItems::follows(const RecordedLoop& loop, std::int32_t number,
                                    const std::vector<ShapeProgram>& programs) const {
+  std::size_t body = 0;
+  for (const ShapeProgram& program : programs) {
+    body = std::max(body, static_cast<std::size_t>(
+                              std::count_if(program.allocations.begin(), program.allocations.end(),
+                                            [&](const ShapeAllocation& one) { return one.loop == number; })));
+  }
   std::size_t count = 0;
-  for (std::size_t a = 0; a < programs[0].allocations.size(); ++a) {
-    if (programs[0].allocations[a].loop != number) continue;
-    // allocations of a loop are looked at by their place in it, which is the same in every shape
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      std::optional<std::pair<Bytes, std::int64_t>> known;
-      bool proportional = true;
-      std::set<Bytes> sizes;
-      for (std::size_t s = 0; s < programs.size() && proportional; ++s) {
-        const auto& allocations = programs[s].allocations;
-        const auto begin = std::find_if(allocations.begin(), allocations.end(),
-                                        [&](const auto& one) { return one.loop == number; });
-        const auto begin_0 = std::find_if(programs[0].allocations.begin(), programs[0].allocations.end(),
-                                          [&](const auto& one) { return one.loop == number; });
-        const auto offset = static_cast<std::ptrdiff_t>(a) - (begin_0 - programs[0].allocations.begin());
-        if (allocations.end() - begin <= offset) continue;
-        const ShapeAllocation& one = *(begin + offset);
-        for (std::size_t round = 0; round < one.sizes.size(); ++round) {
-          const std::size_t item = item_at(loop, s, round);
-          if (item >= items(s)) return 0;
-          const std::int64_t value = values_[s][f][item];
-          if (!known) known = {one.sizes[round], value};
-          proportional = proportional && one.sizes[round] * static_cast<Bytes>(known->second) ==
-                                             known->first * static_cast<Bytes>(value);
-          sizes.insert(one.sizes[round]);
+  for (std::size_t place = 0; place < body; ++place) {
+    std::set<Bytes> sizes;
+    std::vector<bool> by_field(fields_.size(), true);
+    bool by_kind = true;
+    std::map<std::size_t, Bytes> size_of_kind;
+    std::optional<std::pair<Bytes, std::size_t>> first;  // size, and the item that has it
+    std::size_t first_shape = 0;
+    for (std::size_t s = 0; s < programs.size(); ++s) {
+      const std::vector<Bytes> rounds = round_sizes(number, place, programs[s]);
+      for (std::size_t round = 0; round < rounds.size(); ++round) {
+        const std::size_t item = item_at(loop, s, round);
+        if (item >= items(s)) return 0;
+        if (!first) {
+          first = {rounds[round], item};
+          first_shape = s;
+        }
+        sizes.insert(rounds[round]);
+        by_kind = by_kind &&
+                  size_of_kind.try_emplace(kinds_[s][item], rounds[round]).first->second == rounds[round];
+        for (std::size_t f = 0; f < fields_.size(); ++f) {
+          const auto here = static_cast<Bytes>(values_[s][f][item]);
+          const auto there = static_cast<Bytes>(values_[first_shape][f][first->second]);
+          by_field[f] = by_field[f] && rounds[round] * there == first->first * here;
         }
       }
-      count += proportional && sizes.size() > 2 ? 1 : 0;
     }
+    if (sizes.size() < 2) continue;
+    count += by_kind || std::find(by_field.begin(), by_field.end(), true) != by_field.end() ? 1 : 0;
   }
   return count;
 }

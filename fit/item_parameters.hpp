@@ -37,6 +37,8 @@ class RecordedItems {
  private:
   [[nodiscard]] std::size_t items(std::size_t shape) const { return kinds_[shape].size(); }
   [[nodiscard]] std::size_t item_at(const RecordedLoop& loop, std::size_t shape, std::size_t round) const;
+  [[nodiscard]] static std::vector<Bytes> round_sizes(std::int32_t loop, std::size_t place,
+                                                      const ShapeProgram& program);
   [[nodiscard]] std::size_t follows(const RecordedLoop& loop, std::int32_t number,
                                     const std::vector<ShapeProgram>& programs) const;
   void find_kind_field(const std::vector<RecordedLoop>& loops, const std::vector<ShapeProgram>& programs);

@@ -1,6 +1,7 @@
 #include "fit/loops.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -63,6 +64,8 @@ class LoopFinder {
   // only those that every shape has.
   std::vector<FoundLoop> loops_of(std::uint32_t counter) {
     const std::size_t shape = template_of(counter);
+    const auto& values = counters_[counter].by_shape;
+    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) return {};
     const ActionSequence& sequence = sequences_[shape];
     const std::int64_t count = counters_[counter].by_shape[shape];
     if (count < static_cast<std::int64_t>(kLeastRounds) || count > static_cast<std::int64_t>(sequence.size()))

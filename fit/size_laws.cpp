@@ -27,7 +27,7 @@ class Finder {
     std::vector<std::size_t> rest;
     for (std::size_t t = 0; t < samples_.size(); ++t) {
       const auto [entry, fresh] = known_.try_emplace(samples_[t], std::nullopt);
-      if (fresh) entry->second = find_exact_form(samples_[t], candidates);
+      if (fresh) entry->second = form_of(samples_[t], candidates);
       if (entry->second) {
         laws_.size[t] = number_of(*entry->second);
         remember(t);
@@ -88,6 +88,13 @@ class Finder {
         form_numbers_.try_emplace(form, static_cast<std::int32_t>(laws_.forms.size()));
     if (fresh) laws_.forms.push_back(form);
     return entry->second;
+  }
+
+  // Where there is but one shape, what was recorded there is all there is to know.
+  [[nodiscard]] std::optional<SizeForm> form_of(const std::vector<SizeSample>& samples,
+                                                const std::vector<std::uint32_t>& candidates) const {
+    if (shapes_.size() > 1) return find_exact_form(samples, candidates);
+    return SizeForm{{{0, static_cast<std::int64_t>(samples[0].size), 1}}};
   }
 
   // For those that are seen at one shape only: which form gave this size there.

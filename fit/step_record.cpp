@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "fit/repeated_steps.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -17,21 +18,22 @@ struct Owner {
 
 class Cutter {
  public:
-  Cutter(const std::vector<TraceEntry>& trace, const std::vector<StepMark>& marks, const std::string& name)
-      : trace_(trace), marks_(marks), name_(name) {}
+  Cutter(const std::vector<TraceEntry>& trace, const std::string& name) : trace_(trace), name_(name) {}
 
-  RecordedRun cut() {
+  /// `ends`: for each mark the first entry that does not belong to it.
+  RecordedRun cut(const std::vector<StepMark>& marks, const std::vector<std::size_t>& ends) {
     std::size_t at = 0;
-    for (const StepMark& mark : marks_) {
-      if (mark.is_step) {
-        run_.steps.push_back({.mark = mark});
-      } else if (!run_.steps.empty()) {
-        if (at < trace_.size() && trace_[at].time_us <= mark.time_us) skipped_ = true;
+    for (std::size_t m = 0; m < marks.size(); ++m) {
+      if (marks[m].is_step) {
+        run_.steps.push_back({.mark = marks[m]});
+      } else if (!run_.steps.empty() && at < ends[m]) {
+        skipped_ = true;
       }
-      for (; at < trace_.size() && trace_[at].time_us <= mark.time_us; ++at) enter(trace_[at], mark.is_step);
+      for (; at < ends[m]; ++at) enter(trace_[at], marks[m].is_step);
     }
-    if (run_.steps.empty())
+    if (run_.steps.empty()) {
       throw InputError(name_, "no mark has the phase \"step\". Mark the end of each step.");
+    }
     if (at < trace_.size()) {
       run_.warnings.push_back(std::to_string(trace_.size() - at) +
                               " history entries lie after the last mark.");
@@ -86,8 +88,9 @@ class Cutter {
       return;
     }
     const std::size_t now = run_.steps.size() - 1;
-    if (owner.step == kBuilding) {
+    if (owner.step == kBuilding) {  // the model frees it when building ends
       ++run_.steps[now].foreign_frees;
+      run_.build.push_back(-static_cast<std::int64_t>(owner.number));
       return;
     }
     if (owner.step > now) return;
@@ -139,7 +142,6 @@ class Cutter {
   };
 
   const std::vector<TraceEntry>& trace_;
-  const std::vector<StepMark>& marks_;
   const std::string& name_;
   RecordedRun run_;
   std::map<Address, Owner> live_;
@@ -149,14 +151,48 @@ class Cutter {
   bool skipped_ = false;
 };
 
+const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const std::string& name) {
+  for (const auto& trace : snapshot.traces) {
+    if (!trace.empty()) return trace;
+  }
+  throw InputError(name, "holds no history. Record with torch.cuda.memory._record_memory_history().");
+}
+
 }  // namespace
 
 RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
                          const std::string& name) {
-  for (const auto& trace : snapshot.traces) {
-    if (!trace.empty()) return Cutter(trace, marks, name).cut();
+  const std::vector<TraceEntry>& trace = history_of(snapshot, name);
+  std::vector<std::size_t> ends;
+  std::size_t at = 0;
+  for (const StepMark& mark : marks) {
+    while (at < trace.size() && trace[at].time_us <= mark.time_us) ++at;
+    ends.push_back(at);
   }
-  throw InputError(name, "holds no history. Record with torch.cuda.memory._record_memory_history().");
+  return Cutter(trace, name).cut(marks, ends);
+}
+
+RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
+                           const std::string& name) {
+  const std::vector<TraceEntry>& trace = history_of(snapshot, name);
+  const RepeatedSteps steps = find_repeated_steps(trace);
+  if (steps.ends.size() < 2) {
+    throw InputError(name,
+                     "no step was found: the end of the history does not repeat. Record at least three "
+                     "equal steps, or give the marks (--marks).");
+  }
+  std::vector<StepMark> marks{{.label = "before the steps"}};
+  std::vector<std::size_t> ends{steps.begin};
+  for (const std::size_t end : steps.ends) {
+    marks.push_back({.is_step = true, .label = "found", .parameters = parameters});
+    ends.push_back(end);
+  }
+  RecordedRun run = Cutter(trace, name).cut(marks, ends);
+  run.warnings.push_back(
+      std::to_string(steps.ends.size()) +
+      " equal steps were found by their repetition, without marks; what came before counts as "
+      "building, the first step of the process included.");
+  return run;
 }
 
 }  // namespace vramlab

@@ -42,7 +42,7 @@ struct StepRecord {
   StepMark mark;
   std::vector<StepAllocation> allocations;
   std::vector<StepAction> actions;
-  std::size_t foreign_frees = 0;  ///< frees of what was there before the first step
+  std::size_t foreign_frees = 0;  ///< of what was there before the first step; moved to the end of building
 };
 
 /// A recording cut at its marks.
@@ -57,5 +57,10 @@ struct RecordedRun {
 /// Throws InputError if the history does not begin with an empty allocator or no step was marked.
 RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
                          const std::string& name);
+
+/// The same without marks: the actions at the end of the history repeat, and every repetition is a step with
+/// `parameters`. Throws InputError if they do not.
+RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
+                           const std::string& name);
 
 }  // namespace vramlab
