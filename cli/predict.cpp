@@ -63,8 +63,8 @@ Table prediction_table(const PredictionQuestion& question, const Prediction& p) 
   table.add_row({"peak allocated", format_bytes(p.peak_allocated)});
   table.add_row({"peak reserved", format_bytes(p.peak_reserved)});
   table.add_row({"usable", format_bytes(question.usable())});
-  table.add_row(
-      {"step time", p.step_seconds > 0 ? fmt::format("{:.1f} ms", p.step_seconds * 1e3) : "not known"});
+  table.add_row({"step time (its own card)",
+                 p.step_seconds > 0 ? fmt::format("{:.1f} ms", p.step_seconds * 1e3) : "not known"});
   return table;
 }
 

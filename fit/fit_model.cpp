@@ -1,6 +1,7 @@
 #include "fit/fit_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -24,12 +25,32 @@ struct ChosenSteps {
   std::vector<const StepRecord*> settled;  ///< the last visit of each shape, shapes in the order of the first
   const StepRecord* first = nullptr;
   std::size_t first_shape = 0;
+  bool first_is_alone =
+      false;  ///< it stands for its shape, for want of another, though it frees no gradients
 };
+
+bool keeps_something(const RecordedRun& run) {
+  return std::any_of(run.steps.begin(), run.steps.end(), [](const StepRecord& step) {
+    return std::any_of(step.allocations.begin(), step.allocations.end(),
+                       [](const StepAllocation& one) { return one.fate == Fate::kept; });
+  });
+}
+
+bool is_seen_again(const StepRecord& step, const std::vector<RecordedRun>& runs) {
+  for (const RecordedRun& run : runs) {
+    for (std::size_t other = 1; other < run.steps.size(); ++other) {
+      if (!run.steps[other].mark.oom && run.steps[other].mark.parameters == step.mark.parameters) return true;
+    }
+  }
+  return false;
+}
 
 ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
   ChosenSteps chosen;
   std::vector<std::size_t> visits;
   std::size_t failed = 0;
+  std::vector<std::string> seen_once;
+  const bool keeps = std::any_of(runs.begin(), runs.end(), keeps_something);
   for (const RecordedRun& run : runs) {
     for (const StepRecord& step : run.steps) {
       if (step.mark.oom) {
@@ -37,6 +58,15 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
         continue;
       }
       if (chosen.first == nullptr) chosen.first = &step;
+      // A first step finds no gradients to free, so that it cannot stand for later ones.
+      if (keeps && &step == &run.steps[0]) {
+        if (is_seen_again(step, runs)) continue;
+        if (chosen.first != &step) {
+          seen_once.push_back(step.mark.label);
+          continue;
+        }
+        chosen.first_is_alone = true;
+      }
       const auto known = std::find_if(
           chosen.settled.begin(), chosen.settled.end(),
           [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
@@ -54,11 +84,25 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
     throw InputError("", "the steps have " + std::to_string(chosen.settled.size()) +
                              " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
   }
+  if (chosen.first_is_alone) {
+    warnings.push_back(
+        "the first step of the process (" + chosen.first->mark.label +
+        ") is the only one of its shape; where that shape frees old gradients is taken from the "
+        "nearest other one. Record every shape twice.");
+  }
+  for (const std::string& label : seen_once) {
+    warnings.push_back("the step " + label +
+                       " is the first of its process and the only one of its shape; it is left "
+                       "out. Record every shape twice.");
+  }
   if (failed > 0) warnings.push_back(std::to_string(failed) + " steps ran out of memory and are left out.");
   if (visits.size() == 1 && visits[0] == 1 && runs[0].steps.size() == 1) {
     throw InputError("",
                      "only one step is recorded. Record every shape twice: what the first step of a process "
                      "keeps for good is told from gradients by the second.");
+  }
+  for (std::size_t shape = 0; shape < chosen.settled.size(); ++shape) {
+    if (chosen.settled[shape]->mark.parameters == chosen.first->mark.parameters) chosen.first_shape = shape;
   }
   return chosen;
 }
@@ -218,8 +262,27 @@ class Fitter {
     return -1;
   }
 
+  // A first step finds no gradients: its shape frees them where the shape with the nearest product does.
+  void add_frees_of_first_shape() {
+    const std::size_t alone = chosen_.first_shape;
+    const auto product = [&](std::size_t shape) {
+      const auto value = parameters_.monomials[laws_.main_product].value(parameters_.shapes[shape]);
+      return std::log(static_cast<double>(std::max<std::int64_t>(value.value_or(1), 1)));
+    };
+    std::size_t nearest = alone == 0 ? 1 : 0;
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (shape == alone) continue;
+      if (std::abs(product(shape) - product(alone)) < std::abs(product(nearest) - product(alone)))
+        nearest = shape;
+    }
+    for (UnionOp& op : union_.ops) {
+      if (op.op.kind == Kind::free_kept && (op.shapes >> nearest & 1) != 0) op.shapes |= ShapeSet{1} << alone;
+    }
+  }
+
   void fill_program() {
     RecordedSpec& spec = model_.spec;
+    if (chosen_.first_is_alone && shapes_.size() > 1) add_frees_of_first_shape();
     StructureGroups groups(parameters_, laws_.main_product);
     for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
       const std::uint32_t group = groups.number_of(union_.tensors[t].shapes(), groups.all());
@@ -238,7 +301,7 @@ class Fitter {
           recorded.group = groups.number_of(op.shapes, union_.tensors[recorded.what].shapes());
           break;
         case Kind::free_kept:
-          recorded.group = groups.number_of(op.shapes, groups.all());
+          recorded.group = groups.nearest_number_of(op.shapes, groups.all());
           break;
         case Kind::ensure:
         case Kind::loop:

@@ -14,11 +14,23 @@ StructureGroups::StructureGroups(const FitParameters& parameters, std::uint32_t 
 }
 
 std::uint32_t StructureGroups::number_of(ShapeSet in, ShapeSet within) {
-  if (in == within) in = within = all_;
-  const auto [entry, fresh] = numbers_.try_emplace({in, within}, static_cast<std::uint32_t>(groups_.size()));
+  return add(in, within, within == all_);
+}
+
+std::uint32_t StructureGroups::nearest_number_of(ShapeSet in, ShapeSet within) {
+  return add(in, within, false);
+}
+
+std::uint32_t StructureGroups::add(ShapeSet in, ShapeSet within, bool may_have_threshold) {
+  if (in == within) {
+    in = within = all_;
+    may_have_threshold = true;
+  }
+  const auto [entry, fresh] =
+      numbers_.try_emplace({in, within, may_have_threshold}, static_cast<std::uint32_t>(groups_.size()));
   if (fresh) {
     RecordedGroup group{.in = in, .within = within};
-    if (in != within && within == all_ && !find_threshold(group, main_product_)) {
+    if (may_have_threshold && in != within && !find_threshold(group, main_product_)) {
       for (std::uint32_t m = 1; m < parameters_.monomials.size(); ++m) {
         if (parameters_.monomials[m].degree() == 1 && find_threshold(group, m)) break;
       }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "fit/parameters.hpp"
@@ -19,17 +19,21 @@ class StructureGroups {
   /// inclusive; but only for whole tensors (`within` = all shapes).
   std::uint32_t number_of(ShapeSet in, ShapeSet within);
 
+  /// The same, where the nearest recorded shape decides and no threshold.
+  std::uint32_t nearest_number_of(ShapeSet in, ShapeSet within);
+
   [[nodiscard]] const std::vector<RecordedGroup>& groups() const { return groups_; }
   [[nodiscard]] ShapeSet all() const { return all_; }
 
  private:
+  std::uint32_t add(ShapeSet in, ShapeSet within, bool may_have_threshold);
   [[nodiscard]] bool find_threshold(RecordedGroup& group, std::uint32_t monomial) const;
 
   const FitParameters& parameters_;
   std::uint32_t main_product_;
   ShapeSet all_ = 0;
   std::vector<RecordedGroup> groups_;
-  std::map<std::pair<ShapeSet, ShapeSet>, std::uint32_t> numbers_;
+  std::map<std::tuple<ShapeSet, ShapeSet, bool>, std::uint32_t> numbers_;
 };
 
 }  // namespace vramlab

@@ -10,6 +10,8 @@ namespace vramlab {
 namespace {
 
 constexpr std::int64_t kLargestPlace = 1'000'000;
+constexpr std::int64_t kLargestValue = 1'000'000;  // of a parameter; it may be the rounds of a loop
+constexpr std::uint32_t kMostKept = 1'000'000;
 
 class RecordedCheck {
  public:
@@ -39,6 +41,12 @@ class RecordedCheck {
   void variables() {
     const std::size_t parameters = spec_.parameters.size();
     if (parameters == 0) fail("the model has no parameter.");
+    for (std::size_t p = 0; p < parameters; ++p) {
+      const Parameter& range = spec_.parameters[p];
+      need(range.low >= 0 && range.low <= range.high && range.high <= kLargestValue,
+           "a parameter's range is not within 0 to 1000000", p);
+    }
+    if (spec_.kept > kMostKept) fail("more tensors are kept than a step can have.");
     if (spec_.recorded.size() != parameters) fail("the recorded ranges are not those of the parameters.");
     if (spec_.variables.size() < parameters) fail("parameters are missing among the variables.");
     for (std::size_t v = 0; v < spec_.variables.size(); ++v) {
@@ -113,7 +121,8 @@ class RecordedCheck {
            "two tensors are kept at one rank", t);
     }
     for (std::size_t l = 0; l < spec_.loops.size(); ++l) {
-      need(spec_.loops[l].count < spec_.variables.size(), "a loop has an unknown count", l);
+      need(spec_.loops[l].count < spec_.variables.size() && spec_.loops[l].plus <= 0,
+           "a loop has an unknown count", l);
     }
   }
 

@@ -23,7 +23,8 @@ RecordedProgramWriter::RecordedProgramWriter(const RecordedSpec& spec, const Rec
       slots_(spec),
       writer_(slots_.all()),
       rounds_(spec.tensors.size()),
-      outside_used_(spec.program.size(), 0) {
+      outside_used_(spec.program.size(), 0),
+      old_is_freed_(spec.kept, false) {
   for (const RecordedGroup& group : spec.groups) {
     occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
   }
@@ -76,6 +77,7 @@ void RecordedProgramWriter::perform(std::size_t at, std::int64_t round) {
       break;
     case Kind::free_kept:
       writer_.drop({slots_.built + op.what, 0});
+      old_is_freed_[op.what] = true;
       break;
     case Kind::loop:
     case Kind::end:
@@ -87,7 +89,10 @@ void RecordedProgramWriter::allocate(std::uint32_t number) {
   const RecordedTensor& tensor = spec_.tensors[number];
   const Bytes size = size_of(tensor);
   if (tensor.kept >= 0) {
-    writer_.make_persistent({slots_.built + static_cast<std::uint32_t>(tensor.kept), size});
+    const auto rank = static_cast<std::uint32_t>(tensor.kept);
+    // parts of two recorded structures can miss the place where the old one is freed
+    if (!old_is_freed_[rank]) writer_.drop({slots_.built + rank, 0});
+    writer_.make_persistent({slots_.built + rank, size});
     return;
   }
   rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size) : writer_.make(size));

@@ -48,6 +48,7 @@ class RecordedProgramWriter {
   std::vector<Bytes> table_sizes_;                          ///< by table
   std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
   std::vector<std::size_t> outside_used_;                   ///< by operation
+  std::vector<bool> old_is_freed_;                          ///< by rank
 };
 
 }  // namespace vramlab
