@@ -40,6 +40,7 @@ Verb verify_verb();    // verify.cpp
 Verb fit_verb();       // fit.cpp
 Verb predict_verb();   // predict.cpp
 Verb models_verb();    // models.cpp
+Verb estimate_verb();  // estimate.cpp
 Verb policies_verb();  // policies.cpp
 Verb gpus_verb();      // gpus.cpp
 Verb schema_verb();    // schema.cpp
