@@ -107,10 +107,21 @@ class Merger {
   }
 
  private:
+  // The table of an alignment has one byte a pair.
+  static void need_room(std::size_t first, std::size_t second) {
+    constexpr std::size_t kMostPairs = 2'000'000'000;
+    if (second == 0 || first <= kMostPairs / second) return;
+    throw InputError("",
+                     "steps of " + std::to_string(second) +
+                         " actions are too long to be compared with each other. Record shorter ones, such "
+                         "as fewer tokens or layers.");
+  }
+
   void add_allocations(std::size_t shape) {
     const ShapeProgram& program = shapes_[shape];
     const std::vector<Item> items = items_of(program);
     global_[shape].resize(program.allocations.size());
+    need_room(list_.size(), items.size());
     const Alignment pairs = align_sequences(list_.size(), items.size(), [&](std::size_t i, std::size_t j) {
       return score(list_[i], shape, items[j]);
     });
@@ -180,6 +191,7 @@ class Merger {
 
   void merge(const std::vector<RecordedOp>& ops, ShapeSet bit) {
     const auto& known = result_.ops;
+    need_room(known.size(), ops.size());
     const Alignment pairs = align_sequences(known.size(), ops.size(), [&](std::size_t i, std::size_t j) {
       if (known[i].op.kind != ops[j].kind || known[i].op.what != ops[j].what) return std::int64_t{0};
       if (ops[j].kind == Kind::loop || ops[j].kind == Kind::end) return kSameLoop;

@@ -39,7 +39,9 @@ GridErrors grid_errors(const MeasuredGrid& grid, const std::vector<GridPredictio
     errors.outside += predicted.outside ? 1 : 0;
     ++errors.outcomes[measured.ok ? 0 : 1][predicted.oom ? 1 : 0];
     if (!measured.ok || predicted.oom) continue;
-    for (const std::size_t sort : {0, predicted.outside ? 2 : 1, predicted.small ? 3 : 4}) {
+    const std::size_t by_range = predicted.outside ? 2 : 1;
+    const std::size_t by_peak = predicted.small ? 3 : 4;
+    for (const std::size_t sort : {std::size_t{0}, by_range, by_peak}) {
       errors.rows[sort].allocated.push_back(error_of(predicted.peak_allocated, measured.peak_allocated));
       errors.rows[sort].reserved.push_back(error_of(predicted.peak_reserved, measured.peak_reserved));
     }
