@@ -41,6 +41,8 @@ Verb fit_verb();       // fit.cpp
 Verb predict_verb();   // predict.cpp
 Verb models_verb();    // models.cpp
 Verb estimate_verb();  // estimate.cpp
+Verb explain_verb();   // explain.cpp
+Verb diff_verb();      // diff.cpp
 Verb policies_verb();  // policies.cpp
 Verb gpus_verb();      // gpus.cpp
 Verb schema_verb();    // schema.cpp
