@@ -1,6 +1,7 @@
 // Models fitted from real recordings give every recorded step back, operation by operation.
 #include <algorithm>
 #include <map>
+#include <ostream>
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,8 @@ struct Expected {
   std::size_t extras;  ///< workload-models.md, section 1
   std::uint32_t kept;
 };
+
+void PrintTo(const Expected& expected, std::ostream* out) { *out << expected.recording; }
 
 class RecordedFit : public testing::TestWithParam<Expected> {};
 
