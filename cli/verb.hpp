@@ -38,6 +38,10 @@ Verb run_verb();       // run.cpp
 Verb check_verb();     // check.cpp
 Verb verify_verb();    // verify.cpp
 Verb whatif_verb();    // whatif.cpp
+Verb fit_verb();       // fit.cpp
+Verb predict_verb();   // predict.cpp
+Verb models_verb();    // models.cpp
+Verb estimate_verb();  // estimate.cpp
 Verb explain_verb();   // explain.cpp
 Verb diff_verb();      // diff.cpp
 Verb policies_verb();  // policies.cpp

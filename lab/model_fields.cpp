@@ -1,4 +1,5 @@
 #include "lab/model_file.hpp"
+#include "lab/recorded_model_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -130,10 +131,16 @@ ModelKind linear() {
   return {"linear", "a peak that is a straight line in the batch size", std::move(fields)};
 }
 
+ModelKind recorded() {
+  std::vector<Field> fields = common_fields();
+  for (Field& field : recorded_model_fields()) fields.push_back(std::move(field));
+  return {"recorded", "steps of a real program, made into a model by vramlab fit", std::move(fields)};
+}
+
 }  // namespace
 
 const std::vector<ModelKind>& model_kinds() {
-  static const std::vector<ModelKind> kinds{super_resolution(), linear()};
+  static const std::vector<ModelKind> kinds{super_resolution(), linear(), recorded()};
   return kinds;
 }
 

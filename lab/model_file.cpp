@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "lab/recorded_model_file.hpp"
 #include "models/linear.hpp"
+#include "models/recorded_model.hpp"
 #include "models/super_resolution.hpp"
 
 namespace vramlab {
@@ -190,6 +192,7 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
   std::vector<Problem> problems;
   check_fields(json, kind.fields, false, "", problems);
   throw_if_any(problems, where);
+  if (kind.name == "recorded") return make_model<RecordedModel>(read_recorded_spec(json, where), where);
   ModelReader reader(problems);
   if (kind.name == "linear") {
     LinearSpec spec = reader.linear(json);

@@ -15,6 +15,12 @@ Tensor ProgramWriter::make(Bytes size) {
   return tensor;
 }
 
+Tensor ProgramWriter::make_workspace(Bytes size) {
+  const Tensor workspace{take_slot(), size};
+  put(MemoryOpKind::workspace, workspace.slot, size);
+  return workspace;
+}
+
 void ProgramWriter::drop(const Tensor& tensor) {
   put(MemoryOpKind::free, tensor.slot, 0);
   if (tensor.slot >= program_.persistent_slots) empty_.push_back(tensor.slot);
@@ -22,9 +28,7 @@ void ProgramWriter::drop(const Tensor& tensor) {
 
 void ProgramWriter::use_workspace(Bytes size) {
   if (size == 0) return;
-  const Tensor workspace{take_slot(), size};
-  put(MemoryOpKind::workspace, workspace.slot, size);
-  drop(workspace);
+  drop(make_workspace(size));
 }
 
 StepProgram ProgramWriter::finish() {

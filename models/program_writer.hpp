@@ -23,6 +23,9 @@ class ProgramWriter {
   /// A new tensor of the step itself; `size` in bytes, > 0.
   Tensor make(Bytes size);
 
+  /// A new workspace of the step itself, which may stay away if memory is short.
+  Tensor make_workspace(Bytes size);
+
   /// Fills a persistent slot, which must be empty when the program reaches this place.
   void make_persistent(const Tensor& tensor) { put(MemoryOpKind::allocate, tensor.slot, tensor.size); }
 

@@ -21,16 +21,21 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"policies", {"sim/core", "models"}},
     {"sim/workload", {"sim/core", "sim/engine", "sim/memory", "models", "policies"}},
     {"trace", {"sim/core", "sim/memory", "sim/workload"}},
+    {"fit", {"sim/core", "sim/memory", "models", "trace"}},
     {"report", {"sim/core"}},
     {"lab",
      {"sim/core", "sim/engine", "sim/memory", "models", "policies", "sim/workload", "trace", "report"}},
-    {"cli", {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace", "lab", "report"}},
+    {"cli",
+     {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace", "fit", "lab", "report"}},
 };
 
 // Third-party headers that a folder may use; every other folder must do without them.
 const std::map<std::string, std::set<std::string>> kMayUse{
-    {"nlohmann", {"lab", "trace", "cli"}}, {"yaml-cpp", {"policies"}},
-    {"boost", {"trace", "cli"}},           {"spdlog", {"cli"}},
+    {"nlohmann", {"lab", "trace", "cli"}},
+    {"yaml-cpp", {"policies"}},
+    {"boost", {"trace", "cli"}},
+    {"spdlog", {"cli"}},
+    {"Eigen", {"fit"}},
     {"fmt", {"lab", "cli", "report"}},
 };
 

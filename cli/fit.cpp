@@ -1,0 +1,237 @@
+// vramlab fit: a workload model from recorded steps.
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/time_points.hpp"
+#include "cli/verb.hpp"
+#include "fit/fit_model.hpp"
+#include "lab/grid_errors.hpp"
+#include "lab/measured_grid.hpp"
+#include "lab/recorded_model_file.hpp"
+#include "models/recorded_model.hpp"
+#include "report/output_file.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+using Texts = std::vector<std::string>;
+
+void add_options(Options& options) {
+  add_output_options(options);
+  options.add_options()
+      // clang-format off
+      ("marks", po::value<Texts>()->composing(), "marks file of the snapshot in the same place; repeatable")
+      ("param", po::value<Texts>()->composing(), "without marks: the parameters of all steps, batch=8; repeatable")
+      ("output,o", po::value<std::string>()->required(), "the model file to write")
+      ("name", po::value<std::string>(), "name of the model; default that of the output file")
+      ("times", po::value<std::string>(), "grid of timed points; every other one gives the step-time law")
+      ("about", po::value<std::string>(), "a sentence on what was recorded, kept in the model");
+  // clang-format on
+}
+
+std::string percent(Bytes part, Bytes whole) {
+  return whole == 0 ? "-"
+                    : fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string ranges_text(const std::vector<Parameter>& parameters) {
+  std::string text;
+  for (const Parameter& p : parameters) {
+    text += fmt::format("{}{} {} to {}", text.empty() ? "" : ", ", p.name, p.low, p.high);
+  }
+  return text;
+}
+
+Table residual_table(const FitResiduals& r) {
+  Table table{{{"sizes of allocations", Table::Align::left}, {"allocations"}, {"share of bytes"}}};
+  const auto row = [&](const char* what, std::size_t count, Bytes bytes) {
+    table.add_row({what, fmt::format("{}", count), percent(bytes, r.bytes)});
+  };
+  row("exact at every recorded shape", r.exact, r.exact_bytes);
+  row("seen once, with the form of another", r.borrowed, r.borrowed_bytes);
+  row("no form: interpolated", r.interpolated, r.interpolated_bytes);
+  row("no form and seen once", r.single, r.single_bytes);
+  return table;
+}
+
+std::string family_text(const InexactFamily& family, const std::vector<std::string>& labels) {
+  std::string text = fmt::format("{} x", family.tensors);
+  constexpr std::size_t kLongest = 24;
+  for (std::size_t shape = 0; shape < labels.size(); ++shape) {
+    const std::string& full = labels[shape];
+    const std::string label = full.size() > kLongest ? full.substr(0, kLongest - 3) + "..." : full;
+    if (family.sizes[shape] > 0) text += fmt::format(" {} at {};", family.sizes[shape], label);
+  }
+  text.pop_back();
+  return text;
+}
+
+Json residuals_json(const FittedModel& fitted) {
+  const FitResiduals& r = fitted.residuals;
+  Json json;
+  json["allocations"] = r.tensors;
+  json["exact"] = r.exact;
+  json["borrowed"] = r.borrowed;
+  json["interpolated"] = r.interpolated;
+  json["single"] = r.single;
+  json["bytes"] = r.bytes;
+  json["exact_bytes"] = r.exact_bytes;
+  json["borrowed_bytes"] = r.borrowed_bytes;
+  json["interpolated_bytes"] = r.interpolated_bytes;
+  json["single_bytes"] = r.single_bytes;
+  json["inexact"] = Json::array();
+  for (const InexactFamily& family : fitted.inexact) {
+    json["inexact"].push_back({{"allocations", family.tensors}, {"sizes", family.sizes}});
+  }
+  return json;
+}
+
+Json range_json(const RecordedSpec& spec) {
+  Json json = Json::object();
+  for (const Parameter& parameter : spec.recorded) json[parameter.name] = {parameter.low, parameter.high};
+  return json;
+}
+
+// The errors against the grid that also gave the times, as the model's card keeps them: in %, four digits.
+Json accuracy_json(const RecordedSpec& spec, const MeasuredGrid& grid) {
+  const GridErrors errors = grid_errors(grid, replay_grid(grid, RecordedModel(spec)));
+  Json json;
+  json["measured_on"] = grid.device;
+  json["points"] = errors.rows[0].allocated.size();
+  const auto add = [&](const char* key, const std::vector<double>& values) {
+    if (values.empty()) return;
+    const ErrorSummary s = summarise(values);
+    json[key] = fmt::format("{:.3f} / {:.2f} / {:.2f} %", 100 * s.median, 100 * s.p95, 100 * s.largest);
+  };
+  add("peak_allocated", errors.rows[0].allocated);
+  add("peak_reserved", errors.rows[0].reserved);
+  add("step_time", errors.times);
+  json["figures"] =
+      "median / 95th percentile / largest of |predicted - measured| / measured; step time over the "
+      "points that did not give the law";
+  return json;
+}
+
+Json card_json(const FittedModel& fitted, const Texts& files, const std::string& times) {
+  Json card;
+  card["recordings"] = Json::array();
+  for (const std::string& file : files)
+    card["recordings"].push_back(std::filesystem::path(file).filename().string());
+  card["shapes"] = fitted.shape_labels;
+  card["exact_share_of_bytes"] =
+      fitted.residuals.bytes == 0
+          ? 0.0
+          : std::round(1e4 *
+                       static_cast<double>(fitted.residuals.exact_bytes + fitted.residuals.borrowed_bytes) /
+                       static_cast<double>(fitted.residuals.bytes)) /
+                1e4;
+  if (!times.empty())
+    card["times"] = std::filesystem::path(times).filename().string() + ", every other point from the first";
+  card["warnings"] = fitted.warnings;
+  return card;
+}
+
+StepParameters given_parameters(const Texts& settings) {
+  StepParameters parameters;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    std::int64_t value = 0;
+    const char* end = setting.data() + setting.size();
+    const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
+    const auto [rest, error] = std::from_chars(begin, end, value);
+    if (error != std::errc{} || rest != end || value < 1) {
+      throw InputError("--param",
+                       '"' + setting + "\" is no parameter. Write a name and a whole number: batch=8.");
+    }
+    parameters.scalars[setting.substr(0, equals)] = value;
+  }
+  return parameters;
+}
+
+std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, const Texts& parameters) {
+  if (!marks.empty() && marks.size() != snapshots.size()) {
+    throw InputError("", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every "
+                                     "snapshot, or not at all.",
+                                     snapshots.size(), marks.size()));
+  }
+  if (marks.empty() == parameters.empty()) {
+    throw InputError("",
+                     "give either the marks of the steps (--marks M.json) or the parameters that all of them "
+                     "had (--param batch=8).");
+  }
+  std::vector<RecordedRun> runs;
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const TorchSnapshot snapshot = read_torch_snapshot(snapshots[i], {.stacks = false});
+    runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), snapshots[i])
+                                 : cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
+  }
+  return runs;
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const auto file = arguments["output"].as<std::string>();
+  require_output_names(operands(arguments), {file, arguments["json"].as<std::string>()});
+  const Texts marks = arguments.contains("marks") ? arguments["marks"].as<Texts>() : Texts{};
+  const Texts parameters = arguments.contains("param") ? arguments["param"].as<Texts>() : Texts{};
+  const std::string times = arguments.contains("times") ? arguments["times"].as<std::string>() : "";
+  const std::string name = arguments.contains("name") ? arguments["name"].as<std::string>()
+                                                      : std::filesystem::path(file).stem().string();
+  FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters), name);
+  if (times.empty()) {
+    fitted.warnings.push_back("no timed points were given: steps take no time. Give --times GRID.json.");
+  } else {
+    fit_times(fitted.spec, read_grid_file(times));
+  }
+  Json json = recorded_model_json(fitted.spec);
+  if (arguments.contains("about")) json["about"] = arguments["about"].as<std::string>();
+  json["card"] = card_json(fitted, operands(arguments), times);
+  if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
+  write_file(file, model_file_text(json));
+
+  output.line(fmt::format(
+      "{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
+      fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded), fitted.residuals.tensors,
+      percent(fitted.residuals.exact_bytes + fitted.residuals.borrowed_bytes, fitted.residuals.bytes)));
+  output.line("");
+  output.table(residual_table(fitted.residuals));
+  constexpr std::size_t kShown = 5;
+  if (!fitted.inexact.empty()) output.line("\nlargest without a form:");
+  for (std::size_t i = 0; i < std::min(kShown, fitted.inexact.size()); ++i) {
+    output.line("  " + family_text(fitted.inexact[i], fitted.shape_labels));
+  }
+  for (const std::string& warning : fitted.warnings) output.line("warning: " + warning);
+  output.wrote(file);
+  Json result;
+  result["model"] = file;
+  result["shapes"] = fitted.shape_labels;
+  result["parameters"] = Json::array();
+  for (const Parameter& parameter : fitted.spec.parameters) result["parameters"].push_back(parameter.name);
+  result["residuals"] = residuals_json(fitted);
+  result["range"] = range_json(fitted.spec);
+  result["warnings"] = fitted.warnings;
+  output.json(result);
+  return kDone;
+}
+
+}  // namespace
+
+Verb fit_verb() {
+  return {.name = "fit",
+          .summary = "a workload model from recorded steps",
+          .operands = "SNAPSHOT...",
+          .example = "vramlab fit run.pickle --marks run.marks.json -o model.json",
+          .least_operands = 1,
+          .most_operands = 1000,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,238 @@
+// vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/data_files.hpp"
+#include "lab/grid_errors.hpp"
+#include "lab/measured_grid.hpp"
+#include "lab/model_file.hpp"
+#include "lab/prediction.hpp"
+#include "models/gpu_catalogue.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+using Texts = std::vector<std::string>;
+
+void add_options(Options& options) {
+  add_output_options(options);
+  options.add_options()
+      // clang-format off
+      ("set", po::value<Texts>()->composing(), "a parameter's value, batch=8; repeatable; default the recorded middle")
+      ("gpu", po::value<std::string>()->default_value("h100-80gb"), "the card")
+      ("limit", po::value<std::string>(), "what the allocator may reserve, 12GiB; default the whole card")
+      ("alloc-conf", po::value<std::string>()->default_value(""), "allocator settings, as PYTORCH_CUDA_ALLOC_CONF")
+      ("largest", po::value<std::string>(), "the parameter whose largest value that fits is wanted")
+      ("against", po::value<std::string>(), "a grid of measured points; prints the model's errors")
+      ("points", "with --against: every point");
+  // clang-format on
+}
+
+std::unique_ptr<WorkloadModel> read_model(const std::string& name) {
+  return load_model_file(find_data_file(name, {}).value_or(name));
+}
+
+// ---- at given parameters
+
+Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
+  Json json;
+  json["parameters"] = Json::object();
+  for (std::size_t p = 0; p < question.point.size(); ++p) {
+    json["parameters"][question.model->parameters().parameters[p].name] = question.point[p];
+  }
+  json["fits"] = prediction.fits;
+  json["peak_allocated_bytes"] = prediction.peak_allocated;
+  json["peak_reserved_bytes"] = prediction.peak_reserved;
+  json["step_seconds"] = prediction.step_seconds;
+  json["usable_bytes"] = question.usable();
+  json["outside_range"] = prediction.outside_range;
+  json["workspace_refusals"] = prediction.allocator_ooms;
+  return json;
+}
+
+Table prediction_table(const PredictionQuestion& question, const Prediction& p) {
+  using Align = Table::Align;
+  Table table{{{"", Align::left}, {"value"}}};
+  for (std::size_t i = 0; i < question.point.size(); ++i) {
+    table.add_row({question.model->parameters().parameters[i].name, fmt::format("{}", question.point[i])});
+  }
+  table.add_row({"peak allocated", format_bytes(p.peak_allocated)});
+  table.add_row({"peak reserved", format_bytes(p.peak_reserved)});
+  table.add_row({"usable", format_bytes(question.usable())});
+  table.add_row({"step time (its own card)",
+                 p.step_seconds > 0 ? fmt::format("{:.1f} ms", p.step_seconds * 1e3) : "not known"});
+  return table;
+}
+
+void read_settings(const Arguments& arguments, PredictionQuestion& question) {
+  if (!arguments.contains("set")) return;
+  for (const std::string& setting : arguments["set"].as<Texts>()) question.set(setting);
+}
+
+PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel& model) {
+  PredictionQuestion question(model);
+  question.gpu = &find_gpu(arguments["gpu"].as<std::string>(), "--gpu");
+  question.allocator.settings = parse_allocator_settings(arguments["alloc-conf"].as<std::string>());
+  if (arguments.contains("limit")) {
+    const auto limit = parse_bytes(arguments["limit"].as<std::string>());
+    if (!limit) throw InputError("--limit", "is not a size. Write 12GiB, 12288MiB or a number of bytes.");
+    question.allocator.limit = *limit;
+  }
+  read_settings(arguments, question);
+  return question;
+}
+
+int predict(const Arguments& arguments, const WorkloadModel& model, Output& output) {
+  PredictionQuestion question = read_question(arguments, model);
+  Json json;
+  if (arguments.contains("largest")) {
+    const std::string name = arguments["largest"].as<std::string>();
+    const LargestValue largest = find_largest(question, name);
+    json["largest"] = {{"parameter", name}, {"value", largest.value}, {"bound", largest.at_bound}};
+    if (largest.value == 0) {
+      output.line(fmt::format("Not even {} {} fits on {}.", name, largest.smallest, question.gpu->id));
+      output.json(json);
+      return kDone;
+    }
+    question.set(fmt::format("{}={}", name, largest.value));
+    output.line(fmt::format("{} {} is the largest that fits on {}{}.", name, largest.value, question.gpu->id,
+                            largest.at_bound ? ", and the largest that the model knows" : ""));
+  }
+  const Prediction prediction = predict_step(question);
+  if (!arguments.contains("largest")) {
+    output.line(prediction.fits
+                    ? fmt::format("Fits on {}: peak reserved {} of {} usable.", question.gpu->id,
+                                  format_bytes(prediction.peak_reserved), format_bytes(question.usable()))
+                    : fmt::format("Does not fit on {}: {} usable, out of memory while asking for {}.",
+                                  question.gpu->id, format_bytes(question.usable()),
+                                  format_bytes(prediction.failed)));
+  }
+  if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
+  output.line("");
+  output.table(prediction_table(question, prediction));
+  json.update(prediction_json(question, prediction));
+  output.json(json);
+  return kDone;
+}
+
+// ---- against measured points
+
+std::string figures(const std::vector<double>& errors) {
+  if (errors.empty()) return "-";
+  const ErrorSummary s = summarise(errors);
+  return fmt::format("{:.3f} / {:.2f} / {:.2f}", 100 * s.median, 100 * s.p95, 100 * s.largest);
+}
+
+std::string equal_of(const std::vector<double>& errors) {
+  return fmt::format("{} of {}", summarise(errors).exact, errors.size());
+}
+
+Table errors_table(const GridErrors& errors) {
+  Table table{{{"errors in %, median / p95 / largest", Table::Align::left},
+               {"points"},
+               {"peak allocated"},
+               {"equal"},
+               {"peak reserved"},
+               {"equal"}}};
+  for (const RowErrors& rows : errors.rows) {
+    if (rows.allocated.empty()) continue;
+    table.add_row({rows.what, fmt::format("{}", rows.allocated.size()), figures(rows.allocated),
+                   equal_of(rows.allocated), figures(rows.reserved), equal_of(rows.reserved)});
+  }
+  return table;
+}
+
+std::string off_by(Bytes predicted, Bytes measured) {
+  return fmt::format("{:+.3f}", 100 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1));
+}
+
+Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& predictions) {
+  Table table{{{"point", Table::Align::left},
+               {"peak allocated"},
+               {"off by %"},
+               {"peak reserved"},
+               {"off by %"},
+               {"base off by bytes"},
+               {"step, ms"},
+               {"off by %"}}};
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const GridPrediction& p = predictions[i];
+    const GridRow& row = grid.rows[i];
+    if (p.skipped || !row.ok || p.oom) {
+      table.add_row({p.label, p.skipped ? "left out" : "out of memory", "", "", "", "", "", ""});
+      continue;
+    }
+    const bool timed = !row.step_ms.empty() && p.step_ms > 0;
+    const double ms = timed ? middle_of(row.step_ms) : 0;
+    table.add_row(
+        {p.label, format_bytes(row.peak_allocated), off_by(p.peak_allocated, row.peak_allocated),
+         format_bytes(row.peak_reserved), off_by(p.peak_reserved, row.peak_reserved),
+         fmt::format("{:+}", static_cast<std::int64_t>(p.base) - static_cast<std::int64_t>(row.base)),
+         timed ? fmt::format("{:.1f}", ms) : "-",
+         timed ? fmt::format("{:+.1f}", 100 * (p.step_ms / ms - 1)) : "-"});
+  }
+  return table;
+}
+
+int compare(const Arguments& arguments, const WorkloadModel& model, Output& output) {
+  const MeasuredGrid grid = read_grid_file(arguments["against"].as<std::string>());
+  const std::vector<GridPrediction> predictions = replay_grid(grid, model);
+  const GridErrors errors = grid_errors(grid, predictions);
+  if (errors.rows[0].allocated.empty()) {
+    output.line(fmt::format("None of {} measured points can be compared{}.", predictions.size(),
+                            errors.skipped > 0 ? ": " + errors.skip_reason : ""));
+  } else {
+    output.line(fmt::format(
+        "{} measured points on {}: peak allocated is off by {:.2f} % at the median, peak "
+        "reserved by {:.2f} %.",
+        errors.rows[0].allocated.size(), grid.device.empty() ? "a card" : grid.device,
+        100 * summarise(errors.rows[0].allocated).median, 100 * summarise(errors.rows[0].reserved).median));
+  }
+  if (errors.skipped > 0) {
+    output.line(fmt::format("{} points are left out: {}. Record steps at other values of it.", errors.skipped,
+                            errors.skip_reason));
+  }
+  output.line("");
+  if (arguments.contains("points")) {
+    output.table(points_table(grid, predictions));
+    output.line("");
+  }
+  output.table(errors_table(errors));
+  if (!errors.times.empty()) {
+    output.line(
+        fmt::format("\nstep time, errors in %: {} over {} points that did not give the law, {} over {} "
+                    "that did.",
+                    figures(errors.times), errors.times.size(), figures(errors.fitted_times),
+                    errors.fitted_times.size()));
+  }
+  output.json(grid_errors_json(errors));
+  return kDone;
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const auto model = read_model(operands(arguments)[0]);
+  return arguments.contains("against") ? compare(arguments, *model, output)
+                                       : predict(arguments, *model, output);
+}
+
+}  // namespace
+
+Verb predict_verb() {
+  return {
+      .name = "predict",
+      .summary = "memory and time of a model at given parameters, or its errors against measured points",
+      .operands = "MODEL",
+      .example = "vramlab predict models/superres-rrdb6.json --set batch=8 --set lq=96 --gpu rtx-3060-12gb",
+      .least_operands = 1,
+      .most_operands = 1,
+      .add_options = add_options,
+      .run = run};
+}
+
+}  // namespace vramlab

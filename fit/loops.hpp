@@ -1,0 +1,34 @@
+// Finds parts of a step that are done once an item or once a token, and takes them out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fit/shape_program.hpp"
+
+namespace vramlab {
+
+/// Something whose number may be the number of rounds of a loop.
+struct LoopCounter {
+  std::uint32_t variable = 0;          ///< its number among the variables of the model
+  std::vector<std::int64_t> by_shape;  ///< its value at each shape
+};
+
+/// Loops of one workload, and the programs with each body standing once.
+struct LoopedPrograms {
+  std::vector<RecordedLoop> loops;
+  std::vector<ShapeProgram> shapes;
+  ShapeProgram first_step;
+};
+
+/// Looks for them in the shape with the largest count: a run of actions that repeats, allocation for
+/// allocation, with every free moving on by the same number of allocations a round, as often as a counter
+/// plus a constant (0 to −3) says. Every other shape must repeat the same body exactly as often as its own
+/// count says; otherwise the repetition is something else (layers) and stays as it is.
+///
+/// `first_step` has the shape `first_shape`; its `ensure` operations move in front of a loop they fall into.
+LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, ShapeProgram first_step,
+                              std::size_t first_shape, std::vector<LoopCounter> counters);
+
+}  // namespace vramlab

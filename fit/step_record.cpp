@@ -1,0 +1,198 @@
+#include "fit/step_record.hpp"
+
+#include <map>
+#include <optional>
+
+#include "fit/repeated_steps.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::size_t kBuilding = static_cast<std::size_t>(-1);
+
+struct Owner {
+  std::size_t step = kBuilding;
+  std::uint32_t number = 0;
+};
+
+class Cutter {
+ public:
+  Cutter(const std::vector<TraceEntry>& trace, const std::string& name) : trace_(trace), name_(name) {}
+
+  /// `ends`: for each mark the first entry that does not belong to it.
+  RecordedRun cut(const std::vector<StepMark>& marks, const std::vector<std::size_t>& ends) {
+    std::size_t at = 0;
+    for (std::size_t m = 0; m < marks.size(); ++m) {
+      if (marks[m].is_step) {
+        run_.steps.push_back({.mark = marks[m]});
+      } else if (!run_.steps.empty() && at < ends[m]) {
+        skipped_ = true;
+      }
+      for (; at < ends[m]; ++at) enter(trace_[at], marks[m].is_step);
+    }
+    if (run_.steps.empty()) {
+      throw InputError(name_, "no mark has the phase \"step\". Mark the end of each step.");
+    }
+    if (at < trace_.size()) {
+      run_.warnings.push_back(std::to_string(trace_.size() - at) +
+                              " history entries lie after the last mark.");
+    }
+    if (skipped_) {
+      run_.warnings.push_back(
+          "what happened in other phases between the steps is left out (validation, saving).");
+    }
+    name_fates();
+    return std::move(run_);
+  }
+
+ private:
+  void enter(const TraceEntry& entry, bool in_step) {
+    if (entry.action == TraceEntry::Action::alloc) {
+      allocate(entry, in_step);
+    } else if (entry.action == TraceEntry::Action::free_requested) {
+      const auto owner = live_.find(entry.address);
+      if (owner == live_.end()) {
+        throw InputError(name_,
+                         "a block is freed that the history never allocated. Record from the start of "
+                         "the program (call _record_memory_history before the model is built).");
+      }
+      release(owner->second, in_step);
+      live_.erase(owner);
+    }
+  }
+
+  void allocate(const TraceEntry& entry, bool in_step) {
+    if (entry.stream != 0 && !other_streams_) {
+      other_streams_ = true;
+      run_.warnings.push_back("some allocations belong to side streams; the model puts all on one stream.");
+    }
+    Owner owner;
+    if (run_.steps.empty()) {
+      run_.build.push_back(static_cast<std::int64_t>(entry.size));
+      owner.number = ++built_;
+    } else if (in_step) {
+      StepRecord& step = run_.steps.back();
+      owner = {run_.steps.size() - 1, static_cast<std::uint32_t>(step.allocations.size())};
+      step.allocations.push_back({entry.size, Fate::forever, 0});
+      step.actions.push_back({StepAction::Kind::allocate, owner.number});
+    } else {
+      owner.step = run_.steps.size();  // of no step
+    }
+    live_[entry.address] = owner;
+  }
+
+  void release(const Owner& owner, bool in_step) {
+    if (run_.steps.empty()) {
+      run_.build.push_back(-static_cast<std::int64_t>(owner.number));
+      return;
+    }
+    const std::size_t now = run_.steps.size() - 1;
+    if (owner.step == kBuilding) {  // the model frees it when building ends
+      ++run_.steps[now].foreign_frees;
+      run_.build.push_back(-static_cast<std::int64_t>(owner.number));
+      return;
+    }
+    if (owner.step > now) return;
+    StepAllocation& allocation = run_.steps[owner.step].allocations[owner.number];
+    if (owner.step == now && in_step) {
+      allocation.fate = Fate::freed;
+      run_.steps[now].actions.push_back({StepAction::Kind::free, owner.number});
+    } else {
+      allocation.fate = Fate::kept;
+      if (in_step) later_frees_.push_back({now, run_.steps[now].actions.size(), owner});
+      if (in_step) run_.steps[now].actions.push_back({StepAction::Kind::free_kept, 0});
+    }
+  }
+
+  // Ranks and lifetimes need to know what became of everything.
+  void name_fates() {
+    StepRecord& last = run_.steps.back();
+    for (StepAllocation& allocation : last.allocations) {
+      if (allocation.fate == Fate::forever && run_.steps.size() > 1) allocation.fate = Fate::kept;
+    }
+    std::vector<std::vector<std::uint32_t>> ranks;
+    for (const StepRecord& step : run_.steps) {
+      auto& of_step = ranks.emplace_back();
+      std::uint32_t rank = 0;
+      for (const StepAllocation& allocation : step.allocations) {
+        of_step.push_back(rank);
+        rank += allocation.fate == Fate::kept ? 1U : 0U;
+      }
+    }
+    for (const LaterFree& free : later_frees_) {
+      run_.steps[free.step].actions[free.action].what = ranks[free.owner.step][free.owner.number];
+    }
+    for (StepRecord& step : run_.steps) {
+      std::vector<std::uint32_t> born(step.allocations.size(), 0);
+      for (std::uint32_t at = 0; at < step.actions.size(); ++at) {
+        const StepAction& action = step.actions[at];
+        if (action.kind == StepAction::Kind::allocate) born[action.what] = at;
+        if (action.kind == StepAction::Kind::free) {
+          step.allocations[action.what].actions = at - born[action.what];
+        }
+      }
+    }
+  }
+
+  struct LaterFree {
+    std::size_t step = 0;
+    std::size_t action = 0;
+    Owner owner;
+  };
+
+  const std::vector<TraceEntry>& trace_;
+  const std::string& name_;
+  RecordedRun run_;
+  std::map<Address, Owner> live_;
+  std::vector<LaterFree> later_frees_;
+  std::uint32_t built_ = 0;
+  bool other_streams_ = false;
+  bool skipped_ = false;
+};
+
+const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const std::string& name) {
+  for (const auto& trace : snapshot.traces) {
+    if (!trace.empty()) return trace;
+  }
+  throw InputError(name, "holds no history. Record with torch.cuda.memory._record_memory_history().");
+}
+
+}  // namespace
+
+RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                         const std::string& name) {
+  const std::vector<TraceEntry>& trace = history_of(snapshot, name);
+  std::vector<std::size_t> ends;
+  std::size_t at = 0;
+  for (const StepMark& mark : marks) {
+    while (at < trace.size() && trace[at].time_us <= mark.time_us) ++at;
+    ends.push_back(at);
+  }
+  return Cutter(trace, name).cut(marks, ends);
+}
+
+RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
+                           const std::string& name) {
+  const std::vector<TraceEntry>& trace = history_of(snapshot, name);
+  const RepeatedSteps steps = find_repeated_steps(trace);
+  if (steps.ends.size() < 2) {
+    throw InputError(name,
+                     "no step was found: the end of the history does not repeat. Record at least three "
+                     "equal steps, or give the marks (--marks).");
+  }
+  std::vector<StepMark> marks{{.label = "before the steps"}};
+  std::vector<std::size_t> ends{steps.begin};
+  for (const std::size_t end : steps.ends) {
+    marks.push_back({.is_step = true, .label = "found", .parameters = parameters});
+    ends.push_back(end);
+  }
+  RecordedRun run = Cutter(trace, name).cut(marks, ends);
+  run.warnings.push_back(
+      std::to_string(steps.ends.size()) +
+      " equal steps were found by their repetition, without marks; what came before counts as "
+      "building, the first step of the process included.");
+  return run;
+}
+
+}  // namespace vramlab

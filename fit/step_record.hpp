@@ -1,0 +1,66 @@
+// The steps of a recording as programs: what each allocated and freed, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+#include "trace/marks_file.hpp"
+#include "trace/torch_snapshot.hpp"
+
+namespace vramlab {
+
+/// One action of a step.
+struct StepAction {
+  enum class Kind : std::uint8_t {
+    allocate,   ///< the step's allocation number `what`
+    free,       ///< of the step's own allocation `what`
+    free_kept,  ///< of what the step before kept at rank `what`
+  };
+  Kind kind = Kind::allocate;
+  std::uint32_t what = 0;
+
+  friend auto operator<=>(const StepAction&, const StepAction&) = default;
+};
+
+/// What became of an allocation of a step.
+enum class Fate : std::uint8_t {
+  freed,    ///< within the step
+  kept,     ///< freed by a later step: a gradient
+  forever,  ///< never freed: optimizer state, workspaces
+};
+
+struct StepAllocation {
+  Bytes size = 0;  ///< as requested
+  Fate fate = Fate::freed;
+  std::uint32_t actions = 0;  ///< actions between its birth and its free, both included; of a freed one
+};
+
+/// One step.
+struct StepRecord {
+  StepMark mark;
+  std::vector<StepAllocation> allocations;
+  std::vector<StepAction> actions;
+  std::size_t foreign_frees = 0;  ///< of what was there before the first step; moved to the end of building
+};
+
+/// A recording cut at its marks.
+struct RecordedRun {
+  std::vector<std::int64_t> build;  ///< before the first step, as RecordedSpec::build
+  std::vector<StepRecord> steps;    ///< in order; failed ones included
+  std::vector<std::string> warnings;
+};
+
+/// Cuts the history of the first device that has one. What lies between marks that are no steps counts as
+/// building before the first step, and is an error after it (validation passes are not modelled yet).
+/// Throws InputError if the history does not begin with an empty allocator or no step was marked.
+RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                         const std::string& name);
+
+/// The same without marks: the actions at the end of the history repeat, and every repetition is a step with
+/// `parameters`. Throws InputError if they do not.
+RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
+                           const std::string& name);
+
+}  // namespace vramlab

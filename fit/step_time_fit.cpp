@@ -1,0 +1,141 @@
+#include "fit/step_time_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace vramlab {
+namespace {
+
+constexpr std::size_t kUnknowns = 4;  // floor, base, two slopes
+constexpr std::size_t kLeastPoints = 6;
+constexpr int kMostSteps = 1500;
+constexpr double kWorthATerm = 0.95;
+
+using Unknowns = std::array<double, kUnknowns>;
+
+/// One choice of products, scaled so that all unknowns are of the size of the durations.
+class Law {
+ public:
+  Law(const std::vector<TimedPoint>& points, std::uint32_t x, std::uint32_t y)
+      : points_(points), x_(x), y_(y), x_scale_(largest(x)), y_scale_(largest(y)) {}
+
+  [[nodiscard]] double loss(const Unknowns& u) const {
+    double sum = 0;
+    for (const TimedPoint& point : points_) {
+      const double compute = std::abs(u[1]) + std::abs(u[2]) * part(point, x_, x_scale_) +
+                             (y_ == 0 ? 0 : std::abs(u[3]) * part(point, y_, y_scale_));
+      sum += std::abs(std::log(std::max({std::abs(u[0]), compute, 1e-9}) / point.seconds));
+    }
+    return sum;
+  }
+
+  [[nodiscard]] StepTimeForm form(const Unknowns& u) const {
+    StepTimeForm form{std::abs(u[0]), std::abs(u[1]), {{x_, std::abs(u[2]) / x_scale_}}};
+    if (y_ != 0) form.slopes.push_back({y_, std::abs(u[3]) / y_scale_});
+    return form;
+  }
+
+  [[nodiscard]] Unknowns start(double share) const {
+    std::vector<double> seconds;
+    for (const TimedPoint& point : points_) seconds.push_back(point.seconds);
+    std::sort(seconds.begin(), seconds.end());
+    const double low = seconds[seconds.size() / 4];
+    return {low, low * 0.3, share * seconds.back(), (1 - share) * seconds.back()};
+  }
+
+ private:
+  [[nodiscard]] double largest(std::uint32_t m) const {
+    double most = 1;
+    for (const TimedPoint& point : points_) most = std::max(most, static_cast<double>(point.monomials[m]));
+    return most;
+  }
+
+  static double part(const TimedPoint& point, std::uint32_t m, double scale) {
+    return static_cast<double>(point.monomials[m]) / scale;
+  }
+
+  const std::vector<TimedPoint>& points_;
+  std::uint32_t x_;
+  std::uint32_t y_;
+  double x_scale_;
+  double y_scale_;
+};
+
+/// Nelder and Mead's simplex; enough for four unknowns and a loss with corners.
+Unknowns minimise(const Law& law, const Unknowns& start) {
+  struct Corner {
+    Unknowns at{};
+    double loss = 0;
+  };
+  std::array<Corner, kUnknowns + 1> simplex;
+  for (std::size_t i = 0; i <= kUnknowns; ++i) {
+    simplex[i].at = start;
+    if (i > 0) simplex[i].at[i - 1] *= 1.4;
+    simplex[i].loss = law.loss(simplex[i].at);
+  }
+  const auto along = [&](const Unknowns& middle, double factor) {
+    Corner corner;
+    for (std::size_t u = 0; u < kUnknowns; ++u) {
+      corner.at[u] = middle[u] + factor * (simplex.back().at[u] - middle[u]);
+    }
+    corner.loss = law.loss(corner.at);
+    return corner;
+  };
+  for (int step = 0; step < kMostSteps; ++step) {
+    std::stable_sort(simplex.begin(), simplex.end(),
+                     [](const auto& a, const auto& b) { return a.loss < b.loss; });
+    Unknowns middle{};
+    for (std::size_t i = 0; i < kUnknowns; ++i) {
+      for (std::size_t u = 0; u < kUnknowns; ++u) middle[u] += simplex[i].at[u] / kUnknowns;
+    }
+    Corner moved = along(middle, -1);
+    if (moved.loss < simplex[0].loss) {
+      const Corner further = along(middle, -2);
+      if (further.loss < moved.loss) moved = further;
+    } else if (moved.loss >= simplex[kUnknowns - 1].loss) {
+      moved = along(middle, 0.5);
+    }
+    if (moved.loss < simplex.back().loss) {
+      simplex.back() = moved;
+      continue;
+    }
+    for (std::size_t i = 1; i <= kUnknowns; ++i) {
+      for (std::size_t u = 0; u < kUnknowns; ++u) {
+        simplex[i].at[u] = 0.5 * (simplex[i].at[u] + simplex[0].at[u]);
+      }
+      simplex[i].loss = law.loss(simplex[i].at);
+    }
+  }
+  return simplex[0].at;
+}
+
+}  // namespace
+
+StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t main_product) {
+  if (points.empty()) return {};
+  if (points.size() < kLeastPoints) {
+    std::vector<double> seconds;
+    for (const TimedPoint& point : points) seconds.push_back(point.seconds);
+    std::sort(seconds.begin(), seconds.end());
+    return {seconds[seconds.size() / 2], 0, {}};
+  }
+  StepTimeForm best;
+  double least = 0;
+  for (std::uint32_t y = 0; y < points[0].monomials.size(); ++y) {
+    if (y == main_product) continue;
+    const Law law(points, main_product, y);
+    for (const double share : {0.9, 0.5, 0.1}) {
+      const Unknowns found = minimise(law, law.start(share));
+      const double loss = law.loss(found);
+      if (y == 0 && best.slopes.empty()) least = loss / kWorthATerm;  // anything is better than no law
+      const bool better = y == 0 || best.slopes.size() > 1 ? loss < least : loss < kWorthATerm * least;
+      if (!better) continue;
+      least = loss;
+      best = law.form(found);
+    }
+  }
+  return best;
+}
+
+}  // namespace vramlab

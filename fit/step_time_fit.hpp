@@ -1,0 +1,22 @@
+// The law of a step's duration from timed points.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/step_time_form.hpp"
+
+namespace vramlab {
+
+/// One timed point: values of all monomials, and the middle of its timings.
+struct TimedPoint {
+  std::vector<std::int64_t> monomials;
+  double seconds = 0;
+};
+
+/// max(floor, base + slope · main product + slope · one further product), all at least 0, with the smallest
+/// sum of |log(law / measured)|. The further product is one of the first `monomials`, and left out unless it
+/// lowers that sum by 5 %. With fewer than six points the law is a constant, the middle of the points.
+StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t main_product);
+
+}  // namespace vramlab

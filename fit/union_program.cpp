@@ -1,0 +1,237 @@
+#include "fit/union_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "fit/sequence_alignment.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = RecordedOp::Kind;
+__extension__ using Wide = __int128;
+
+constexpr std::int64_t kOneProduct = 30;
+constexpr std::int64_t kSimilar = 10;
+constexpr std::int64_t kBothLarge = 6;
+constexpr std::int64_t kSameLoop = 1'000'000;
+constexpr std::int64_t kSameAllocation = 100'000;  // above all frees together
+constexpr std::int64_t kSameBody = 100;            // two allocations of one loop's body
+constexpr Bytes kLarge = 1_MiB;
+
+/// What alignment of allocations sees: allocations, and the borders of loops between them.
+struct Item {
+  bool border = false;
+  std::uint32_t number = 0;  // of the allocation, or 2 · loop (+ 1 for its end)
+};
+
+std::vector<Item> items_of(const ShapeProgram& program) {
+  std::vector<Item> items;
+  for (const RecordedOp& op : program.ops) {
+    if (op.kind == Kind::allocate) items.push_back({false, op.what});
+    if (op.kind == Kind::loop) items.push_back({true, 2 * op.what});
+    if (op.kind == Kind::end) items.push_back({true, 2 * op.what + 1});
+  }
+  return items;
+}
+
+Bytes bytes_of(const ShapeProgram& program) {
+  Bytes total = 0;
+  for (const ShapeAllocation& one : program.allocations) {
+    total = std::accumulate(one.sizes.begin(), one.sizes.end(), total);
+  }
+  return total;
+}
+
+/// An entry of the union's list of allocations and borders.
+struct UnionItem {
+  bool border = false;
+  std::uint32_t number = 0;
+  UnionTensor tensor{};
+};
+
+class Merger {
+ public:
+  Merger(const std::vector<ShapeProgram>& shapes, const std::vector<std::vector<std::int64_t>>& monomials)
+      : shapes_(shapes), monomials_(monomials), memory_(shapes.size() * shapes.size()) {}
+
+  void align_allocations() {
+    std::vector<std::size_t> order(shapes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const std::size_t count_a = shapes_[a].allocations.size();
+      const std::size_t count_b = shapes_[b].allocations.size();
+      return count_a != count_b ? count_a > count_b : bytes_of(shapes_[a]) > bytes_of(shapes_[b]);
+    });
+    for (const std::size_t shape : order) add_allocations(shape);
+    for (const UnionItem& item : list_) {
+      if (item.border) continue;
+      const auto number = static_cast<std::uint32_t>(result_.tensors.size());
+      result_.tensors.push_back(item.tensor);
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+        const std::int32_t local = item.tensor.in_shape[shape];
+        if (local >= 0) global_[shape][static_cast<std::size_t>(local)] = number;
+      }
+    }
+  }
+
+  void merge_ops(const ShapeProgram& first_step, std::size_t first_shape) {
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      merge(global_ops(shapes_[shape], shape), ShapeSet{1} << shape);
+    }
+    // Only extras are taken from the first step; the rest is the same step once more.
+    merge(global_ops(first_step, first_shape), 0);
+    std::erase_if(result_.ops,
+                  [](const UnionOp& op) { return op.shapes == 0 && op.op.kind != Kind::ensure; });
+  }
+
+  // Numbers tensors in the order in which the program allocates them. Tensors that no shape has together can
+  // stand in another order in the program than in the list.
+  UnionProgram take() {
+    std::vector<std::uint32_t> number(result_.tensors.size(), 0);
+    std::vector<UnionTensor> tensors;
+    for (const UnionOp& op : result_.ops) {
+      if (op.op.kind != Kind::allocate) continue;
+      number[op.op.what] = static_cast<std::uint32_t>(tensors.size());
+      tensors.push_back(std::move(result_.tensors[op.op.what]));
+    }
+    for (UnionOp& op : result_.ops) {
+      if (op.op.kind == Kind::allocate || op.op.kind == Kind::free) op.op.what = number[op.op.what];
+      for (std::uint32_t& other : op.op.place.outside) other = number[other];
+    }
+    result_.tensors = std::move(tensors);
+    return std::move(result_);
+  }
+
+ private:
+  // The table of an alignment has one byte a pair.
+  static void need_room(std::size_t first, std::size_t second) {
+    constexpr std::size_t kMostPairs = 2'000'000'000;
+    if (second == 0 || first <= kMostPairs / second) return;
+    throw InputError("",
+                     "steps of " + std::to_string(second) +
+                         " actions are too long to be compared with each other. Record shorter ones, such "
+                         "as fewer tokens or layers.");
+  }
+
+  void add_allocations(std::size_t shape) {
+    const ShapeProgram& program = shapes_[shape];
+    const std::vector<Item> items = items_of(program);
+    global_[shape].resize(program.allocations.size());
+    need_room(list_.size(), items.size());
+    const Alignment pairs = align_sequences(list_.size(), items.size(), [&](std::size_t i, std::size_t j) {
+      return score(list_[i], shape, items[j]);
+    });
+    std::vector<UnionItem> merged;
+    for (const auto& [i, j] : merge_sequences(list_.size(), items.size(), pairs)) {
+      UnionItem item;
+      if (i != kNoPlace) {
+        item = std::move(list_[i]);
+      } else {
+        item.border = items[j].border;
+        item.number = items[j].number;
+        item.tensor.in_shape.assign(shapes_.size(), -1);
+      }
+      if (j != kNoPlace && !item.border) {
+        item.tensor.in_shape[shape] = static_cast<std::int32_t>(items[j].number);
+      }
+      merged.push_back(std::move(item));
+    }
+    list_ = std::move(merged);
+  }
+
+  std::int64_t score(const UnionItem& item, std::size_t shape, const Item& other) {
+    if (item.border || other.border) {
+      return item.border == other.border && item.number == other.number ? kSameLoop : 0;
+    }
+    const ShapeAllocation& one = shapes_[shape].allocations[other.number];
+    std::int64_t best = 0;
+    for (std::size_t at = 0; at < shapes_.size(); ++at) {
+      const std::int32_t local = item.tensor.in_shape[at];
+      if (local < 0) continue;
+      const ShapeAllocation& known = shapes_[at].allocations[static_cast<std::size_t>(local)];
+      if (known.loop != one.loop || (known.kept >= 0) != (one.kept >= 0)) return 0;
+      best = std::max(best, relation(at, known.sizes[0], shape, one.sizes[0], one.loop >= 0));
+    }
+    return best;
+  }
+
+  // In loops sizes differ from item to item, so that they say less than the order.
+  std::int64_t relation(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b, bool in_loop) {
+    auto& known = memory_[a * shapes_.size() + b];
+    const auto [entry, fresh] = known.try_emplace({size_a, size_b}, 0);
+    if (fresh) entry->second = compare(a, size_a, b, size_b);
+    return in_loop ? kSameBody + entry->second : entry->second;
+  }
+
+  [[nodiscard]] std::int64_t compare(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b) const {
+    for (std::size_t m = 0; m < monomials_[a].size(); ++m) {
+      if (static_cast<Wide>(size_a) * monomials_[b][m] == static_cast<Wide>(size_b) * monomials_[a][m] &&
+          monomials_[a][m] != 0) {
+        return kOneProduct;
+      }
+    }
+    const Bytes low = std::min(size_a, size_b);
+    const Bytes high = std::max(size_a, size_b);
+    if (100 * static_cast<Wide>(high) <= 107 * static_cast<Wide>(low)) return kSimilar;
+    return low >= kLarge && high <= 4 * low ? kBothLarge : 0;
+  }
+
+  std::vector<RecordedOp> global_ops(const ShapeProgram& program, std::size_t shape) const {
+    std::vector<RecordedOp> ops = program.ops;
+    for (RecordedOp& op : ops) {
+      if (op.kind == Kind::allocate || op.kind == Kind::free) op.what = global_[shape][op.what];
+      for (std::uint32_t& other : op.place.outside) other = global_[shape][other];
+    }
+    return ops;
+  }
+
+  void merge(const std::vector<RecordedOp>& ops, ShapeSet bit) {
+    const auto& known = result_.ops;
+    need_room(known.size(), ops.size());
+    const Alignment pairs = align_sequences(known.size(), ops.size(), [&](std::size_t i, std::size_t j) {
+      if (known[i].op.kind != ops[j].kind || known[i].op.what != ops[j].what) return std::int64_t{0};
+      if (ops[j].kind == Kind::loop || ops[j].kind == Kind::end) return kSameLoop;
+      if (ops[j].kind == Kind::allocate) return kSameAllocation;
+      return known[i].op == ops[j] ? std::int64_t{1} : std::int64_t{0};
+    });
+    std::vector<UnionOp> merged;
+    for (const auto& [i, j] : merge_sequences(known.size(), ops.size(), pairs)) {
+      UnionOp op = i != kNoPlace ? known[i] : UnionOp{ops[j], 0};
+      if (j != kNoPlace) op.shapes |= bit;
+      merged.push_back(std::move(op));
+    }
+    result_.ops = std::move(merged);
+  }
+
+  const std::vector<ShapeProgram>& shapes_;
+  const std::vector<std::vector<std::int64_t>>& monomials_;
+  std::vector<std::map<std::pair<Bytes, Bytes>, std::int64_t>> memory_;  // by pair of shapes
+  std::vector<UnionItem> list_;
+  std::vector<std::vector<std::uint32_t>> global_ = std::vector<std::vector<std::uint32_t>>(shapes_.size());
+  UnionProgram result_;
+};
+
+}  // namespace
+
+ShapeSet UnionTensor::shapes() const {
+  ShapeSet shapes = 0;
+  for (std::size_t shape = 0; shape < in_shape.size(); ++shape) {
+    if (in_shape[shape] >= 0) shapes |= ShapeSet{1} << shape;
+  }
+  return shapes;
+}
+
+UnionProgram merge_shapes(const std::vector<ShapeProgram>& shapes,
+                          const std::vector<std::vector<std::int64_t>>& monomials,
+                          const ShapeProgram& first_step, std::size_t first_shape) {
+  Merger merger(shapes, monomials);
+  merger.align_allocations();
+  merger.merge_ops(first_step, first_shape);
+  return merger.take();
+}
+
+}  // namespace vramlab

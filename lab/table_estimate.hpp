@@ -1,0 +1,46 @@
+// Memory estimates from published tables: what two tools of the field compute before a job runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vramlab {
+
+/// The estimate of a job queue (policies.md P3.1), MB = 2²⁰ B: a base by type and size at batch 8, times
+/// batch / 8, times length / 512 for transformers, times 2.5 for training.
+struct JobEstimate {
+  std::string type = "transformer";
+  std::string size = "medium";
+  std::int64_t batch = 8;
+  std::int64_t seq = 512;
+  bool training = false;
+};
+struct JobEstimateResult {
+  double base_mb = 0;      ///< of the table
+  double batch_mb = 0;     ///< scaled to batch and length
+  double required_mb = 0;  ///< with training
+};
+/// Throws InputError for an unknown type or size.
+JobEstimateResult estimate_job(const JobEstimate& job);
+
+/// The estimate of a sampler for mixed tasks (policies.md P2.1): a base of 0.15 GB and 0.12 GB a batch, and
+/// for every image 0.28 GB forward and 0.35 GB backward times the factor of its task (T1 1, T2 1.85, T3 1.87;
+/// 1, 3 and 4 images). GB = 1,024 MB.
+struct TaskEstimate {
+  std::int64_t samples = 1;
+  std::map<std::string, double> tasks{{"T1", 0.4}, {"T2", 0.3}, {"T3", 0.3}};  ///< shares, summing up to 1
+  std::int64_t batch = 16;
+  std::int64_t epochs = 1;
+  bool training = true;
+};
+struct TaskEstimateResult {
+  double per_batch_mb = 0;   ///< a batch of average samples
+  double peak_mb = 0;        ///< a batch of the largest samples
+  std::int64_t batches = 0;  ///< of all epochs
+};
+/// Throws InputError for unknown tasks or shares that do not sum up to 1.
+TaskEstimateResult estimate_tasks(const TaskEstimate& tasks);
+
+}  // namespace vramlab

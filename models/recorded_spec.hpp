@@ -1,0 +1,141 @@
+// A workload model made from recorded steps: its data. fit/ makes it, lab/ reads and writes it as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/size_form.hpp"
+#include "models/step_time_form.hpp"
+#include "sim/core/parameter_space.hpp"
+
+namespace vramlab {
+
+/// Numbers of recorded shapes, as bits.
+using ShapeSet = std::uint64_t;
+inline constexpr std::size_t kMostShapes = 64;
+
+/// What one variable of the size forms stands for.
+struct RecordedVariable {
+  enum class Kind : std::uint8_t {
+    parameter,   ///< a parameter that a caller sets
+    fixed,       ///< a parameter that never moved in the recording; other values are refused
+    items,       ///< how many items the step has
+    sum,         ///< a field summed over the items
+    most,        ///< largest value of Σ weight · field over the items (a padded length)
+    first_item,  ///< a field of the first item
+    last_item,   ///< a field of the last item
+    item,        ///< a field of the item that a loop is at; 0 outside loops
+    round,       ///< how often a loop has gone round before; 0 outside loops
+  };
+
+  std::string name;
+  Kind kind = Kind::parameter;
+  std::int64_t value = 0;             ///< of a fixed one
+  std::vector<std::int64_t> weights;  ///< of the fields, for every kind that reads fields
+
+  /// Whether it has one value for a whole step.
+  [[nodiscard]] bool is_global() const { return kind != Kind::item && kind != Kind::round; }
+  friend bool operator==(const RecordedVariable&, const RecordedVariable&) = default;
+};
+
+/// A sort of item (sample) whose number is a parameter, and what its items look like when nobody says.
+struct RecordedItemKind {
+  std::uint32_t parameter = 0;                     ///< number of its count among the parameters
+  std::vector<std::vector<std::int64_t>> columns;  ///< by field: values to be taken in turn
+
+  friend bool operator==(const RecordedItemKind&, const RecordedItemKind&) = default;
+};
+
+/// Which shapes something occurs at, and how that goes on at other parameters.
+struct RecordedGroup {
+  ShapeSet in = 0;      ///< recorded shapes it occurs at
+  ShapeSet within = 0;  ///< recorded shapes the question makes sense for
+  /// Monomial that decides by a threshold; −1 = the nearest recorded shape of `within` decides.
+  std::int32_t monomial = -1;
+  std::int64_t from = 0;  ///< it occurs where the monomial's value is at least this …
+  bool below = false;     ///< … or, if set, where it is smaller
+
+  friend bool operator==(const RecordedGroup&, const RecordedGroup&) = default;
+};
+
+/// One allocation of the step.
+struct RecordedTensor {
+  std::int32_t size = 0;    ///< number of its form; negative: −1 − number of its table
+  std::uint32_t group = 0;  ///< where it occurs
+  std::int32_t kept = -1;   ///< rank among the tensors that live until the next step (gradients); −1 = none
+  bool workspace = false;   ///< a library does without it if memory is short
+
+  friend bool operator==(const RecordedTensor&, const RecordedTensor&) = default;
+};
+
+/// A part of the step that is done once an item, or once a token.
+struct RecordedLoop {
+  std::uint32_t count = 0;   ///< variable that says how often …
+  std::int64_t plus = 0;     ///< … and what to add
+  bool from_last = false;    ///< items are taken from the last one on
+  std::int64_t skipped = 0;  ///< items passed over before the first round
+
+  friend bool operator==(const RecordedLoop&, const RecordedLoop&) = default;
+};
+
+/// One operation of the program.
+struct RecordedOp {
+  enum class Kind : std::uint8_t {
+    allocate,   ///< tensor `what`
+    free,       ///< tensor `what`; of a loop's tensors the one that `place` names
+    ensure,     ///< kept extra `what`, made once by the first step of a process
+    free_kept,  ///< what the step before kept at rank `what`
+    loop,       ///< the operations up to the matching `end` belong to loop `what`
+    end,
+  };
+  /// Which round's tensor a free means: offset + step · round, counted from the first or the last round.
+  struct Place {
+    bool from_end = false;
+    std::int32_t offset = 0;
+    std::int32_t step = 0;                 ///< −1, 0 or 1
+    std::vector<std::uint32_t> outside{};  ///< tensors freed instead, in turn, while that is out of range
+
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  Kind kind = Kind::allocate;
+  std::uint32_t what = 0;
+  std::uint32_t group = 0;
+  Place place{};
+
+  friend bool operator==(const RecordedOp&, const RecordedOp&) = default;
+};
+
+/// The whole model.
+struct RecordedSpec {
+  std::string name;
+  std::vector<Parameter> parameters;  ///< in the order of points; low and high are what may be asked for
+  std::vector<Parameter> recorded;    ///< the same with the smallest and largest recorded value
+  std::vector<RecordedVariable> variables;  ///< the parameters first, in their order
+  std::vector<std::string> fields;          ///< per-item quantities
+  std::vector<RecordedItemKind> item_kinds;
+  std::vector<Monomial> monomials;     ///< over all variables; 0 is the number 1
+  std::uint32_t main_product = 0;      ///< the monomial along which sizes and structure are compared
+  std::uint32_t samples = 0;           ///< the monomial that counts samples
+  std::vector<VariableValues> shapes;  ///< values of the variables at the recorded shapes; others 0
+  std::vector<SizeForm> forms;
+  std::vector<std::vector<Bytes>> tables;  ///< sizes at the recorded shapes; 0 = not seen there
+  std::vector<bool> table_scales;          ///< whether a table seen at one shape follows the main product
+  std::vector<RecordedGroup> groups;       ///< 0 = always
+  std::vector<RecordedTensor> tensors;
+  std::vector<RecordedLoop> loops;
+  std::vector<Bytes> extras;  ///< sizes of kept extras
+  std::vector<RecordedOp> program;
+  std::uint32_t kept = 0;           ///< ranks of tensors that live until the next step
+  std::vector<std::int64_t> build;  ///< sizes to allocate; −k frees the k-th allocation, counted from 1
+  StepTimeForm time;
+  std::uint32_t workspace_refusals = 21;
+
+  friend bool operator==(const RecordedSpec&, const RecordedSpec&) = default;
+};
+
+/// Throws InputError with everything in `spec` that points nowhere: what a damaged file could hold.
+void check_recorded_spec(const RecordedSpec& spec);
+
+}  // namespace vramlab

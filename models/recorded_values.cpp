@@ -1,0 +1,173 @@
+#include "models/recorded_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = RecordedVariable::Kind;
+
+constexpr double kParameterWeight = 0.1;  // of a parameter's ratio beside that of the main product
+constexpr double kTie = 1e-9;
+
+std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions& conditions,
+                      std::int64_t item) {
+  std::int64_t total = 0;
+  for (std::size_t f = 0; f < variable.weights.size(); ++f) {
+    if (variable.weights[f] == 0) continue;
+    total += variable.weights[f] * conditions.fields[f][static_cast<std::size_t>(item)];
+  }
+  return total;
+}
+
+std::int64_t global_value(const RecordedVariable& variable, const RecordedConditions& conditions,
+                          std::int64_t items) {
+  switch (variable.kind) {
+    case Kind::fixed:
+      return variable.value;
+    case Kind::items:
+      return items;
+    case Kind::first_item:
+      return items == 0 ? 0 : weighted(variable, conditions, 0);
+    case Kind::last_item:
+      return items == 0 ? 0 : weighted(variable, conditions, items - 1);
+    case Kind::sum:
+    case Kind::most: {
+      std::int64_t total = 0;
+      for (std::int64_t item = 0; item < items; ++item) {
+        const std::int64_t one = weighted(variable, conditions, item);
+        total = variable.kind == Kind::sum ? total + one : std::max(total, one);
+      }
+      return total;
+    }
+    case Kind::parameter:
+    case Kind::item:
+    case Kind::round:
+      break;
+  }
+  return 0;
+}
+
+double logarithm(std::int64_t value) {
+  return std::log(static_cast<double>(std::max<std::int64_t>(value, 1)));
+}
+
+}  // namespace
+
+RecordedValues::RecordedValues(const RecordedSpec& spec, const RecordedConditions& conditions)
+    : spec_(spec), conditions_(conditions), variables_(spec.variables.size(), 0) {
+  if (conditions.point.size() != spec.parameters.size() || conditions.fields.size() != spec.fields.size()) {
+    throw InternalError("a recorded model is asked for a step with other parameters than its own");
+  }
+  items_ = spec.fields.empty() ? 0 : static_cast<std::int64_t>(conditions.fields[0].size());
+  for (const auto& field : conditions.fields) {
+    if (static_cast<std::int64_t>(field.size()) == items_) continue;
+    throw InputError("", "the fields of the items have different lengths. Give one value an item for each.");
+  }
+  for (std::size_t v = 0; v < spec.variables.size(); ++v) {
+    variables_[v] = v < conditions.point.size() ? conditions.point[v]
+                                                : global_value(spec.variables[v], conditions, items_);
+  }
+  monomials_.resize(spec.monomials.size());
+  update_monomials();
+}
+
+void RecordedValues::update_monomials() {
+  for (std::size_t m = 0; m < monomials_.size(); ++m) {
+    const auto value = spec_.monomials[m].value(variables_);
+    if (!value) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+    monomials_[m] = *value;
+  }
+}
+
+void RecordedValues::enter(const RecordedLoop* loop, std::int64_t round) {
+  std::int64_t item = loop == nullptr ? 0 : round + loop->skipped;
+  if (loop != nullptr && loop->from_last) item = items_ - 1 - item;
+  for (std::size_t v = 0; v < spec_.variables.size(); ++v) {
+    const RecordedVariable& variable = spec_.variables[v];
+    if (variable.is_global()) continue;
+    variables_[v] = 0;
+    if (loop == nullptr) continue;
+    if (variable.kind == Kind::round) {
+      variables_[v] = round;
+    } else if (item >= 0 && item < items_) {
+      variables_[v] = weighted(variable, conditions_, item);
+    }
+  }
+  update_monomials();
+}
+
+std::int64_t RecordedValues::rounds(const RecordedLoop& loop) const {
+  return std::max<std::int64_t>(variables_[loop.count] + loop.plus, 0);
+}
+
+RecordedNeighbours::RecordedNeighbours(const RecordedSpec& spec, const RecordedValues& values)
+    : spec_(spec), step_monomials_(values.monomials().begin(), values.monomials().end()) {
+  product_ = logarithm(step_monomials_[spec.main_product]);
+  for (const VariableValues& shape : spec.shapes) {
+    const std::int64_t main = spec.monomials[spec.main_product].value(shape).value_or(1);
+    products_.push_back(logarithm(main));
+    double distance = std::abs(products_.back() - product_);
+    for (std::size_t p = 0; p < spec.parameters.size(); ++p) {
+      distance += kParameterWeight * std::abs(logarithm(values.variables()[p] + 1) - logarithm(shape[p] + 1));
+    }
+    distances_.push_back(distance);
+  }
+}
+
+std::size_t RecordedNeighbours::nearest(ShapeSet within) const {
+  std::size_t best = spec_.shapes.size();
+  for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+    if ((within >> shape & 1) == 0) continue;
+    if (best == spec_.shapes.size()) {
+      best = shape;
+      continue;
+    }
+    const double difference = distances_[shape] - distances_[best];
+    // in the middle between two, the larger one
+    if (difference < -kTie || (difference < kTie && products_[shape] > products_[best])) best = shape;
+  }
+  return best;
+}
+
+bool RecordedNeighbours::occurs(const RecordedGroup& group) const {
+  if (group.in == group.within) return true;
+  if (group.monomial < 0) return (group.in >> nearest(group.within) & 1) != 0;
+  const std::int64_t value = step_monomials_[static_cast<std::size_t>(group.monomial)];
+  return (value >= group.from) != group.below;
+}
+
+Bytes RecordedNeighbours::size(std::span<const Bytes> table, bool scales) const {
+  // of the shapes with one main product the nearest stands for all
+  std::map<double, std::size_t> shapes;
+  for (std::size_t shape = 0; shape < table.size(); ++shape) {
+    if (table[shape] == 0) continue;
+    const auto [entry, fresh] = shapes.try_emplace(products_[shape], shape);
+    if (!fresh && distances_[shape] < distances_[entry->second]) entry->second = shape;
+  }
+  const auto log_size = [&](std::size_t shape) { return std::log(static_cast<double>(table[shape])); };
+  const auto exact = shapes.find(product_);
+  if (exact != shapes.end()) return table[exact->second];
+  auto above = shapes.upper_bound(product_);
+  double slope = scales ? 1 : 0;
+  std::size_t from = 0;
+  if (shapes.size() == 1) {
+    from = shapes.begin()->second;
+  } else {
+    const bool inside = above != shapes.end() && above != shapes.begin();
+    if (above == shapes.end()) --above;
+    if (above == shapes.begin()) ++above;
+    const auto below = std::prev(above);
+    slope = (log_size(above->second) - log_size(below->second)) / (above->first - below->first);
+    if (!inside) slope = std::clamp(slope, 0.0, 1.0);
+    from = product_ < above->first ? below->second : above->second;
+  }
+  const double log_result = log_size(from) + slope * (product_ - products_[from]);
+  return static_cast<Bytes>(std::max(1.0, std::round(std::exp(std::min(log_result, 40.0)))));
+}
+
+}  // namespace vramlab

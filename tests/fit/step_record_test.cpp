@@ -1,0 +1,60 @@
+#include "fit/step_record.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "sim/core/error.hpp"
+#include "tests/fit/recorded_run.hpp"
+
+namespace vramlab {
+namespace {
+
+std::size_t count(const StepRecord& step, Fate fate) {
+  return static_cast<std::size_t>(std::count_if(step.allocations.begin(), step.allocations.end(),
+                                                [&](const auto& one) { return one.fate == fate; }));
+}
+
+// workload-models.md, section 1: lstm_fit keeps 24 extras (22 of Adam, two of 32 MiB) and 4 gradients, and
+// allocates 45, 45, 47, 61 and 61 times a settled step.
+TEST(StepRecord, FirstStepsKeepOptimizerStateAndWorkspaces) {
+  const auto run = recorded_run("lstm_fit");
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->steps.size(), 10U);
+  EXPECT_EQ(count(run->steps[0], Fate::forever), 24U);
+  EXPECT_EQ(std::count_if(run->steps[0].allocations.begin(), run->steps[0].allocations.end(),
+                          [](const auto& one) { return one.fate == Fate::forever && one.size == 33554432; }),
+            2);
+  std::vector<std::size_t> allocations;
+  for (std::size_t step = 1; step < run->steps.size(); step += 2) {
+    allocations.push_back(run->steps[step].allocations.size());
+    EXPECT_EQ(count(run->steps[step], Fate::kept), 4U) << step;
+    EXPECT_EQ(count(run->steps[step], Fate::forever), 0U) << step;
+  }
+  EXPECT_EQ(allocations, (std::vector<std::size_t>{45, 45, 47, 61, 61}));
+}
+
+// "With gradients named by rank the second step of a shape equals the first in sizes and order."
+TEST(StepRecord, TheSecondStepOfAShapeEqualsTheFirst) {
+  const auto run = recorded_run("lstm_fit");
+  ASSERT_TRUE(run);
+  for (std::size_t step = 2; step < run->steps.size(); step += 2) {
+    EXPECT_EQ(run->steps[step].actions, run->steps[step + 1].actions) << step;
+  }
+}
+
+TEST(StepRecord, RefusesAHistoryThatBeginsInTheMiddle) {
+  TorchSnapshot snapshot;
+  snapshot.traces = {
+      {{.address = 512, .size = 512, .time_us = 1, .action = TraceEntry::Action::free_requested}}};
+  EXPECT_THROW(cut_at_marks(snapshot, {{.time_us = 2, .is_step = true}}, "x"), InputError);
+}
+
+TEST(StepRecord, RefusesMarksWithoutASteps) {
+  TorchSnapshot snapshot;
+  snapshot.traces = {{{.address = 512, .size = 512, .time_us = 1, .action = TraceEntry::Action::alloc}}};
+  EXPECT_THROW(cut_at_marks(snapshot, {{.time_us = 2}}, "x"), InputError);
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,73 @@
+"""Trains a pretended model on the stub of torch, records it, and lets vramlab fit and predict it.
+
+usage: recorder_test.py VRAMLAB
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(here, "stub"), os.path.join(here, "..", "..", "python")]
+
+import torch  # noqa: E402: the stub
+from vramlab_recorder import Recorder  # noqa: E402
+
+memory = torch.cuda.memory
+weights, moments, gradients = [], [], []
+
+
+def train_step(batch, seq):
+    activations = [memory.alloc(64 * batch * seq), memory.alloc(1000 + 8 * batch), memory.alloc(2 * seq)]
+    while gradients:
+        memory.free(gradients.pop(0))
+    gradients.extend(memory.alloc(size) for size in (40960, 512))
+    for activation in reversed(activations):
+        memory.free(activation)
+    if not moments:
+        moments.extend(memory.alloc(size) for size in (40960, 40960, 512, 512))
+
+
+def run(vramlab, *words):
+    done = subprocess.run([vramlab, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def main(vramlab):
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "run")
+        recorder = Recorder()
+        weights.extend(memory.alloc(size) for size in (40960, 512))
+        recorder.built()
+        for batch, seq in [(2, 128), (2, 128), (4, 256), (4, 256), (8, 128), (8, 128), (3, 96), (3, 96)]:
+            with recorder.step(batch=batch, seq=seq):
+                train_step(batch, seq)
+        try:
+            with recorder.step(batch=512, seq=512):
+                raise torch.cuda.OutOfMemoryError("stub")
+        except torch.cuda.OutOfMemoryError:
+            pass
+        recorder.save(name)
+
+        marks = json.load(open(name + ".marks.json"))["marks"]
+        assert [m["phase"] for m in marks] == ["other"] * 2 + ["step"] * 9
+        assert [m["oom"] for m in marks] == [False] * 10 + [True]
+        assert marks[4]["params"] == {"batch": 4, "seq": 256}
+
+        fitted = json.loads(run(vramlab, "fit", name + ".pickle", "--marks", name + ".marks.json", "-o",
+                                name + ".json", "--json", "-"))
+        assert fitted["residuals"]["exact"] == fitted["residuals"]["allocations"] == 5, fitted
+        data = json.load(open(name + ".json"))["data"]
+        assert data["extras"] == [40960, 40960, 512, 512] and data["kept"] == 2, data
+        asked = json.loads(run(vramlab, "predict", name + ".json", "--set", "batch=16", "--set", "seq=1000",
+                               "--json", "-"))
+        # 7 tensors that stay, old gradients freed before new ones: blocks of 512 B
+        blocks = [64 * 16 * 1000, 1000 + 8 * 16, 2 * 1000] + [40960, 512] * 4
+        assert asked["peak_allocated_bytes"] == sum((b + 511) // 512 * 512 for b in blocks), asked
+    print("ok")
+
+
+main(sys.argv[1])
