@@ -7,6 +7,7 @@
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/expectations.hpp"
+#include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
 #include "sim/core/error.hpp"
 
@@ -60,7 +61,11 @@ int run(const Arguments& arguments) {
   const std::string trace = arguments["trace"].as<std::string>();
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace});
   require_trace_name(trace);
-  const Scenario scenario = read_scenario(operands(arguments).front());
+  const std::string file = operands(arguments).front();
+  if (scenario_kind(file) == "jobs") {
+    throw InputError(file, "is of kind jobs; `vramlab compare --policies LABEL` runs one of its policies.");
+  }
+  const Scenario scenario = read_scenario(file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   Comparison comparison;
   comparison.policies.push_back(run_policy(scenario, entry));
