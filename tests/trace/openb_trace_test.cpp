@@ -1,5 +1,7 @@
-// The openb lists as they were published; skipped where they are absent. Counts: data README and `cut | sort |
-// uniq -c` over the columns.
+// The openb lists as they were published; skipped where they are absent. Counts: data README and `cut | sort
+// | uniq -c` over the columns.
+#include "trace/openb_trace.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +12,6 @@
 #include "sim/core/error.hpp"
 #include "sim/workload/job_queue_loop.hpp"
 #include "trace/job_list.hpp"
-#include "trace/openb_trace.hpp"
 
 namespace vramlab {
 namespace {
@@ -22,7 +23,8 @@ const fs::path kJobs = fs::path{VRAMLAB_SOURCE_DIR} / "../shared/data/jobs";
 class OpenbTraceTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(kJobs / "openb_node_list_gpu_node.csv")) GTEST_SKIP() << "no public job traces in " << kJobs;
+    if (!fs::exists(kJobs / "openb_node_list_gpu_node.csv"))
+      GTEST_SKIP() << "no public job traces in " << kJobs;
   }
   static OpenbTrace read(const std::string& list) {
     return read_openb(kJobs / ("openb_pod_list_" + list + ".csv"), kJobs / "openb_node_list_gpu_node.csv");
@@ -69,8 +71,11 @@ TEST_F(OpenbTraceTest, EveryPodRunsUnderEveryReservingProfile) {
     OpenbTrace trace = read(list);
     const JobQueueSetup setup{.cluster = std::move(trace.cluster), .jobs = std::move(trace.jobs)};
     for (const char* profile : {"strict-fifo", "best-effort", "backfill"}) {
-      const auto policy = make_admitter(
-          {"job-queue", profile, {{"safety_margin_mb", std::int64_t{0}, {}}, {"wait_timeout_s", 0.0, {}}}, ""});
+      const auto policy =
+          make_admitter({"job-queue",
+                         profile,
+                         {{"safety_margin_mb", std::int64_t{0}, {}}, {"wait_timeout_s", 0.0, {}}},
+                         ""});
       const JobQueueRun run = run_job_queue(setup, *policy);
       EXPECT_EQ(run.overcommits, 0);
       for (const JobRecord& job : run.jobs) {
