@@ -175,7 +175,11 @@ class Watcher final : public Admitter {
   explicit Watcher(std::unique_ptr<Admitter> policy) : policy_(std::move(policy)) {}
   AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& observation) override {
     AdmitterAnswer answer = policy_->decide(question, observation);
+    // A job that ran out of memory as it started may go on within the same moment, in the next pass.
+    idle_ = idle_ || (suspect_ && observation.time > looked_at_);
     if (question.event != QueueEvent::examine || answer.action != AdmitterAnswer::Action::wait) return answer;
+    suspect_ = false;
+    looked_at_ = observation.time;
     const WaitingJobs& waiting = question.cluster.waiting;
     const GroupId* first = nullptr;
     const auto key = [&](GroupId group) {
@@ -194,7 +198,7 @@ class Watcher final : public Admitter {
         const auto available = policy_->available(question.cluster.cards[card]);
         room += available && *available >= need ? 1 : 0;
       }
-      idle_ = idle_ || room >= demand.cards;
+      suspect_ = suspect_ || room >= demand.cards;
     }
     return answer;
   }
@@ -202,10 +206,12 @@ class Watcher final : public Admitter {
   [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {
     return policy_->available(card);
   }
-  [[nodiscard]] bool saw_an_idle_card() const { return idle_; }
+  [[nodiscard]] bool saw_an_idle_card() const { return idle_ || suspect_; }
 
  private:
   std::unique_ptr<Admitter> policy_;
+  bool suspect_ = false;  ///< as the queue stood when it was last looked at
+  SimTime looked_at_{0};
   bool idle_ = false;
 };
 
