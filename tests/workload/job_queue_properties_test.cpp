@@ -168,8 +168,8 @@ TEST_P(ReservingQueue, NeverPromisesMoreThanACardHas) {
   }));
 }
 
-// Asked by a second eye: in every order that does not poll the first of the queue never waits while a card
-// could take it.
+// A second eye on every look at the queue: where the order does not poll, the first does not wait while a
+// card could take it. That a release leads to a look is what the cases K4-03 and K4-07 hold.
 class Watcher final : public Admitter {
  public:
   explicit Watcher(std::unique_ptr<Admitter> policy) : policy_(std::move(policy)) {}
