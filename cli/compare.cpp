@@ -15,6 +15,7 @@
 #include "lab/result_json.hpp"
 #include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -35,8 +36,13 @@ std::vector<std::string> split_labels(const std::string& text) {
   std::vector<std::string> labels;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) labels.push_back(text.substr(begin, end - begin));
+    labels.push_back(text.substr(begin, end - begin));
     begin = end + 1;
+  }
+  if (text.ends_with(',')) labels.emplace_back();
+  if (std::find(labels.begin(), labels.end(), "") != labels.end()) {
+    throw InputError("",
+                     "--policies \"" + text + "\" has an empty label; write A,B, or leave it out for all.");
   }
   return labels;
 }

@@ -50,6 +50,12 @@ void print_help(const Verb& verb) {
             << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error\n";
 }
 
+// Help that nobody gets must not look like success.
+int printed() {
+  if (!std::cout.flush()) throw InputError("standard output", "could not be written.");
+  return kDone;
+}
+
 Arguments parse(const Verb& verb, const std::vector<std::string>& words) {
   Options all = options_of(verb);
   Options hidden;
@@ -93,7 +99,7 @@ int run_verb_words(const Verb& verb, const std::vector<std::string>& words) {
     const Arguments arguments = parse(verb, words);
     if (arguments.contains("help")) {
       print_help(verb);
-      return kDone;
+      return printed();
     }
     check_operands(verb, arguments);
     return verb.run(arguments);
@@ -105,16 +111,17 @@ int run_verb_words(const Verb& verb, const std::vector<std::string>& words) {
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     print_help();
+    printed();
     return kBadInput;
   }
   const std::string& first = words.front();
   if (first == "--version") {
     std::cout << "vramlab " VRAMLAB_VERSION "\n";
-    return kDone;
+    return printed();
   }
   if (first == "help" || first == "--help" || first == "-h") {
     words.size() > 1 ? print_help(find_verb(words[1])) : print_help();
-    return kDone;
+    return printed();
   }
   return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
 }
@@ -122,8 +129,9 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{compare_verb(),  run_verb(),  check_verb(), verify_verb(),
-                                     policies_verb(), gpus_verb(), schema_verb()};
+  static const std::vector<Verb> all{compare_verb(),  run_verb(),     check_verb(),
+                                     verify_verb(),   explain_verb(), diff_verb(),
+                                     policies_verb(), gpus_verb(),    schema_verb()};
   return all;
 }
 

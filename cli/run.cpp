@@ -1,4 +1,6 @@
 // vramlab run: one policy, its full trace.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/file_names.hpp"
@@ -9,6 +11,7 @@
 #include "lab/expectations.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
+#include "lab/run_history.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -20,8 +23,14 @@ void add_options(Options& options) {
   options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
                         "label of the policy to run (default: the scenario's only one)")(
       "trace", po::value<std::string>()->default_value("")->value_name("FILE"),
-      "write one line an iteration; .jsonl or .csv")("log", po::bool_switch(),
-                                                     "print the lines the policy logs");
+      "write one line an iteration (.jsonl or .csv), or a trace for ui.perfetto.dev (.perfetto.json)")(
+      "export", po::value<std::string>()->default_value("")->value_name("FILE.pickle"),
+      "write the allocator's history as a memory snapshot, as PyTorch does")(
+      "first-iterations", po::value<std::int64_t>()->default_value(0)->value_name("N"),
+      "run no more than N iterations (0 = all)")(
+      "max-entries", po::value<std::uint64_t>()->default_value(0)->value_name("N"),
+      "keep the newest N entries of the exported history (0 = all; 48 bytes of memory each)")(
+      "log", po::bool_switch(), "print the lines the policy logs");
   add_output_options(options);
 }
 
@@ -56,17 +65,26 @@ std::string verdict(const Scenario& scenario, const PolicyResult& result) {
   return text + (result.run.ended_early.empty() ? "." : "; stopped early: " + result.run.ended_early + ".");
 }
 
+void cut_short(Scenario& scenario, std::int64_t iterations) {
+  if (iterations < 0) throw InputError("", "--first-iterations must be at least 1, or 0 for all.");
+  if (iterations > 0) scenario.setup.iterations = std::min(scenario.setup.iterations, iterations);
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const std::string trace = arguments["trace"].as<std::string>();
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace});
+  const std::string exported = arguments["export"].as<std::string>();
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace, exported});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   if (scenario_kind(file) == "jobs") {
     throw InputError(file, "is of kind jobs; `vramlab compare --policies LABEL` runs one of its policies.");
   }
-  const Scenario scenario = read_scenario(file);
+  Scenario scenario = read_scenario(file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
+  cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
+  RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
+  if (!exported.empty()) scenario.setup.watcher = &history;
   Comparison comparison;
   comparison.policies.push_back(run_policy(scenario, entry));
   const PolicyResult& result = comparison.policies.front();
@@ -78,9 +96,16 @@ int run(const Arguments& arguments) {
   }
   std::map<std::string, std::string> traces;
   if (!trace.empty()) {
-    write_trace(scenario.setup.bounds, result.run.iterations, trace);
+    write_trace(scenario.setup.bounds, result.run.iterations, trace, scenario.name + ": " + result.label);
     traces[result.label] = trace;
     output.wrote(trace);
+  }
+  if (!exported.empty()) {
+    history.write(exported);
+    output.wrote(exported);
+    if (history.lost() > 0) {
+      output.line(fmt::format("{} older entries are not in it (--max-entries).", history.lost()));
+    }
   }
   output.json(comparison_json(scenario, comparison, traces));
   return kDone;

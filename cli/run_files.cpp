@@ -6,6 +6,7 @@
 
 #include "report/output_file.hpp"
 #include "sim/core/error.hpp"
+#include "trace/perfetto_writer.hpp"
 #include "trace/run_trace.hpp"
 
 namespace vramlab {
@@ -41,13 +42,17 @@ std::map<std::string, std::string> write_traces(const Scenario& scenario, const 
 }
 
 void require_trace_name(const std::string& file) {
-  if (file.empty() || file.ends_with(".jsonl") || file.ends_with(".csv")) return;
-  throw InputError(file, "a trace's name must end in .jsonl or .csv.");
+  if (file.empty() || file.ends_with(".jsonl") || file.ends_with(".csv") ||
+      file.ends_with(".perfetto.json")) {
+    return;
+  }
+  throw InputError(file, "a trace's name must end in .jsonl, .csv or .perfetto.json.");
 }
 
 void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
-                 const std::string& file) {
+                 const std::string& file, const std::string& title) {
   require_trace_name(file);
+  if (file.ends_with(".perfetto.json")) return write_file(file, trace_perfetto(title, space, records));
   write_file(file, file.ends_with(".csv") ? trace_csv(space, records) : trace_jsonl(space, records));
 }
 

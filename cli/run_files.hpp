@@ -12,11 +12,12 @@ namespace vramlab {
 std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
                                                 const std::string& folder);
 
-/// Throws InputError unless `file` is empty or ends in .jsonl or .csv.
+/// Throws InputError unless `file` is empty or ends in .jsonl, .csv or .perfetto.json.
 void require_trace_name(const std::string& file);
 
-/// Writes one run's trace; the ending, .jsonl or .csv, gives the form. Throws InputError for any other.
+/// Writes one run's trace; the ending gives the form. Throws InputError for any other. `title` is what a
+/// viewer of Perfetto files calls the run.
 void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
-                 const std::string& file);
+                 const std::string& file, const std::string& title = "");
 
 }  // namespace vramlab

@@ -37,6 +37,8 @@ Verb compare_verb();   // compare.cpp
 Verb run_verb();       // run.cpp
 Verb check_verb();     // check.cpp
 Verb verify_verb();    // verify.cpp
+Verb explain_verb();   // explain.cpp
+Verb diff_verb();      // diff.cpp
 Verb policies_verb();  // policies.cpp
 Verb gpus_verb();      // gpus.cpp
 Verb schema_verb();    // schema.cpp

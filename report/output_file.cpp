@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -58,24 +59,61 @@ class TemporaryFile {
 };
 
 // A device or a pipe is written to; it must not be replaced by a file.
-void write_through(const fs::path& path, std::string_view content) {
-  std::ofstream file{path, std::ios::binary | std::ios::app};
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (!file) throw InputError(path.string(), "cannot be written.");
-}
+class Stream {
+ public:
+  explicit Stream(const fs::path& path) : path_(path), file_{path, std::ios::binary | std::ios::app} {}
+
+  void write(std::string_view content) {
+    file_.write(content.data(), static_cast<std::streamsize>(content.size()));
+    check();
+  }
+  void close() {
+    file_.close();
+    check();
+  }
+
+ private:
+  void check() const {
+    if (!file_) throw InputError(path_.string(), "cannot be written.");
+  }
+
+  fs::path path_;
+  std::ofstream file_;
+};
 
 }  // namespace
 
+class OutputFile::Target {
+ public:
+  explicit Target(const fs::path& path) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);  // of what a link points to
+    if (fs::is_directory(status)) throw InputError(path.string(), "cannot be written: it is a folder.");
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      stream_.emplace(path);
+      return;
+    }
+    const fs::path resolved = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
+    file_.emplace(resolved.empty() ? path : resolved);
+  }
+
+  void write(std::string_view piece) { file_ ? file_->write(piece) : stream_->write(piece); }
+  void commit() { file_ ? file_->rename_into_place() : stream_->close(); }
+
+ private:
+  std::optional<TemporaryFile> file_;
+  std::optional<Stream> stream_;
+};
+
+OutputFile::OutputFile(const fs::path& path) : target_(std::make_unique<Target>(path)) {}
+OutputFile::~OutputFile() = default;
+void OutputFile::write(std::string_view piece) { target_->write(piece); }
+void OutputFile::commit() { target_->commit(); }
+
 void write_file(const fs::path& path, std::string_view content) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);  // of what a link points to
-  if (fs::is_directory(status)) throw InputError(path.string(), "cannot be written: it is a folder.");
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_through(path, content);
-  const fs::path resolved = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
-  TemporaryFile file{resolved.empty() ? path : resolved};
+  OutputFile file{path};
   file.write(content);
-  file.rename_into_place();
+  file.commit();
 }
 
 }  // namespace vramlab

@@ -3,49 +3,40 @@
 #include <array>
 #include <optional>
 
+#include "trace/oom_message.hpp"
+
 namespace vramlab {
 namespace {
 
 struct Figure {
   const char* name;
-  std::string_view before;
-  std::string_view after;
+  std::optional<PrintedSize> OomMessage::*value;
 };
 
-// In the order of the message.
+// In the order of the message, but for "allowed", which is compared last.
 constexpr std::array kFigures{
-    Figure{"tried to allocate", "Tried to allocate ", ". GPU"},
-    Figure{"total capacity", "total capacity of ", " of which"},
-    Figure{"allocated by PyTorch", "Of the allocated memory ", " is allocated by PyTorch"},
-    Figure{"in private pools", "PyTorch, with ", " allocated in private pools"},
-    Figure{"reserved but unallocated", "and ", " is reserved by PyTorch but unallocated"},
+    Figure{"tried to allocate", &OomMessage::tried},
+    Figure{"total capacity", &OomMessage::total},
+    Figure{"allocated by PyTorch", &OomMessage::allocated},
+    Figure{"in private pools", &OomMessage::private_pools},
+    Figure{"reserved but unallocated", &OomMessage::idle},
+    Figure{"allowed", &OomMessage::allowed},
 };
-constexpr std::string_view kLastFigure = "reserved by PyTorch but unallocated";
 
-std::string_view value_of(std::string_view text, const Figure& figure) {
-  const std::size_t end = text.find(figure.after);
-  if (end == std::string_view::npos) return {};
-  text = text.substr(0, end);
-  const std::size_t start = text.rfind(figure.before);
-  return start == std::string_view::npos ? std::string_view{} : text.substr(start + figure.before.size());
-}
-
-// "... memory in use. 4.00 GiB allowed; Of ...", or directly after "is free."
-std::string_view allowed_in(std::string_view text) { return value_of(text, {"", ". ", " allowed;"}); }
+std::string text_of(const std::optional<PrintedSize>& size) { return size ? size->text : std::string{}; }
 
 }  // namespace
 
 std::vector<OomFigureDifference> compare_oom_figures(std::string_view recorded, std::string_view simulated) {
+  const OomMessage real = parse_oom_message(recorded);
+  const OomMessage ours = parse_oom_message(simulated);
   std::vector<OomFigureDifference> differences;
-  const bool whole = recorded.find(kLastFigure) != std::string_view::npos;
-  const auto compare = [&](const char* name, std::string_view a, std::string_view b) {
-    if (a == b || (a.empty() && !whole)) return;
-    differences.push_back({name, std::string(a), std::string(b)});
-  };
   for (const Figure& figure : kFigures) {
-    compare(figure.name, value_of(recorded, figure), value_of(simulated, figure));
+    const std::string a = text_of(real.*figure.value);
+    const std::string b = text_of(ours.*figure.value);
+    const bool behind_the_cut = a.empty() && !real.idle;
+    if (a != b && !behind_the_cut) differences.push_back({figure.name, a, b});
   }
-  compare("allowed", allowed_in(recorded), allowed_in(simulated));
   return differences;
 }
 

@@ -1,55 +1,19 @@
 #include "trace/oracle_replay.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "sim/core/error.hpp"
 #include "sim/memory/oom_report.hpp"
+#include "trace/oom_figures.hpp"
+#include "trace/oom_message.hpp"
 
 namespace vramlab {
 namespace {
 
 constexpr std::int64_t kDefaultPools = -1;
 constexpr Bytes kGeneratorBlock = 8;  // seed and offset of the random generator (R7.1)
-
-std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
-  const std::size_t start = text.find(before);
-  if (start == std::string_view::npos) return {};
-  text.remove_prefix(start + before.size());
-  return text.substr(0, text.find(after));
-}
-
-// The figures of an OOM message that depend on the allocator alone (R4.12).
-struct Figure {
-  const char* name;
-  std::string_view before;
-  std::string_view after;
-};
-constexpr std::array kFigures{
-    Figure{"tried to allocate", "Tried to allocate ", ". GPU"},
-    Figure{"total capacity", "total capacity of ", " of which"},
-    Figure{"allocated by PyTorch", "Of the allocated memory ", " is allocated by PyTorch"},
-    Figure{"in private pools", "PyTorch, with ", " allocated in private pools"},
-    Figure{"reserved but unallocated", "and ", " is reserved by PyTorch but unallocated"},
-};
-constexpr std::array kAsyncFigures{
-    Figure{"currently allocated", "Currently allocated     : ", "\n"},
-    Figure{"requested", "Requested               : ", "\n"},
-    Figure{"device limit", "Device limit            : ", "\n"},
-    Figure{"PyTorch limit", "memory fraction)\n                        : ", "\n"},
-};
-constexpr Figure kDeviceFree{"device free", " of which ", " is free"};
-
-// "... memory in use. 4.00 GiB allowed; Of ..."
-std::string_view allowed_in(std::string_view text) {
-  const std::size_t end = text.find(" allowed;");
-  if (end == std::string_view::npos) return {};
-  text = text.substr(0, end);
-  return text.substr(text.rfind(". ") + 2);
-}
 
 // Where an allocation failed with less free on the device than it tried to get, the device was the limit:
 // what this process could have is then free + reserved. The message gives it to 0.01 MiB; the driver counts
@@ -60,11 +24,9 @@ std::optional<Bytes> usable_from(const OracleLog& log) {
   const auto column = static_cast<std::size_t>(key - log.keys.begin());
   for (const OracleOperation& op : log.operations) {
     if (op.text.empty() || op.counters.empty()) continue;
-    const std::string_view free = between(op.text, kDeviceFree.before, kDeviceFree.after);
-    if (!free.ends_with(" MiB")) continue;
-    double mebibytes = 0;
-    std::from_chars(free.data(), free.data() + free.size(), mebibytes);
-    const auto steps = static_cast<Bytes>(mebibytes * 16 + 0.5);
+    const auto free = parse_oom_message(op.text).free;
+    if (!free || !free->text.ends_with(" MiB")) continue;
+    const Bytes steps = (free->bytes + 32_KiB) / 64_KiB;
     return steps * 64_KiB + static_cast<Bytes>(op.counters[column]);
   }
   return std::nullopt;
@@ -281,24 +243,18 @@ void OracleReplay::check_oom_text(const OracleOperation& op, const OutOfMemory& 
 
 bool OracleReplay::check_figures(const OracleOperation& op, const OutOfMemory& oom) {
   const std::string message = async_ ? async_oom_message(oom) : oom_message(oom);
-  bool equal = true;
-  const auto compare = [&](const char* name, std::string_view recorded, std::string_view simulated) {
-    if (recorded == simulated) return;
-    equal = false;
-    diverge(name, std::string(recorded), std::string(simulated));
-  };
-  const auto compare_figure = [&](const Figure& figure) {
-    compare(figure.name, between(op.text, figure.before, figure.after),
-            between(message, figure.before, figure.after));
-  };
-  if (async_) {
-    for (const Figure& figure : kAsyncFigures) compare_figure(figure);
-    return equal;
+  auto differences = compare_oom_figures(op.text, message);
+  if (device_limited_) {
+    const auto recorded = parse_oom_message(op.text).free;
+    const auto simulated = parse_oom_message(message).free;
+    if (recorded && simulated && recorded->text != simulated->text) {
+      differences.push_back({"device free", recorded->text, simulated->text});
+    }
   }
-  for (const Figure& figure : kFigures) compare_figure(figure);
-  compare("allowed", allowed_in(op.text), allowed_in(message));
-  if (device_limited_) compare_figure(kDeviceFree);
-  return equal;
+  for (const OomFigureDifference& difference : differences) {
+    diverge(difference.figure, difference.recorded, difference.simulated);
+  }
+  return differences.empty();
 }
 
 void OracleReplay::check_counters(const OracleOperation& op) {

@@ -21,8 +21,8 @@ using PoolIndex = std::uint16_t;
 constexpr bool is_large_pool(PoolIndex pool) { return pool % 2 == 1; }
 constexpr std::size_t group_of(PoolIndex pool) { return pool / 2; }
 
-/// A contiguous piece of one segment. Fits a cache line.
-struct Block {
+/// A contiguous piece of one segment: one cache line.
+struct alignas(64) Block {
   Address address = 0;
   Bytes size = 0;
   Bytes requested = 0;             ///< what the program asked for; stale while the block is free (R8.9)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <iterator>
 #include <limits>
 
@@ -10,13 +9,14 @@
 
 namespace vramlab {
 
-// Sizes up to 8 KiB have a bin each; above, every power of two has 16. Never decreases with the size, so
-// the order of bins is the order of sizes; what is too large for the table shares the last bin.
+// Small sizes have a bin each; above, every power of two has 32. Never decreases with the size, so the order
+// of bins is the order of sizes; what is too large for the table shares the last bin.
 std::size_t BinnedFreeList::bin_of(Bytes size) {
+  constexpr Bytes kPerDoubling = Bytes{1} << kLog2BinsPerDoubling;
   const Bytes units = size / 512;
-  if (units < 16) return static_cast<std::size_t>(units);
-  const int log2 = static_cast<int>(std::bit_width(units)) - 1;
-  const Bytes bin = 16 * static_cast<Bytes>(log2 - 3) + ((units >> (log2 - 4)) & 15);
+  if (units < kPerDoubling) return static_cast<std::size_t>(units);
+  const int doublings = static_cast<int>(std::bit_width(units)) - kLog2BinsPerDoubling;  // at least 1
+  const Bytes bin = kPerDoubling * static_cast<Bytes>(doublings - 1) + (units >> (doublings - 1));
   return static_cast<std::size_t>(std::min<Bytes>(bin, kBins - 1));
 }
 
@@ -63,82 +63,91 @@ BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
   return *lanes_.insert(after, std::move(lane));
 }
 
+BlockIndex BinnedFreeList::Lane::smallest_from(std::size_t bin) const {
+  const std::size_t found = occupied_from(bin);
+  return found == kBins ? kNoBlock : smallest[found];
+}
+
+bool BinnedFreeList::is_before(BlockIndex block, Bytes size, Address address) const {
+  const Node& node = nodes_[block];
+  return node.size != size ? node.size < size : node.address < address;
+}
+
+// The block of the bin behind which (size, address) belongs; kNoBlock if it belongs at the head. Blocks that
+// come in ascending order are met at the tail, all others by walking from the head.
+BlockIndex BinnedFreeList::last_before(const Lane& lane, std::size_t bin, Bytes size, Address address) const {
+  const BlockIndex largest = lane.largest[bin];
+  if (largest == kNoBlock || is_before(largest, size, address)) return largest;
+  BlockIndex before = kNoBlock;
+  for (BlockIndex at = lane.smallest[bin]; is_before(at, size, address); at = nodes_[at].next) before = at;
+  return before;
+}
+
 void BinnedFreeList::insert(const FreeBlock& block) {
+  if (block.block >= nodes_.size()) nodes_.resize(std::size_t{block.block} + 1);
   Lane& lane = lane_of(block.stream);
-  const std::size_t number = bin_of(block.size);
-  Bin& bin = lane.bins[number];
-  const Entry entry{block.size, block.address, block.block};
-  if (bin.empty()) {
-    lane.occupied[number / 64] |= std::uint64_t{1} << (number % 64);
-    bin.push_back(entry);
-  } else if (bin.back() > entry) {
-    bin.push_back(entry);
-  } else {
-    bin.insert(std::lower_bound(bin.begin(), bin.end(), entry, std::greater<>{}), entry);
-  }
+  const std::size_t bin = bin_of(block.size);
+  const BlockIndex before = last_before(lane, bin, block.size, block.address);
+  const BlockIndex after = before == kNoBlock ? lane.smallest[bin] : nodes_[before].next;
+
+  Node& node = nodes_[block.block];
+  node.size = block.size;
+  node.address = block.address;
+  node.previous = before;
+  node.next = after;
+  node.bin = static_cast<std::uint32_t>(bin);
+  (before == kNoBlock ? lane.smallest[bin] : nodes_[before].next) = block.block;
+  (after == kNoBlock ? lane.largest[bin] : nodes_[after].previous) = block.block;
+  lane.occupied[bin / 64] |= std::uint64_t{1} << (bin % 64);
 }
 
 void BinnedFreeList::erase(const FreeBlock& block) {
+  if (find_lane(block.stream) == nullptr || block.block >= nodes_.size() || nodes_[block.block].bin == kNoBin)
+    throw InternalError("block is not in its free list");
   Lane& lane = lane_of(block.stream);
-  const std::size_t number = bin_of(block.size);
-  Bin& bin = lane.bins[number];
-  if (!bin.empty() && bin.back().block == block.block) {
-    bin.pop_back();
-  } else {
-    const Entry entry{block.size, block.address, block.block};
-    const auto found = std::lower_bound(bin.begin(), bin.end(), entry, std::greater<>{});
-    if (found == bin.end() || found->block != block.block)
-      throw InternalError("block is not in its free list");
-    bin.erase(found);
-  }
-  if (bin.empty()) lane.occupied[number / 64] &= ~(std::uint64_t{1} << (number % 64));
+  Node& node = nodes_[block.block];
+  const std::size_t bin = node.bin;
+  (node.previous == kNoBlock ? lane.smallest[bin] : nodes_[node.previous].next) = node.next;
+  (node.next == kNoBlock ? lane.largest[bin] : nodes_[node.next].previous) = node.previous;
+  node.bin = kNoBin;
+  if (lane.smallest[bin] == kNoBlock) lane.occupied[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
 }
 
 BlockIndex BinnedFreeList::first_not_less(StreamId stream, Bytes size) const {
   const Lane* lane = find_lane(stream);
   if (lane == nullptr) return kNoBlock;
-  const std::size_t number = bin_of(size);
-  const Bin& bin = lane->bins[number];
-  if (!bin.empty() && bin.front().size >= size) {
-    const auto below =
-        std::partition_point(bin.begin(), bin.end(), [size](const Entry& e) { return e.size >= size; });
-    return std::prev(below)->block;
+  const std::size_t bin = bin_of(size);
+  for (BlockIndex at = lane->smallest[bin]; at != kNoBlock; at = nodes_[at].next) {
+    if (nodes_[at].size >= size) return at;
   }
-  const std::size_t larger = lane->occupied_from(number + 1);
-  return larger == kBins ? kNoBlock : lane->bins[larger].back().block;
+  return lane->smallest_from(bin + 1);
 }
 
-BlockIndex BinnedFreeList::next(const FreeBlock& block) const {
-  const Lane* lane = find_lane(block.stream);
+BlockIndex BinnedFreeList::next(const FreeBlock& position) const {
+  const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
-  const std::size_t number = bin_of(block.size);
-  const Bin& bin = lane->bins[number];
-  const Entry entry{block.size, block.address, block.block};
-  const auto found = std::lower_bound(bin.begin(), bin.end(), entry, std::greater<>{});
-  if (found != bin.begin()) return std::prev(found)->block;
-  const std::size_t larger = lane->occupied_from(number + 1);
-  return larger == kBins ? kNoBlock : lane->bins[larger].back().block;
+  const std::size_t bin = bin_of(position.size);
+  const BlockIndex before = last_before(*lane, bin, position.size, position.address + 1);
+  const BlockIndex after = before == kNoBlock ? lane->smallest[bin] : nodes_[before].next;
+  return after != kNoBlock ? after : lane->smallest_from(bin + 1);
 }
 
 BlockIndex BinnedFreeList::previous(const FreeBlock& position) const {
   const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
-  const std::size_t number = bin_of(position.size);
-  const Bin& bin = lane->bins[number];
-  const Entry entry{position.size, position.address, kNoBlock};
-  const auto below =
-      std::partition_point(bin.begin(), bin.end(), [&](const Entry& e) { return !(entry > e); });
-  if (below != bin.end()) return below->block;
-  const std::size_t smaller = lane->occupied_before(number);
-  return smaller == kBins ? kNoBlock : lane->bins[smaller].front().block;
+  const std::size_t bin = bin_of(position.size);
+  const BlockIndex before = last_before(*lane, bin, position.size, position.address);
+  if (before != kNoBlock) return before;
+  const std::size_t smaller = lane->occupied_before(bin);
+  return smaller == kBins ? kNoBlock : lane->largest[smaller];
 }
 
 void BinnedFreeList::append_all(std::vector<BlockIndex>& out) const {
   for (const Lane& lane : lanes_) {
-    for (std::size_t bin = lane.occupied_from(0); bin < kBins; bin = lane.occupied_from(bin + 1)) {
-      for (auto entry = lane.bins[bin].rbegin(); entry != lane.bins[bin].rend(); ++entry) {
-        out.push_back(entry->block);
-      }
+    for (BlockIndex at = lane.smallest_from(0); at != kNoBlock;) {
+      out.push_back(at);
+      at =
+          nodes_[at].next != kNoBlock ? nodes_[at].next : lane.smallest_from(std::size_t{nodes_[at].bin} + 1);
     }
   }
 }

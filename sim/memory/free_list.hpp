@@ -32,37 +32,40 @@ inline FreeBlock free_entry(const Block& block, BlockIndex index) {
 
 /// The fast list: for each stream, bins of similar sizes, and a bitmap of the bins in use.
 ///
-/// A power of two is divided in 16 bins, so a bin rarely holds more than a few sizes. Within a bin the
-/// entries are sorted with the smallest last: the best fit is then taken, and a block freed in the usual
-/// last-in-first-out order put back, at the cheap end.
+/// A power of two is divided in 32 bins, so a bin rarely holds more than a few blocks. They are linked from
+/// the smallest to the largest: the best fit is the head of a bin, a block that leaves is not searched for,
+/// and one that comes walks past the smaller ones of its bin.
 class BinnedFreeList {
  public:
   void insert(const FreeBlock& block);
   void erase(const FreeBlock& block);
   [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
   [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
   void append_all(std::vector<BlockIndex>& out) const;
 
  private:
-  struct Entry {
-    Bytes size;
-    Address address;
-    BlockIndex block;
-    friend bool operator>(const Entry& a, const Entry& b) {
-      return a.size != b.size ? a.size > b.size : a.address > b.address;
-    }
+  static constexpr int kLog2BinsPerDoubling = 5;
+  static constexpr std::size_t kBins = 1024;
+
+  struct Node {  ///< a block in its bin; `bin` is kNoBin while it is in none
+    Bytes size = 0;
+    Address address = 0;
+    BlockIndex previous = kNoBlock;
+    BlockIndex next = kNoBlock;
+    std::uint32_t bin = kNoBin;
   };
-  static constexpr std::size_t kBins = 512;
-  using Bin = std::vector<Entry>;
+  static constexpr std::uint32_t kNoBin = 0xFFFF'FFFF;
 
   struct Lane {  ///< the blocks of one stream
     StreamId stream = 0;
     std::array<std::uint64_t, kBins / 64> occupied{};
-    std::vector<Bin> bins = std::vector<Bin>(kBins);
+    std::vector<BlockIndex> smallest = std::vector<BlockIndex>(kBins, kNoBlock);
+    std::vector<BlockIndex> largest = std::vector<BlockIndex>(kBins, kNoBlock);
 
     [[nodiscard]] std::size_t occupied_from(std::size_t bin) const;  ///< kBins if there is none
     [[nodiscard]] std::size_t occupied_before(std::size_t bin) const;
+    [[nodiscard]] BlockIndex smallest_from(std::size_t bin) const;
   };
 
   static std::size_t bin_of(Bytes size);
@@ -70,7 +73,11 @@ class BinnedFreeList {
   Lane& lane_of(StreamId stream);
   Lane& add_lane(StreamId stream);
 
+  [[nodiscard]] bool is_before(BlockIndex block, Bytes size, Address address) const;
+  [[nodiscard]] BlockIndex last_before(const Lane& lane, std::size_t bin, Bytes size, Address address) const;
+
   std::vector<Lane> lanes_;  // by ascending stream
+  std::vector<Node> nodes_;  // by block
 };
 
 /// The reference: an ordered set, slow and plain. Tests hold the fast list against it.
@@ -79,7 +86,7 @@ class OrderedFreeList {
   void insert(const FreeBlock& block);
   void erase(const FreeBlock& block);
   [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
   [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
   void append_all(std::vector<BlockIndex>& out) const;
 
@@ -103,8 +110,8 @@ class FreeList {
   /// The smallest block of `stream` with at least `size` bytes, the lowest address among equals (R2.2).
   [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
 
-  /// The block after `block` on the same stream, or kNoBlock.
-  [[nodiscard]] BlockIndex next(const FreeBlock& block) const;
+  /// The first block of the same stream behind `position`, which need not be in the list, or kNoBlock.
+  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
 
   /// The last block of the same stream before `position`, which need not be in the list, or kNoBlock.
   [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;

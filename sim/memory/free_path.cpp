@@ -34,14 +34,16 @@ void CachingAllocator::free(BlockId id) {
 
 // R3.5
 void CachingAllocator::complete_free(BlockIndex index) {
-  const Block freed = state_.blocks[index];
+  const Block& freed = state_.blocks[index];
+  const StatClass c = class_of(freed.pool);
+  const auto size = static_cast<std::int64_t>(freed.size);
+  const auto requested = static_cast<std::int64_t>(freed.requested);
   tell(AllocatorEvent::Action::free_completed, freed.address, freed.requested, freed.stream);
 
   const Merged merged = merge_with_neighbours(index);
   add_free(merged.block);
 
   MemoryStats& stats = state_.stats;
-  const StatClass c = class_of(freed.pool);
   const Block& block = state_.blocks[merged.block];
   if (!block.expandable) {
     // One net change: the totals of increases and decreases depend on it.
@@ -51,8 +53,8 @@ void CachingAllocator::complete_free(BlockIndex index) {
                                              static_cast<std::int64_t>(merged.absorbed_bytes));
   }
   stats.active.decrease(c, 1);
-  stats.active_bytes.decrease(c, static_cast<std::int64_t>(freed.size));
-  stats.requested_bytes.decrease(c, static_cast<std::int64_t>(freed.requested));
+  stats.active_bytes.decrease(c, size);
+  stats.requested_bytes.decrease(c, requested);
 }
 
 }  // namespace vramlab

@@ -1,6 +1,9 @@
 // From what a program asks for to the size of a block, its pool and its segment (section 1 of the rules).
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "sim/core/units.hpp"
 #include "sim/memory/allocator_settings.hpp"
 
@@ -14,15 +17,32 @@ inline constexpr Bytes kLargeRounding = 2_MiB;     ///< what those segments are 
 inline constexpr Bytes kAbsurdSize = Bytes{1} << 60;  ///< refused at once (R1.1)
 
 /// The power-of-two division count that governs a request of `size` bytes, 0 = none (R1.4).
-std::uint64_t roundup_divisions(Bytes size, const AllocatorSettings& settings);
+/// Entry 0 covers everything below 2 MiB, entry 15 everything from 32 GiB.
+inline std::uint64_t roundup_divisions(Bytes size, const AllocatorSettings& settings) {
+  const int log2 = static_cast<int>(std::bit_width(size)) - 1;
+  return settings.roundup_power2_divisions[static_cast<std::size_t>(std::clamp(log2 - 20, 0, 15))];
+}
+
+/// R1.3, for a size above 512·divisions with divisions > 1.
+Bytes round_by_divisions(Bytes size, std::uint64_t divisions);
 
 /// The block size S for a request of `size` bytes, 1 ≤ size < kAbsurdSize (R1.2, R1.3).
-Bytes rounded_size(Bytes size, const AllocatorSettings& settings);
+inline Bytes rounded_size(Bytes size, const AllocatorSettings& settings) {
+  if (size < kMinBlock) return kMinBlock;
+  const std::uint64_t divisions = roundup_divisions(size, settings);
+  if (divisions > 1 && size > kMinBlock * divisions) return round_by_divisions(size, divisions);
+  return round_up(size, kMinBlock);
+}
 
 /// Whether blocks of this rounded size live in a small pool (R1.6).
 constexpr bool is_small(Bytes rounded) { return rounded <= kSmallLimit; }
 
-/// The segment size A for a rounded size (R1.7).
-Bytes segment_size(Bytes rounded, const AllocatorSettings& settings);
+/// The segment size A for a rounded size (R1.7). The option moves the size of these segments, not the
+/// boundary at 10 MiB.
+inline Bytes segment_size(Bytes rounded, const AllocatorSettings& settings) {
+  if (is_small(rounded)) return kSmallSegment;
+  if (rounded < kOwnSegmentLimit) return settings.large_segment_size;
+  return round_up(rounded, kLargeRounding);
+}
 
 }  // namespace vramlab

@@ -37,12 +37,20 @@ void CachingAllocator::retire_block(BlockIndex block) {
 // R3.2: the low part is [address, address + size) and keeps the table entry, so a segment's first block never
 // changes it; the remainder is returned and keeps the old block's stale requested size (R8.9).
 BlockIndex CachingAllocator::cut(BlockIndex index, Bytes size) {
-  const BlockIndex rest = new_block(state_.blocks[index]);
+  const BlockIndex rest = new_block({});
   Block& low = state_.blocks[index];
   Block& high = state_.blocks[rest];
-  high.address += size;
-  high.size -= size;
+  high.address = low.address + size;
+  high.size = low.size - size;
+  high.requested = low.requested;
+  high.stream = low.stream;
   high.previous = index;
+  high.next = low.next;
+  high.segment = low.segment;
+  high.pool = low.pool;
+  high.live = true;
+  high.mapped = low.mapped;
+  high.expandable = low.expandable;
   if (high.next != kNoBlock) state_.blocks[high.next].previous = rest;
   low.size = size;
   low.next = rest;

@@ -20,6 +20,8 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
       setup_(setup),
       card_(setup.card_total, setup.context_bytes),
       process_(card_, setup.allocator) {
+  if (setup_.listener != nullptr) setup_.use_step_cache = false;
+  process_.allocator().set_listener(setup_.listener);
   const ExecutedStep built = process_.executor().run(model.build());
   if (built.result == StepResult::oom) {
     throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +

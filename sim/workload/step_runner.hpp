@@ -16,6 +16,8 @@ struct ProcessSetup {
   Bytes context_bytes = 0;     ///< what a bare context takes of it (R10.4)
   AllocatorOptions allocator;  ///< settings, and the limit if one is set
   bool use_step_cache = true;  ///< false: every step goes through the allocator in full
+  /// Gets the allocator's whole history, from the weights on; then no step comes from the cache.
+  AllocatorListener* listener = nullptr;
 };
 
 /// One process that trains `model`. The outcome of a step that meets the same allocator state again comes
@@ -45,6 +47,9 @@ class StepRunner {
 
   /// All counters since the start of the process.
   [[nodiscard]] const MemoryStats& stats() const { return stats_; }
+
+  /// The process's allocator. Only with `use_step_cache` off is it where the run is.
+  [[nodiscard]] const CachingAllocator& allocator() const { return process_.allocator(); }
 
   /// What a policy may see of them.
   [[nodiscard]] MemoryView view() const;

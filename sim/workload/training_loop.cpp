@@ -24,7 +24,7 @@ class TrainingLoop {
  public:
   TrainingLoop(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner)
       : setup_(setup),
-        runner_(*setup.model, setup.process),
+        runner_(*setup.model, watched(setup)),
         session_(std::move(tuner), setup.bounds, setup.bounds.clamp(setup.start)) {}
 
   TrainingRun run() {
@@ -32,6 +32,7 @@ class TrainingLoop {
     for (const OtherProcess& other : setup_.others) schedule_other(other);
     simulation_.schedule(SimTime{0}, StepBegin{});
     simulation_.run([&](Event event) { std::visit([&](auto& what) { handle(what); }, event); });
+    if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_.allocator());
     run_.adjustments = session_.adjustments();
     run_.statistics = session_.tuner().statistics();
     run_.memory = runner_.stats();
@@ -41,6 +42,12 @@ class TrainingLoop {
   }
 
  private:
+  static ProcessSetup watched(const TrainingSetup& setup) {
+    ProcessSetup process = setup.process;
+    if (setup.watcher != nullptr) process.listener = setup.watcher;
+    return process;
+  }
+
   void schedule_other(const OtherProcess& other) {
     const auto bytes = static_cast<std::int64_t>(other.bytes);
     simulation_.schedule(other.from, OthersChange{bytes});
@@ -55,12 +62,16 @@ class TrainingLoop {
   void handle(StepBegin&) {
     if (!repeats_ && iteration_ == setup_.iterations) return finish();
     if (!repeats_) ++iteration_;
+    if (setup_.watcher != nullptr) {
+      setup_.watcher->step_begins(iteration_, session_.point(), simulation_.now());
+    }
     const StepOutcome outcome = runner_.run(session_.point());
     note_peak(outcome);
     simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
   }
 
   void handle(StepEnd& end) {
+    if (setup_.watcher != nullptr) setup_.watcher->step_ends(end.outcome.result, simulation_.now());
     const Observation observation{iteration_, simulation_.now(), runner_.view()};
     IterationRecord record{.iteration = iteration_,
                            .start = end.began,

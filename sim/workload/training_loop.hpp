@@ -27,6 +27,16 @@ struct Phase {
   Point point;
 };
 
+/// Watches a run from inside: the history of its allocator, and where the steps begin and end in it. A run
+/// that is watched takes no step from the cache.
+class RunWatcher : public AllocatorListener {
+ public:
+  virtual void step_begins(std::int64_t iteration, const Point& point, SimTime now) = 0;
+  virtual void step_ends(StepResult result, SimTime now) = 0;
+  /// Called once, with the allocator as the last step left it.
+  virtual void run_ends(const CachingAllocator& allocator) = 0;
+};
+
 /// Everything a training run is made of but its policy.
 struct TrainingSetup {
   const WorkloadModel* model = nullptr;
@@ -36,6 +46,7 @@ struct TrainingSetup {
   ProcessSetup process;
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
+  RunWatcher* watcher = nullptr;  ///< must outlive the run
 };
 
 /// What came out of a run.

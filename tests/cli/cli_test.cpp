@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +66,8 @@ TEST_F(CliTest, WithoutAVerbItSaysWhatThereIs) {
 
 TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
   EXPECT_EQ(run("help").code, 0);
-  for (const char* verb : {"compare", "run", "check", "verify", "policies", "gpus", "schema"}) {
+  for (const char* verb :
+       {"compare", "run", "check", "verify", "explain", "diff", "policies", "gpus", "schema"}) {
     const Ran ran = run(std::string{"help "} + verb);
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(
@@ -136,7 +138,8 @@ TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
   EXPECT_EQ(std::count(trace.begin(), trace.end(), '\n'), 51);
   EXPECT_THAT(trace, StartsWith("iteration,start_s,duration_s,batch,oom,allocated,"));
   EXPECT_EQ(run("run small.json --policy rule --trace t.jsonl").code, 0);
-  EXPECT_THAT(run("run small.json --policy rule --trace t.txt").err, HasSubstr("must end in .jsonl or .csv"));
+  EXPECT_THAT(run("run small.json --policy rule --trace t.txt").err,
+              HasSubstr("must end in .jsonl, .csv or .perfetto.json"));
   EXPECT_THAT(run("run small.json").err, HasSubstr("several policies"));
 }
 
@@ -185,6 +188,109 @@ TEST_F(CliTest, VerifySaysHowExactlyARecordingIsReproduced) {
   EXPECT_EQ(file["counters_checked"], 63231);
   EXPECT_EQ(file["first_divergence"], nullptr);
   EXPECT_EQ(run("verify small.json").code, 2);
+}
+
+TEST_F(CliTest, HelpThatCannotBePrintedIsAnError) {
+  for (const char* words : {"help", "--help", "help run", "run --help", "--version"}) {
+    const Ran ran = run(std::string{words} + " >/dev/full");
+    EXPECT_EQ(ran.code, 2) << words;
+    EXPECT_EQ(ran.err, "standard output: could not be written.\n") << words;
+  }
+}
+
+TEST_F(CliTest, AnEmptyLabelIsAnError) {
+  write_scenario("small.json");
+  for (const char* labels : {",", "fixed,", ",fixed", "fixed,,rule"}) {
+    const Ran ran = run(std::string{"compare small.json --policies "} + labels);
+    EXPECT_EQ(ran.code, 2) << labels;
+    EXPECT_THAT(ran.err, HasSubstr("has an empty label")) << labels;
+  }
+}
+
+// K1-23 on standard input, and what is no message.
+TEST_F(CliTest, ExplainNamesTheCauseOfAMessage) {
+  std::ofstream{folder.file("oom.txt")}
+      << "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n"
+         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total "
+         "capacty of "
+         "79.15 GiB of which 38.09 GiB is free. Of the allocated memory 39.10 GiB is allocated by PyTorch, "
+         "and 427.46 "
+         "MiB is reserved by PyTorch but unallocated.\n";
+  const Ran text = run("explain oom.txt");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out,
+              StartsWith("Cause: limit set by fraction. 64.00 MiB were asked for and 38.09 GiB are free"));
+  const Ran ran = run("explain --json - <oom.txt");
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["layout"], "torch-sentences");
+  EXPECT_EQ(json["figures"]["tried"], 64 << 20);
+  EXPECT_EQ(json["cause"], "limit set by fraction");
+  EXPECT_EQ(json["idle_bytes"], 448224297);
+  EXPECT_FALSE(json["advice"].empty());
+  for (const char* key : {"short_by_bytes", "others_bytes"}) EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(run("explain - <oom.txt --json -").out, ran.out);
+  EXPECT_THAT(run("explain small.json").err, HasSubstr("small.json"));
+  std::ofstream{folder.file("other.txt")} << "ValueError: no\n";
+  EXPECT_EQ(run("explain other.txt").code, 2);
+  EXPECT_THAT(run("explain </dev/null").err, HasSubstr("standard input: is empty."));
+  std::ofstream{folder.file("stats.json")}
+      << R"({"allocated_bytes.all.current": 1, "reserved_bytes.all.current": 5, "num_ooms": 1})";
+  EXPECT_EQ(Json::parse(run("explain stats.json --json -").out)["layout"], "memory_stats");
+}
+
+TEST_F(CliTest, TheDocumentShowsWhatExplainPrints) {
+  const std::string source = VRAMLAB_SOURCE_DIR "/docs/";
+  const std::string document = read_text_file(source + "explain.md");
+  for (const char* name : {"oom-fraction.txt", "oom-neighbour.txt"}) {
+    const std::string file = source + "examples/" + name;
+    EXPECT_THAT(document, HasSubstr(read_text_file(file))) << name;
+    EXPECT_THAT(document, HasSubstr(run("explain '" + file + "'").out)) << name;
+  }
+}
+
+// The exported history is whole, and replays to the byte.
+TEST_F(CliTest, RunExportsASnapshotThatVerifyReproduces) {
+  write_scenario("small.json");
+  EXPECT_EQ(run("run small.json --policy rule --export h.pickle --json a.json --quiet").code, 0);
+  EXPECT_EQ(run("run small.json --policy rule --json b.json --quiet").code, 0);
+  EXPECT_EQ(read_text_file(folder.file("a.json")), read_text_file(folder.file("b.json")));
+  const Ran ran = run("verify h.pickle --json -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json file = Json::parse(ran.out)["files"][0];
+  EXPECT_GT(file["addresses_checked"], 50);
+  EXPECT_EQ(file["first_divergence"], nullptr);
+  EXPECT_THAT(run("run small.json --policy rule --export h.pickle --max-entries 10").out,
+              HasSubstr("older entries are not in it"));
+  EXPECT_THAT(run("run small.json --policy rule --first-iterations 7").out, HasSubstr("in 7 iterations"));
+}
+
+TEST_F(CliTest, RunWritesATraceForPerfetto) {
+  write_scenario("small.json");
+  EXPECT_EQ(run("run small.json --policy rule --trace t.perfetto.json").code, 0);
+  const Json trace = read_json_file(folder.file("t.perfetto.json"));
+  std::map<std::string, int> phases;
+  for (const Json& event : trace["traceEvents"]) ++phases[event["ph"].get<std::string>()];
+  EXPECT_EQ(phases["X"], 50);
+  EXPECT_EQ(phases["C"], 50 * 2 * 3);
+  EXPECT_EQ(phases["M"], 2);
+}
+
+TEST_F(CliTest, DiffSaysWhatGrew) {
+  const std::string recorded = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
+  const Ran ran = run("diff " + recorded + "lstm.pickle.gz' " + recorded + "bert.pickle.gz' --json -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json device = Json::parse(ran.out)["devices"][0];
+  std::int64_t total = device["rest"]["growth_bytes"];
+  for (const Json& share : device["by_size_class"]) total += share["growth_bytes"].get<std::int64_t>();
+  EXPECT_EQ(total, device["reserved"]["growth_bytes"]);
+  write_scenario("small.json");
+  run("compare small.json --json a.json --quiet");
+  run("run small.json --policy rule --json b.json --quiet --first-iterations 20");
+  EXPECT_THAT(run("diff a.json a.json").out, StartsWith("small: 0 of 3 policies differ"));
+  EXPECT_THAT(run("diff a.json b.json").out, HasSubstr("(only in A)"));
+  EXPECT_THAT(run("diff a.json " + recorded + "lstm.pickle.gz'").err, HasSubstr("are of two kinds"));
+  EXPECT_THAT(run("diff small.json a.json").err, HasSubstr("is no result of vramlab compare --json"));
+  EXPECT_EQ(run("diff a.json").code, 2);
 }
 
 TEST_F(CliTest, ListsPoliciesAndCards) {

@@ -1,0 +1,264 @@
+// vramlab diff: what grew between two snapshots, or what changed between two results.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/difference.hpp"
+#include "lab/expectations.hpp"
+#include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+using Align = Table::Align;
+
+void add_options(Options& options) {
+  options.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
+                        "stack frames to show; the others are one row (0 = all)");
+  add_output_options(options);
+}
+
+bool is_json_name(std::string_view name) {
+  for (const std::string_view ending : {".gz", ".zst"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return name.ends_with(".json");
+}
+
+std::int64_t growth(Bytes a, Bytes b) { return static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a); }
+
+std::string signed_size(std::int64_t bytes) {
+  if (bytes == 0) return "0";
+  return fmt::format("{}{}", bytes < 0 ? "-" : "+", format_bytes(static_cast<Bytes>(std::abs(bytes))));
+}
+
+// --- Snapshots ---
+
+struct Row {
+  std::string name;
+  Bytes a = 0;
+  Bytes b = 0;
+  std::uint64_t blocks_a = 0;
+  std::uint64_t blocks_b = 0;
+};
+
+void add_row(Table& table, const Row& row, bool has_blocks) {
+  table.add_row({row.name, format_bytes(row.a), format_bytes(row.b), signed_size(growth(row.a, row.b)),
+                 fmt::format("{:+}", growth(row.a, row.b)), has_blocks ? fmt::format("{}", row.blocks_a) : "",
+                 has_blocks ? fmt::format("{}", row.blocks_b) : ""});
+}
+
+// Every byte of reserved memory is in exactly one row above the total.
+Table shares_table(const char* what, const std::vector<ShareDifference>& shares, const PeakDifference& peaks,
+                   std::size_t top) {
+  Table table{{{what, Align::left}, {"A"}, {"B"}, {"growth"}, {"bytes"}, {"blocks A"}, {"blocks B"}}};
+  Row others{.name = ""};
+  std::size_t shown = 0;
+  std::size_t hidden = 0;
+  for (const ShareDifference& share : shares) {
+    const Row row{share.name, share.a.bytes, share.b.bytes, share.a.blocks, share.b.blocks};
+    if (top == 0 || shown < top) {
+      ++shown;
+      add_row(table, row, true);
+      continue;
+    }
+    ++hidden;
+    others = {"", others.a + row.a, others.b + row.b, others.blocks_a + row.blocks_a,
+              others.blocks_b + row.blocks_b};
+  }
+  others.name = fmt::format("({} others)", hidden);
+  if (hidden > 0) add_row(table, others, true);
+  add_row(table, {"(rounding, tails, cached)", peaks.a.rest, peaks.b.rest}, false);
+  add_row(table, {"reserved", peaks.a.reserved, peaks.b.reserved}, false);
+  return table;
+}
+
+std::string moment(const PeakAttribution& peak) {
+  if (!peak.from_history) return "no history: as the snapshot found it";
+  return fmt::format("peak after entry {}", peak.entry);
+}
+
+bool has_stacks(const PeakDifference& peaks) {
+  return peaks.by_frame.size() > 1 ||
+         (!peaks.by_frame.empty() && peaks.by_frame.front().name != "(no stack)");
+}
+
+Json shares_json(const std::vector<ShareDifference>& shares, const char* key) {
+  Json json = Json::array();
+  for (const ShareDifference& share : shares) {
+    json.push_back({{key, share.name},
+                    {"a_bytes", share.a.bytes},
+                    {"b_bytes", share.b.bytes},
+                    {"growth_bytes", share.growth()},
+                    {"a_blocks", share.a.blocks},
+                    {"b_blocks", share.b.blocks}});
+  }
+  return json;
+}
+
+Json pair_json(Bytes a, Bytes b) { return {{"a_bytes", a}, {"b_bytes", b}, {"growth_bytes", growth(a, b)}}; }
+
+Json peaks_json(const PeakDifference& peaks) {
+  Json json;
+  json["device"] = peaks.device;
+  json["from_history"] = {{"a", peaks.a.from_history}, {"b", peaks.b.from_history}};
+  json["requested"] = pair_json(peaks.a.requested, peaks.b.requested);
+  json["rest"] = pair_json(peaks.a.rest, peaks.b.rest);
+  json["reserved"] = pair_json(peaks.a.reserved, peaks.b.reserved);
+  json["by_frame"] = shares_json(peaks.by_frame, "frame");
+  json["by_size_class"] = shares_json(peaks.by_size_class, "size_class");
+  return json;
+}
+
+Json diff_snapshots(const std::string& a, const std::string& b, std::size_t top, Output& output) {
+  const auto differences = compare_peaks(read_torch_snapshot(a), read_torch_snapshot(b));
+  Json devices = Json::array();
+  for (const PeakDifference& peaks : differences) {
+    output.line(fmt::format("Device {}: requested {} -> {} ({}), reserved {} -> {} ({}).", peaks.device,
+                            format_bytes(peaks.a.requested), format_bytes(peaks.b.requested),
+                            signed_size(growth(peaks.a.requested, peaks.b.requested)),
+                            format_bytes(peaks.a.reserved), format_bytes(peaks.b.reserved),
+                            signed_size(growth(peaks.a.reserved, peaks.b.reserved))));
+    output.line(fmt::format("A = {} ({}), B = {} ({})", a, moment(peaks.a), b, moment(peaks.b)));
+    output.line("");
+    if (has_stacks(peaks)) {
+      output.table(shares_table("stack frame", peaks.by_frame, peaks, top));
+      output.line("");
+    }
+    output.table(shares_table("size class", peaks.by_size_class, peaks, 0));
+    devices.push_back(peaks_json(peaks));
+  }
+  if (differences.empty()) output.line("Neither snapshot holds any memory.");
+  return {{"kind", "snapshots"}, {"a", a}, {"b", b}, {"devices", devices}};
+}
+
+// --- Results ---
+
+std::string value_text(const std::optional<double>& value) { return value ? format_number(*value) : "-"; }
+
+std::string change_text(const ValueDifference& value) {
+  if (!value.a || !value.b) return "";
+  if (*value.a == *value.b) return "0";
+  const double change = *value.b - *value.a;
+  const std::string text = fmt::format("{}{}", change > 0 ? "+" : "", format_number(change));
+  if (*value.a == 0) return text;
+  return fmt::format("{} ({:+.1f} %)", text, 100 * change / std::abs(*value.a));
+}
+
+void add_rows(Table& table, const std::string& label, const std::string& prefix,
+              const std::vector<ValueDifference>& values) {
+  for (const ValueDifference& value : values) {
+    if (!value.differs()) continue;
+    table.add_row({label, fmt::format("{}{}", prefix, value.name), value_text(value.a), value_text(value.b),
+                   change_text(value)});
+  }
+}
+
+Table result_table(const ResultDifference& result) {
+  Table table{{{"policy", Align::left}, {"figure", Align::left}, {"A"}, {"B"}, {"change"}}};
+  for (const PolicyDifference& policy : result.policies) {
+    if (!policy.in_a || !policy.in_b) {
+      table.add_row({policy.label, fmt::format("(only in {})", policy.in_a ? "A" : "B"), "", "", ""});
+      continue;
+    }
+    add_rows(table, policy.label, "final ", policy.final_point);
+    add_rows(table, policy.label, "", policy.metrics);
+  }
+  return table;
+}
+
+std::string adjustment_text(const Json& adjustment) {
+  if (!adjustment.is_object()) return "none";
+  return fmt::format("iteration {} {} -> {}", adjustment.value("iteration", Json()).dump(),
+                     adjustment.value("from", Json()).dump(), adjustment.value("to", Json()).dump());
+}
+
+void print_adjustments(const PolicyDifference& policy, Output& output) {
+  if (!policy.in_a || !policy.in_b || !policy.first_other_adjustment) return;
+  output.line(fmt::format("{}: {} and {} changes, the first that differs is number {}: A {}, B {}",
+                          policy.label, policy.adjustments_a, policy.adjustments_b,
+                          *policy.first_other_adjustment + 1, adjustment_text(policy.adjustment_a),
+                          adjustment_text(policy.adjustment_b)));
+}
+
+Json values_json(const std::vector<ValueDifference>& values) {
+  Json json = Json::object();
+  for (const ValueDifference& value : values) {
+    json[value.name] = {{"a", value.a ? Json(*value.a) : Json()}, {"b", value.b ? Json(*value.b) : Json()}};
+  }
+  return json;
+}
+
+Json result_json(const ResultDifference& result) {
+  Json policies = Json::array();
+  for (const PolicyDifference& policy : result.policies) {
+    Json adjustments = {
+        {"a", policy.adjustments_a}, {"b", policy.adjustments_b}, {"first_difference", nullptr}};
+    if (policy.first_other_adjustment) {
+      adjustments["first_difference"] = {{"number", *policy.first_other_adjustment + 1},
+                                         {"a", policy.adjustment_a},
+                                         {"b", policy.adjustment_b}};
+    }
+    policies.push_back({{"label", policy.label},
+                        {"in_a", policy.in_a},
+                        {"in_b", policy.in_b},
+                        {"differs", policy.differs()},
+                        {"final", values_json(policy.final_point)},
+                        {"metrics", values_json(policy.metrics)},
+                        {"adjustments", adjustments}});
+  }
+  return {{"scenario", result.scenario}, {"policies", policies}};
+}
+
+Json diff_results(const std::string& a, const std::string& b, Output& output) {
+  const auto differences =
+      compare_results(parse_json(read_input_file(a), a), a, parse_json(read_input_file(b), b), b);
+  Json scenarios = Json::array();
+  for (const ResultDifference& result : differences) {
+    const auto changed = std::count_if(result.policies.begin(), result.policies.end(),
+                                       [](const PolicyDifference& policy) { return policy.differs(); });
+    output.line(fmt::format("{}: {} of {} policies differ (A = {}, B = {}).", result.scenario, changed,
+                            result.policies.size(), a, b));
+    if (changed > 0) {
+      output.line("");
+      output.table(result_table(result));
+    }
+    for (const PolicyDifference& policy : result.policies) print_adjustments(policy, output);
+    scenarios.push_back(result_json(result));
+  }
+  return {{"kind", "results"}, {"a", a}, {"b", b}, {"scenarios", scenarios}};
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const auto files = operands(arguments);
+  require_output_names(files, {arguments["json"].as<std::string>()});
+  const std::string& a = files[0];
+  const std::string& b = files[1];
+  if (is_json_name(a) != is_json_name(b)) {
+    throw InputError(a + ", " + b, "are of two kinds; give two snapshots (.pickle) or two results (.json).");
+  }
+  output.json(is_json_name(a) ? diff_results(a, b, output)
+                              : diff_snapshots(a, b, arguments["top"].as<std::size_t>(), output));
+  return kDone;
+}
+
+}  // namespace
+
+Verb diff_verb() {
+  return {.name = "diff",
+          .summary = "what grew between two snapshots, or changed between two results",
+          .operands = "A B",
+          .example = "vramlab diff tests/data/recorded/lstm.pickle.gz tests/data/recorded/bert.pickle.gz",
+          .least_operands = 2,
+          .most_operands = 2,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,152 @@
+// vramlab explain: what an out-of-memory message means, why it came, and what would have helped.
+#include <cctype>
+#include <iostream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/oom_diagnosis.hpp"
+#include "sim/core/error.hpp"
+#include "sim/memory/oom_report.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+const char* name_of(FigureCheck::Outcome outcome) {
+  switch (outcome) {
+    case FigureCheck::Outcome::holds:
+      return "holds";
+    case FigureCheck::Outcome::explained:
+      return "explained";
+    case FigureCheck::Outcome::broken:
+      return "broken";
+  }
+  return "";
+}
+
+const char* name_of(OomAdvice::Helps helps) {
+  switch (helps) {
+    case OomAdvice::Helps::yes:
+      return "yes";
+    case OomAdvice::Helps::perhaps:
+      return "perhaps";
+    case OomAdvice::Helps::no:
+      return "no";
+  }
+  return "";
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + '.';
+}
+
+Table figures_table(const OomDiagnosis& diagnosis) {
+  using Align = Table::Align;
+  Table table{{{"figure", Align::left}, {"size"}, {"bytes"}, {"", Align::left}, {"meaning", Align::left}}};
+  for (const ExplainedFigure& figure : diagnosis.figures) {
+    const Bytes half = (figure.high - figure.low) / 2;
+    table.add_row({figure.name, oom_size(figure.bytes), fmt::format("{}", figure.bytes),
+                   half == 0 ? "" : fmt::format("±{}", half),
+                   (figure.given ? "" : "(computed) ") + figure.meaning});
+  }
+  return table;
+}
+
+Table checks_table(const OomDiagnosis& diagnosis) {
+  using Align = Table::Align;
+  Table table{{{"check", Align::left}, {"", Align::left}, {"remark", Align::left}}};
+  for (const FigureCheck& check : diagnosis.checks) {
+    table.add_row({check.what, name_of(check.outcome), check.remark});
+  }
+  return table;
+}
+
+Table advice_table(const OomDiagnosis& diagnosis) {
+  using Align = Table::Align;
+  Table table{{{"would it have helped?", Align::left}, {"", Align::left}, {"why", Align::left}}};
+  for (const OomAdvice& advice : diagnosis.advice) {
+    table.add_row({advice.measure, name_of(advice.helps), advice.why});
+  }
+  return table;
+}
+
+Json diagnosis_json(const OomDiagnosis& diagnosis) {
+  Json json;
+  json["layout"] = diagnosis.layout;
+  json["figures"] = Json::object();
+  json["rounding"] = Json::object();
+  for (const ExplainedFigure& figure : diagnosis.figures) {
+    json["figures"][figure.name] = figure.bytes;
+    json["rounding"][figure.name] = {figure.low, figure.high};
+  }
+  json["cause"] = name_of(diagnosis.cause);
+  json["verdict"] = diagnosis.verdict;
+  json["short_by_bytes"] = diagnosis.short_by ? Json(*diagnosis.short_by) : Json(nullptr);
+  json["idle_bytes"] = diagnosis.idle ? Json(*diagnosis.idle) : Json(nullptr);
+  json["others_bytes"] = diagnosis.others ? Json(*diagnosis.others) : Json(nullptr);
+  json["checks"] = Json::array();
+  for (const FigureCheck& check : diagnosis.checks) {
+    json["checks"].push_back(
+        {{"check", check.what}, {"outcome", name_of(check.outcome)}, {"remark", check.remark}});
+  }
+  json["advice"] = Json::array();
+  for (const OomAdvice& advice : diagnosis.advice) {
+    json["advice"].push_back(
+        {{"measure", advice.measure}, {"helps", name_of(advice.helps)}, {"why", advice.why}});
+  }
+  return json;
+}
+
+struct Explained {
+  OomDiagnosis diagnosis;
+  std::size_t messages = 1;
+};
+
+Explained diagnose(const std::string& text, const std::string& name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw InputError(name, "is empty.");
+  if (text[first] == '{') return {diagnose_memory_stats(parse_json(text, name), name)};
+  const OomMessage message = parse_oom_message(text);
+  return {diagnose_oom(message, name), message.messages};
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const auto files = operands(arguments);
+  const bool from_input = files.empty() || files.front() == "-";
+  if (!from_input) require_output_names(files, {arguments["json"].as<std::string>()});
+  const std::string name = from_input ? "standard input" : files.front();
+  const std::string text =
+      from_input ? std::string{std::istreambuf_iterator<char>{std::cin}, {}} : read_input_file(name);
+  const auto [diagnosis, messages] = diagnose(text, name);
+  output.line(fmt::format("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict)));
+  if (messages > 1) output.line(fmt::format("The text holds {} messages; this is the first one.", messages));
+  if (!diagnosis.figures.empty()) output.line("");
+  if (!diagnosis.figures.empty()) output.table(figures_table(diagnosis));
+  if (!diagnosis.checks.empty()) output.line("");
+  if (!diagnosis.checks.empty()) output.table(checks_table(diagnosis));
+  if (!diagnosis.advice.empty()) output.line("");
+  if (!diagnosis.advice.empty()) output.table(advice_table(diagnosis));
+  output.json(diagnosis_json(diagnosis));
+  return kDone;
+}
+
+}  // namespace
+
+Verb explain_verb() {
+  return {.name = "explain",
+          .summary = "an out-of-memory message: its figures, its cause, what would have helped",
+          .operands = "[FILE]",
+          .example = "vramlab explain docs/examples/oom-neighbour.txt",
+          .least_operands = 0,
+          .most_operands = 1,
+          .add_options = add_output_options,
+          .run = run};
+}
+
+}  // namespace vramlab

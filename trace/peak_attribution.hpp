@@ -1,0 +1,42 @@
+// Where the memory of a program was at its peak, read off the history of its allocator.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/torch_snapshot.hpp"
+
+namespace vramlab {
+
+/// The part of one stack frame, size class or stream.
+struct PeakShare {
+  std::string name;
+  Bytes bytes = 0;  ///< as the program asked for them, before rounding
+  std::uint64_t blocks = 0;
+};
+
+/// What one device held when its active memory, counted as requested, was highest for the first time. Memory
+/// counts from its allocation until its free is completed. Every share list adds up to `requested`, and
+/// `requested` + `rest` to `reserved`.
+struct PeakAttribution {
+  int device = 0;
+  bool from_history = false;  ///< false: no history, so the memory at the time of the snapshot
+  std::size_t entry = 0;      ///< the entry after which it was so; if 0, before the first one
+  std::int64_t time_us = 0;
+  Bytes requested = 0;
+  Bytes reserved = 0;
+  Bytes rest = 0;                        ///< reserved beyond it: rounding, unsplit tails, cached blocks
+  std::vector<PeakShare> by_frame;       ///< innermost frame, or "(no stack)"; largest first
+  std::vector<PeakShare> by_size_class;  ///< powers of two, smallest first
+  std::vector<PeakShare> by_stream;      ///< by handle
+};
+
+/// Blocks that were live before the history began count from its beginning; of those freed within it and of
+/// those still live at its end the size is known (R11.12).
+PeakAttribution attribute_peak(const TorchSnapshot& snapshot, int device);
+
+/// The devices that the snapshot says anything of, in ascending order.
+std::vector<int> devices_of(const TorchSnapshot& snapshot);
+
+}  // namespace vramlab
