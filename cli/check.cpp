@@ -3,6 +3,8 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -13,6 +15,7 @@
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/expectations.hpp"
+#include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
 #include "sim/core/error.hpp"
 
@@ -50,8 +53,28 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-std::vector<CheckedExpectation> check_scenario(const Scenario& scenario) {
-  return check_expectations(scenario, compare_policies(scenario));
+/// A scenario of any kind that was read and can be run.
+struct Readied {
+  std::string file;
+  std::function<std::vector<CheckedExpectation>()> check;
+};
+
+template <class Any>
+Readied readied(const std::string& file, Any scenario, std::vector<CheckedExpectation> (*check)(const Any&)) {
+  if (scenario.expectations.empty()) throw InputError(file, "expects nothing: there is no \"expect\".");
+  const auto shared = std::make_shared<const Any>(std::move(scenario));
+  return {file, [shared, check] { return check(*shared); }};
+}
+
+Readied read_any(const std::string& file) {
+  if (scenario_kind(file) == "jobs") {
+    return readied<JobsScenario>(file, read_jobs_scenario(file), [](const JobsScenario& scenario) {
+      return check_jobs(scenario, compare_queues(scenario));
+    });
+  }
+  return readied<Scenario>(file, read_scenario(file), [](const Scenario& scenario) {
+    return check_expectations(scenario, compare_policies(scenario));
+  });
 }
 
 /// What became of one file: its expectations, or the error that ended it.
@@ -61,13 +84,13 @@ struct CheckedFile {
 };
 
 // Results lie in the order of the files, whatever the number of threads.
-std::vector<CheckedFile> check_all(const std::vector<Scenario>& scenarios, unsigned threads) {
+std::vector<CheckedFile> check_all(const std::vector<Readied>& scenarios, unsigned threads) {
   std::vector<CheckedFile> checked(scenarios.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < scenarios.size(); i = next++) {
       try {
-        checked[i].expectations = check_scenario(scenarios[i]);
+        checked[i].expectations = scenarios[i].check();
       } catch (...) {
         checked[i].error = std::current_exception();
       }
@@ -93,12 +116,8 @@ std::string summary(const std::vector<CheckedExpectation>& checked) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
-  std::vector<Scenario> scenarios;
-  for (const std::string& file : scenario_files(operands(arguments))) {
-    scenarios.push_back(read_scenario(file));
-    if (scenarios.back().expectations.empty())
-      throw InputError(file, "expects nothing: there is no \"expect\".");
-  }
+  std::vector<Readied> scenarios;
+  for (const std::string& file : scenario_files(operands(arguments))) scenarios.push_back(read_any(file));
   const auto checked = check_all(scenarios, std::max(1u, arguments["jobs"].as<unsigned>()));
   for (const CheckedFile& file : checked) {
     if (file.error) std::rethrow_exception(file.error);

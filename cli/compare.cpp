@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/compare_jobs.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
@@ -134,6 +135,19 @@ void draw(const Scenario& scenario, const Comparison& comparison, const std::str
   draw_trace_picture(frame, runs, file);
 }
 
+int run_jobs(const std::vector<std::string>& files, const Arguments& arguments, Output& output) {
+  if (!arguments["picture"].as<std::string>().empty() || !arguments["trace-dir"].as<std::string>().empty()) {
+    throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
+  }
+  std::vector<JobsScenario> scenarios;
+  for (const std::string& file : files) scenarios.push_back(read_jobs_scenario(file));
+  Json results = Json::array();
+  const auto labels = split_labels(arguments["policies"].as<std::string>());
+  for (const JobsScenario& scenario : scenarios) results.push_back(compare_jobs(scenario, labels, output));
+  output.json(results.size() == 1 ? results.front() : results);
+  return kDone;
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const std::string picture = arguments["picture"].as<std::string>();
@@ -144,6 +158,9 @@ int run(const Arguments& arguments) {
   }
   require_output_names(files, {arguments["json"].as<std::string>(), picture});
   if (!picture.empty()) require_picture_name(picture);
+  if (std::any_of(files.begin(), files.end(), [](const auto& f) { return scenario_kind(f) == "jobs"; })) {
+    return run_jobs(files, arguments, output);
+  }
   std::vector<Scenario> scenarios;  // all are read before the first runs: a late typo costs no time
   const auto labels = split_labels(arguments["policies"].as<std::string>());
   for (const std::string& file : files) {

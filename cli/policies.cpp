@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/json_text.hpp"
+#include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
 
 namespace vramlab {
@@ -31,7 +32,8 @@ Json profile_json(const TunerProfile& profile) {
   return json;
 }
 
-Json tuner_json(const TunerEntry& tuner) {
+template <class Entry>
+Json tuner_json(const Entry& tuner) {
   Json json;
   json["name"] = tuner.name;
   json["summary"] = tuner.summary;
@@ -42,7 +44,8 @@ Json tuner_json(const TunerEntry& tuner) {
   return json;
 }
 
-void describe(const TunerEntry& tuner, Output& output) {
+template <class Entry>
+void describe(const Entry& tuner, Output& output) {
   output.line(tuner.name + ": " + tuner.summary + "\n");
   Table options{{{"option", Table::Align::left},
                  {"default"},
@@ -68,16 +71,20 @@ void describe(const TunerEntry& tuner, Output& output) {
   }
 }
 
+template <class Entry>
+std::vector<std::string> row_of(const Entry& entry) {
+  std::string profiles;
+  for (const PolicyProfile& profile : entry.profiles)
+    profiles += (profiles.empty() ? "" : ", ") + profile.name;
+  return {entry.name, profiles.empty() ? "-" : profiles, entry.summary};
+}
+
 void list(Output& output) {
   Table table{{{"policy", Table::Align::left},
                {"profiles", Table::Align::left},
                {"what it does", Table::Align::left}}};
-  for (const TunerEntry& tuner : builtin_tuners()) {
-    std::string profiles;
-    for (const TunerProfile& profile : tuner.profiles)
-      profiles += (profiles.empty() ? "" : ", ") + profile.name;
-    table.add_row({tuner.name, profiles.empty() ? "-" : profiles, tuner.summary});
-  }
+  for (const TunerEntry& tuner : builtin_tuners()) table.add_row(row_of(tuner));
+  for (const AdmitterEntry& admitter : builtin_admitters()) table.add_row(row_of(admitter));
   table.add_row(
       {"oracle", "-", "the best safe fixed choice; found for every comparison, not listed in scenarios"});
   output.table(table);
@@ -90,7 +97,11 @@ int run(const Arguments& arguments) {
     list(output);
     Json json = Json::array();
     for (const TunerEntry& tuner : builtin_tuners()) json.push_back(tuner_json(tuner));
+    for (const AdmitterEntry& admitter : builtin_admitters()) json.push_back(tuner_json(admitter));
     output.json(json);
+  } else if (names.front() == builtin_admitters().front().name) {
+    describe(builtin_admitters().front(), output);
+    output.json(tuner_json(builtin_admitters().front()));
   } else {
     const TunerEntry& tuner = find_tuner(names.front());
     describe(tuner, output);

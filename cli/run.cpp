@@ -9,6 +9,7 @@
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/expectations.hpp"
+#include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
 #include "lab/run_history.hpp"
 #include "sim/core/error.hpp"
@@ -75,7 +76,11 @@ int run(const Arguments& arguments) {
   const std::string exported = arguments["export"].as<std::string>();
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace, exported});
   require_trace_name(trace);
-  Scenario scenario = read_scenario(operands(arguments).front());
+  const std::string file = operands(arguments).front();
+  if (scenario_kind(file) == "jobs") {
+    throw InputError(file, "is of kind jobs; `vramlab compare --policies LABEL` runs one of its policies.");
+  }
+  Scenario scenario = read_scenario(file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};

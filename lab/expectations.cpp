@@ -35,6 +35,12 @@ std::string bound_in_words(const Expectation& expectation) {
 
 }  // namespace
 
+CheckedExpectation check_value(const Expectation& expectation, double value) {
+  const bool is_final = expectation.subject == Expectation::Subject::final_value;
+  return {expectation.policy, (is_final ? "final " : "") + expectation.name, value,
+          bound_in_words(expectation), holds(expectation, value)};
+}
+
 std::string format_number(double value) { return std::isnan(value) ? "none" : fmt::format("{:.6g}", value); }
 
 std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison) {
@@ -44,9 +50,7 @@ std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, con
     // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
     const double value =
         result != nullptr ? found_value(expectation, *result, scenario.setup.bounds) : std::nan("");
-    const bool is_final = expectation.subject == Expectation::Subject::final_value;
-    checked.push_back({expectation.policy, (is_final ? "final " : "") + expectation.name, value,
-                       bound_in_words(expectation), holds(expectation, value)});
+    checked.push_back(check_value(expectation, value));
   }
   return checked;
 }

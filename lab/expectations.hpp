@@ -20,6 +20,9 @@ struct CheckedExpectation {
 /// Every expectation of `scenario`, in its order. One about a policy without a result does not hold.
 std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison);
 
+/// `expectation` held against `value`; NaN stands for a value that is not there and never holds.
+CheckedExpectation check_value(const Expectation& expectation, double value);
+
 /// A number without needless digits: "53", "0.933", "1.25e+09"; "none" for what is not there.
 std::string format_number(double value);
 

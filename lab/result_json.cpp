@@ -11,14 +11,6 @@ Json point_json(const Point& point, const ParameterSpace& space) {
   return json;
 }
 
-// Whole numbers are written as such: 53, not 53.0.
-Json number_json(double value) {
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (std::isnan(value)) return nullptr;
-  if (value == std::floor(value) && std::abs(value) < kExact) return static_cast<std::int64_t>(value);
-  return value;
-}
-
 Json adjustments_json(const std::vector<Adjustment>& adjustments, const ParameterSpace& space) {
   Json list = Json::array();
   for (const Adjustment& adjustment : adjustments) {
@@ -53,6 +45,13 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space, const 
 }
 
 }  // namespace
+
+Json number_json(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (std::isnan(value)) return nullptr;
+  if (value == std::floor(value) && std::abs(value) < kExact) return static_cast<std::int64_t>(value);
+  return value;
+}
 
 Json comparison_json(const Scenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files) {

@@ -15,6 +15,9 @@ namespace vramlab {
 Json comparison_json(const Scenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files);
 
+/// A figure; whole numbers are written as such (53, not 53.0), what is not there as null.
+Json number_json(double value);
+
 /// The expectations of one scenario file, for the result of `check`.
 Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked);
 

@@ -149,7 +149,7 @@ std::vector<Field> scenario_fields() {
        .high = 1},
       {.key = "kind",
        .kind = Kind::choice,
-       .help = "what is simulated",
+       .help = "what is simulated: training, or jobs (docs/job-queue.md)",
        .required = true,
        .choices = {"training"}},
       {.key = "name", .kind = Kind::text, .help = "a short name", .required = true},

@@ -1,5 +1,7 @@
+#include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
+#include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
 
 namespace vramlab {
@@ -34,7 +36,8 @@ Json option_schema(const OptionDescription& option) {
 }
 
 // Which options an entry may have depends on the policy it uses.
-Json policy_schema(const TunerEntry& tuner, Json schema) {
+template <class Entry>
+Json policy_schema(const Entry& tuner, Json schema) {
   Json& properties = schema["properties"];
   properties["use"] = {{"const", tuner.name}, {"description", tuner.summary}};
   properties.erase("profile");
@@ -48,6 +51,14 @@ Json policy_schema(const TunerEntry& tuner, Json schema) {
 
 }  // namespace
 
+Json admitter_schemas(const Json& entry) {
+  Json alternatives = Json::array();
+  for (const AdmitterEntry& admitter : builtin_admitters()) {
+    alternatives.push_back(policy_schema(admitter, entry));
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
 Json scenario_schema() {
   Json schema = fields_schema(scenario_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
@@ -57,7 +68,7 @@ Json scenario_schema() {
   Json whole;
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
   whole["title"] = "A scenario of vramlab";
-  whole.update(schema);
+  whole["oneOf"] = Json::array({std::move(schema), jobs_schema()});
   return whole;
 }
 

@@ -20,6 +20,8 @@ struct TunerProfile {
   OptionMap options;    ///< set below the options a user gives
 };
 
+using PolicyProfile = TunerProfile;  ///< the other families have profiles of the same make
+
 /// One kind of tuner.
 struct TunerEntry {
   std::string name;

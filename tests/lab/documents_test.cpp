@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/comparison.hpp"
+#include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 
 namespace vramlab {
@@ -26,6 +27,22 @@ TEST(Documents, TheScenarioSkeletonRuns) {
   const Scenario scenario = parse_scenario(blocks.front(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
   const PolicyResult result = run_policy(scenario, scenario.policies.front());
   EXPECT_EQ(result.run.iterations.size(), static_cast<std::size_t>(scenario.setup.iterations));
+}
+
+TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
+  const auto blocks = json_blocks(read_text_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
+  const JobsScenario scenario =
+      parse_jobs_scenario(blocks.back(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
+  const auto checked = check_jobs(scenario, compare_queues(scenario));
+  ASSERT_EQ(checked.size(), 1u);
+  EXPECT_TRUE(checked.front().ok) << checked.front().value;
+}
+
+TEST(Documents, EveryMetricOfAQueueIsExplained) {
+  const std::string document = read_text_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
+  for (const std::string& name : jobs_metric_names()) {
+    EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
+  }
 }
 
 TEST(Documents, EveryMetricIsExplained) {

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "lab/jobs_scenario.hpp"
+#include "lab/result_json.hpp"
+#include "policies/admitter_registry.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+void require_known(const JobsScenario& scenario, const std::vector<std::string>& labels) {
+  std::vector<std::string> known;
+  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
+  for (const std::string& label : labels) {
+    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    throw InputError(scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known));
+  }
+}
+
+const JobsResult* find_result(const std::vector<JobsResult>& results, const std::string& label) {
+  for (const JobsResult& result : results) {
+    if (result.label == label) return &result;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::vector<std::string>& labels) {
+  require_known(scenario, labels);
+  std::vector<JobsResult> results;
+  for (const PolicyEntry& entry : scenario.policies) {
+    if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
+    const auto policy = make_admitter(entry.choice);
+    JobsResult result{
+        entry.choice.use, entry.choice.profile, entry.label, run_job_queue(scenario.setup, *policy), {}};
+    result.metrics = jobs_metrics(scenario.setup, result.run);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+std::vector<CheckedExpectation> check_jobs(const JobsScenario& scenario,
+                                           const std::vector<JobsResult>& results) {
+  std::vector<CheckedExpectation> checked;
+  for (const Expectation& expectation : scenario.expectations) {
+    const JobsResult* result = find_result(results, expectation.policy);
+    const auto value = result != nullptr ? find_metric(result->metrics, expectation.name) : std::nullopt;
+    checked.push_back(check_value(expectation, value.value_or(std::nan(""))));
+  }
+  return checked;
+}
+
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results) {
+  Json json;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["notes"] = scenario.notes;
+  json["policies"] = Json::array();
+  for (const JobsResult& result : results) {
+    Json entry;
+    entry["policy"] = result.policy;
+    entry["profile"] = result.profile;
+    entry["label"] = result.label;
+    for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    json["policies"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string_view outcome_name(JobOutcome outcome) {
+  switch (outcome) {
+    case JobOutcome::completed:
+      return "completed";
+    case JobOutcome::refused:
+      return "refused";
+    case JobOutcome::wait_timeout:
+      return "wait timeout";
+    case JobOutcome::job_timeout:
+      return "job timeout";
+    case JobOutcome::out_of_memory:
+      return "out of memory";
+    case JobOutcome::crashed:
+      return "crashed";
+    case JobOutcome::pending:
+      break;
+  }
+  return "pending";
+}
+
+}  // namespace vramlab

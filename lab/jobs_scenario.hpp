@@ -1,0 +1,68 @@
+// A scenario of kind `jobs`: jobs on shared cards, the queue policies to try, and what must come out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lab/expectations.hpp"
+#include "lab/field_table.hpp"
+#include "lab/metrics.hpp"
+#include "lab/scenario.hpp"
+#include "sim/workload/job_queue_loop.hpp"
+
+namespace vramlab {
+
+/// A scenario of jobs, checked and ready to run.
+struct JobsScenario {
+  std::string file;  ///< as it was named
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  JobQueueSetup setup;
+  std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+  std::vector<PolicyEntry> policies;
+  std::vector<Expectation> expectations;  ///< on metrics only
+};
+
+/// What one policy made of the jobs.
+struct JobsResult {
+  std::string policy;
+  std::string profile;
+  std::string label;
+  JobQueueRun run;
+  std::vector<Metric> metrics;
+};
+
+/// The kind of a scenario file, as it says: "training", "jobs"; empty if it says none. Throws InputError if
+/// the file is no JSON.
+std::string scenario_kind(const std::filesystem::path& file);
+
+/// Reads a scenario file of kind `jobs`. Throws InputError with every problem of the file.
+JobsScenario read_jobs_scenario(const std::filesystem::path& file);
+JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file);
+
+/// The keys of such a file, and its JSON schema (draft 7).
+std::vector<Field> jobs_fields();
+Json jobs_schema();
+
+/// The schema of an entry of `policies`: `entry` with the options of each admitter.
+Json admitter_schemas(const Json& entry);
+
+/// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
+std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
+                                       const std::vector<std::string>& labels = {});
+
+/// All metrics of a run in a fixed order (docs/metrics.md).
+std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
+std::vector<std::string> jobs_metric_names();
+
+std::vector<CheckedExpectation> check_jobs(const JobsScenario& scenario,
+                                           const std::vector<JobsResult>& results);
+
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results);
+
+/// "completed", "refused", …
+std::string_view outcome_name(JobOutcome outcome);
+
+}  // namespace vramlab

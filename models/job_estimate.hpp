@@ -1,0 +1,31 @@
+// The table estimate of a job's memory: kind and size of a model, batch, sequence length, training or not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+/// What the table is asked for.
+struct JobEstimate {
+  std::string type = "transformer";  ///< transformer, cnn, rnn
+  std::string size = "medium";       ///< small, medium, large; transformer also xlarge
+  std::int64_t batch = 8;
+  std::int64_t sequence = 512;  ///< counts for transformers only
+  bool training = true;         ///< × 2.5 for gradients and optimizer state
+  bool faithful = false;        ///< as 003 computes: always "medium", ratios below 1 count as 1
+};
+
+/// Bytes at `estimate.batch` samples, rounded up to a byte; a unit of the table is a MiB (P3.1). Throws
+/// InputError at `where` for a type or size that is not in the table.
+Bytes estimated_bytes(const JobEstimate& estimate, const std::string& where = {});
+
+/// The types of the table, and the sizes of one of them.
+std::vector<std::string> estimate_types();
+std::vector<std::string> estimate_sizes(std::string_view type);
+
+}  // namespace vramlab

@@ -1,0 +1,118 @@
+#include "sim/workload/cluster_books.hpp"
+
+#include <algorithm>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Bytes kAlertPercent = 90;  // P3.8
+constexpr Bytes kCalmPercent = 85;   // the alert ends here, so that it does not flutter
+
+}  // namespace
+
+ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments)
+    : policy_(policy),
+      index_(setup.pools, setup.nodes, policy.rules().placement),
+      keep_moments_(keep_moments) {
+  for (const CardNode& node : setup.nodes) {
+    cards_.resize(cards_.size() + node.count, {.total = setup.pools[node.pool].total});
+    capacity_ += setup.pools[node.pool].total * node.count;
+  }
+  wanted_.resize(cards_.size());
+  alerted_.resize(cards_.size());
+  for (const auto& quota : setup.quotas) accounts_.push_back({quota, 0});
+  for (CardId card = 0; card < cards_.size(); ++card) index_.set(card, policy_.available(cards_[card]));
+}
+
+void ClusterBooks::changed(CardId card, SimTime now) {
+  CardView& view = cards_[card];
+  const Bytes free = view.total - view.reserved - view.foreign;
+  view.foreign = std::min(wanted_[card], view.foreign + free);
+  index_.set(card, policy_.available(view));
+  const Bytes taken = view.reserved + view.foreign;
+  if (!alerted_[card] && taken * 100 > view.total * kAlertPercent) {
+    alerted_[card] = true;
+    ++alerts_;
+  } else if (alerted_[card] && taken * 100 < view.total * kCalmPercent) {
+    alerted_[card] = false;
+  }
+  if (!keep_moments_) return;
+  moments_.push_back({now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card]});
+}
+
+void ClusterBooks::promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now) {
+  bool too_much = false;
+  for (const CardId card : cards) {
+    CardView& view = cards_[card];
+    view.promised += need;
+    view.held += need;
+    ++view.jobs;
+    too_much = too_much || view.promised + view.foreign > view.total;
+    changed(card, now);
+  }
+  overcommits_ += too_much ? 1 : 0;
+  const Bytes sum = need * static_cast<Bytes>(cards.size());
+  promised_ += sum;
+  accounts_[account].promised += sum;
+}
+
+void ClusterBooks::withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account,
+                            SimTime now) {
+  for (const CardId card : cards) {
+    CardView& view = cards_[card];
+    if (view.jobs == 0 || view.promised < need) throw InternalError("a promise was taken back twice");
+    view.promised -= need;
+    view.held -= need;
+    --view.jobs;
+    changed(card, now);
+  }
+  const Bytes sum = need * static_cast<Bytes>(cards.size());
+  promised_ -= sum;
+  accounts_[account].promised -= sum;
+}
+
+bool ClusterBooks::take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
+  for (const CardId card : cards) {
+    const CardView& view = cards_[card];
+    if (use > view.total - view.reserved - view.foreign) return false;
+  }
+  for (const CardId card : cards) {
+    CardView& view = cards_[card];
+    view.allocated += use;
+    view.reserved += use;
+    view.held += use > need ? use - need : 0;
+    changed(card, now);
+  }
+  add_used(static_cast<std::int64_t>(use * cards.size()), now);
+  return true;
+}
+
+void ClusterBooks::give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
+  for (const CardId card : cards) {
+    CardView& view = cards_[card];
+    view.allocated -= use;
+    view.reserved -= use;
+    view.held -= use > need ? use - need : 0;
+    changed(card, now);
+  }
+  add_used(-static_cast<std::int64_t>(use * cards.size()), now);
+}
+
+void ClusterBooks::stranger(CardId card, std::int64_t change, SimTime now) {
+  wanted_[card] += static_cast<Bytes>(change);  // wraps for a negative change, as intended
+  changed(card, now);
+}
+
+double ClusterBooks::byte_seconds(SimTime now) const {
+  return byte_seconds_ + static_cast<double>(used_) * to_seconds(now - counted_to_);
+}
+
+void ClusterBooks::add_used(std::int64_t change, SimTime now) {
+  byte_seconds_ = byte_seconds(now);
+  counted_to_ = now;
+  used_ += static_cast<Bytes>(change);
+}
+
+}  // namespace vramlab

@@ -1,0 +1,91 @@
+// The host's books on the cards of a cluster: promises, real use, strangers, and what of it is too much.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/admitter.hpp"
+
+namespace vramlab {
+
+/// The cards a queue shares out. A card's total is what its driver leaves of it (K4-10).
+struct ClusterSetup {
+  std::vector<CardPool> pools;
+  std::vector<CardNode> nodes;
+  std::vector<std::optional<Bytes>> quotas{std::nullopt};  ///< by account
+};
+
+/// A process that no job of the queue started.
+struct Stranger {
+  CardId card = 0;
+  SimTime from{0};
+  SimTime to{SimTime::max()};  ///< max = until the end
+  Bytes bytes = 0;
+};
+
+/// One change of a card, for the time line.
+struct CardMoment {
+  SimTime time{0};
+  CardId card = 0;
+  Bytes used = 0;  ///< by jobs
+  Bytes foreign = 0;
+  Bytes promised = 0;
+  std::int32_t jobs = 0;
+  bool alert = false;  ///< over 90 % full since a moment ago or longer
+};
+
+/// Keeps a card's view, and the index made from it, in step with what happens.
+class ClusterBooks {
+ public:
+  ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments);
+
+  /// A job was admitted, or its promise is taken back.
+  void promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
+  void withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
+
+  /// A job with the promise `need` on each card takes `use` bytes there; all of it or, if some card has too
+  /// little left, nothing.
+  bool take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+  void give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+
+  /// Strangers now want so much more or less of a card; what is not free they get as soon as it is.
+  void stranger(CardId card, std::int64_t change, SimTime now);
+
+  [[nodiscard]] const std::vector<CardView>& cards() const { return cards_; }
+  [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }
+  [[nodiscard]] CardIndex& index() { return index_; }
+  [[nodiscard]] const CardIndex& index() const { return index_; }
+  [[nodiscard]] Bytes capacity() const { return capacity_; }
+  [[nodiscard]] Bytes used() const { return used_; }
+  [[nodiscard]] Bytes promised() const { return promised_; }
+
+  /// Admissions that left a card with more promised than it has.
+  [[nodiscard]] std::int64_t overcommits() const { return overcommits_; }
+  /// Times a card became more than 90 % full after having been below 85 % (P3.8).
+  [[nodiscard]] std::int64_t alerts() const { return alerts_; }
+  /// Bytes in use times seconds, up to `now`.
+  [[nodiscard]] double byte_seconds(SimTime now) const;
+  [[nodiscard]] const std::vector<CardMoment>& moments() const { return moments_; }
+
+ private:
+  void changed(CardId card, SimTime now);
+  void add_used(std::int64_t change, SimTime now);
+
+  const Admitter& policy_;
+  std::vector<CardView> cards_;
+  std::vector<Bytes> wanted_;  ///< by strangers, of each card
+  std::vector<bool> alerted_;
+  std::vector<QuotaView> accounts_;
+  CardIndex index_;
+  Bytes capacity_ = 0;
+  Bytes used_ = 0;
+  Bytes promised_ = 0;
+  double byte_seconds_ = 0;
+  SimTime counted_to_{0};
+  std::int64_t overcommits_ = 0;
+  std::int64_t alerts_ = 0;
+  bool keep_moments_;
+  std::vector<CardMoment> moments_;
+};
+
+}  // namespace vramlab

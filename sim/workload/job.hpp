@@ -1,0 +1,63 @@
+// A job that wants memory of shared cards, and what became of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/card_index.hpp"
+#include "policies/job_demand.hpp"
+#include "policies/waiting_jobs.hpp"
+
+namespace vramlab {
+
+/// A stretch of a job during which it holds the same memory.
+struct JobPhase {
+  SimTime duration{0};             ///< at least 1 ns
+  std::optional<Bytes> fixed_use;  ///< really used on each card, batch aside; empty = as much as is promised
+  Bytes use_per_sample = 0;        ///< really used for each sample of the batch it runs at
+  std::optional<Bytes> need;       ///< asked for where a policy admits by phase; empty = the job's demand
+};
+
+/// One job as it is submitted.
+struct JobSpec {
+  std::string name;
+  SimTime arrival{0};
+  JobDemand demand;                     ///< what it declares
+  std::vector<JobPhase> phases;         ///< at least one
+  std::optional<SimTime> expected;      ///< how long it says it runs; empty = the sum of its phases
+  SimTime crash_after{SimTime::max()};  ///< running time after which its owner dies and tells nobody
+
+  [[nodiscard]] SimTime duration() const {
+    SimTime sum{0};
+    for (const JobPhase& phase : phases) sum += phase.duration;
+    return sum;
+  }
+};
+
+enum class JobOutcome : std::uint8_t {
+  pending,  ///< still waits or runs: never at the end of a run, except without any event left for it
+  completed,
+  refused,        ///< at submit: it can never fit
+  wait_timeout,   ///< no memory within the time a job may wait
+  job_timeout,    ///< ended for running too long
+  out_of_memory,  ///< failed for good after an OOM
+  crashed         ///< its owner died
+};
+
+/// What became of one job.
+struct JobRecord {
+  JobOutcome outcome = JobOutcome::pending;
+  SimTime first_start{SimTime::max()};  ///< max = never
+  SimTime end{0};                       ///< when it left the system
+  SimTime waited{0};                    ///< in all
+  SimTime wasted{0};                    ///< running time of attempts that ended in an OOM, times cards
+  std::int32_t starts = 0;
+  std::int32_t ooms = 0;
+  BatchSplit split;           ///< of the last start
+  std::vector<CardId> cards;  ///< of the last start
+  std::string reason;         ///< why it failed or was refused, or why it waited when it arrived
+};
+
+}  // namespace vramlab

@@ -1,0 +1,42 @@
+// Jobs on shared cards: they arrive, wait, run, fail and leave, and a policy says who may start where.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "policies/admitter.hpp"
+#include "sim/workload/cluster_books.hpp"
+#include "sim/workload/job.hpp"
+
+namespace vramlab {
+
+/// Everything a run of a queue is made of but its policy.
+struct JobQueueSetup {
+  ClusterSetup cluster;
+  std::vector<JobSpec> jobs;  ///< in any order; equal arrivals queue in this order
+  std::vector<Stranger> strangers;
+  SimTime start_up{0};        ///< from a job's admission until it takes its memory
+  bool keep_moments = false;  ///< record every change of every card
+};
+
+/// What came out of it.
+struct JobQueueRun {
+  std::vector<JobRecord> jobs;   ///< in the order of the setup
+  SimTime begin{0};              ///< first arrival
+  SimTime end{0};                ///< when the last job left
+  std::int64_t overcommits = 0;  ///< admissions that left a card with more promised than it has
+  std::int64_t alerts = 0;
+  std::int64_t most_active = 0;   ///< jobs that held a promise at once
+  std::int64_t most_pending = 0;  ///< jobs that waited at once
+  Bytes most_promised = 0;        ///< over all cards at once
+  double byte_seconds = 0;        ///< memory in use times seconds
+  Bytes capacity = 0;             ///< of all cards
+  std::vector<CardMoment> moments;
+};
+
+/// Runs the jobs of `setup` by need and duration alone. All bookkeeping is the host's: an answer that names
+/// a job that does not wait, or cards of two nodes, is an InternalError. Deterministic.
+/// Throws InputError for a job without phases or with a phase of no duration.
+JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy);
+
+}  // namespace vramlab

@@ -1,0 +1,37 @@
+// A CSV file with a header line, read by the names of its columns.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramlab {
+
+/// Rows of cells without quotes. Errors name file, line and column.
+class CsvTable {
+ public:
+  /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError if a line has another
+  /// number of cells than the header.
+  explicit CsvTable(const std::filesystem::path& file);
+
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  [[nodiscard]] bool has(std::string_view column) const;
+  /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
+  [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
+  /// A number that is not negative. Throws InputError for anything else.
+  [[nodiscard]] double number(std::size_t row, std::string_view column) const;
+  [[nodiscard]] double number_or(std::size_t row, std::string_view column, double otherwise) const;
+  /// Throws InputError at this cell.
+  [[noreturn]] void wrong(std::size_t row, std::string_view column, const std::string& what) const;
+
+ private:
+  [[nodiscard]] std::size_t find(std::string_view column) const;
+  std::string file_;
+  std::string content_;
+  std::vector<std::string_view> header_;
+  std::vector<std::vector<std::string_view>> rows_;
+};
+
+}  // namespace vramlab
