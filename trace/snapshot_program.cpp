@@ -1,6 +1,7 @@
 #include "trace/snapshot_program.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -10,10 +11,12 @@
 
 #include "sim/core/error.hpp"
 #include "trace/allocation_script.hpp"
+#include "trace/initial_state.hpp"
 #include "trace/input_file.hpp"
 #include "trace/pool_uses.hpp"
 #include "trace/recorded_limit.hpp"
 #include "trace/snapshot_replay.hpp"
+#include "trace/whole_history.hpp"
 
 namespace vramlab {
 namespace {
@@ -31,6 +34,24 @@ class ProgramWriter {
         ends_(uses_.size(), false),
         next_unknown_stream_(std::numeric_limits<StreamId>::max()) {
     program_.actions.reserve(trace_.size());
+  }
+
+  /// Puts what was in use before the recording began in front (R11.12).
+  void begin_with(const InitialState& initial) {
+    Bytes cached = 0;
+    bool in_pools = false;
+    for (const SnapshotSegment& segment : initial.segments) {
+      for (const SnapshotBlock& block : segment.blocks) {
+        if (block.state == SnapshotBlock::State::inactive) {
+          cached += block.size;
+        } else {
+          add_initial(block, segment.stream);
+          in_pools = in_pools || !segment.pool.is_default();
+        }
+      }
+    }
+    program_.initial_actions = program_.actions.size();
+    note_initial(cached, in_pools);
   }
 
   ClientProgram write(const std::vector<std::size_t>& empty_caches) {
@@ -55,6 +76,30 @@ class ProgramWriter {
     action.kind = kind;
     action.source = static_cast<std::uint32_t>(entry);
     return action;
+  }
+
+  void add_initial(const SnapshotBlock& block, StreamId stream) {
+    ClientAction& action = add(Kind::alloc, 0);
+    action.bytes = block.requested;
+    action.stream = stream;
+    action.block = program_.blocks++;
+    if (block.state == SnapshotBlock::State::active_allocated) {
+      live_[block.address] = action.block;
+      return;
+    }
+    ClientAction& use = add(Kind::record_stream, 0);
+    use.block = program_.blocks - 1;
+    use.stream = next_unknown_stream_--;
+    add(Kind::free, 0).block = program_.blocks - 1;
+    pending_[block.address] = program_.blocks - 1;
+  }
+
+  void note_initial(Bytes cached, bool in_pools) {
+    program_.notes.push_back(
+        "Recording began with " + std::to_string(program_.blocks) +
+        " blocks in use; they are allocated first, in the order of their addresses. The " +
+        format_bytes(cached) + " that were cached then are not.");
+    if (in_pools) program_.notes.emplace_back("Some of them lay in private pools and are replayed outside.");
   }
 
   void add_marks_before(const TraceEntry& entry) {
@@ -196,17 +241,22 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
     known.room = found.room;
   }
   const std::vector<std::size_t> empty_caches = find_empty_caches(snapshot, device, options, known);
-  ClientProgram program = ProgramWriter(snapshot, device, options).write(empty_caches);
+  AllocatorSettings settings = allocator_settings_of(snapshot);
+  if (options.truth != nullptr && !snapshot.settings.conf) {
+    settings = parse_allocator_settings(options.truth->conf);
+  }
+  ProgramWriter writer(snapshot, device, options);
+  if (reserved_at_start(snapshot, device) > 0) {
+    writer.begin_with(rebuild_initial_state(snapshot, device, settings));
+  }
+  ClientProgram program = writer.write(empty_caches);
   program.device = device;
   program.limit = known.limit;
   program.limit_inferred = known.limit_inferred;
   program.room = known.room;
   program.device_total = known.device_total;
-  program.notes = std::move(known.notes);
-  program.settings = allocator_settings_of(snapshot);
-  if (options.truth != nullptr && !snapshot.settings.conf) {
-    program.settings = parse_allocator_settings(options.truth->conf);
-  }
+  std::move(known.notes.begin(), known.notes.end(), std::back_inserter(program.notes));
+  program.settings = std::move(settings);
   program.frames = snapshot.frames;
   program.stacks = snapshot.stacks;
   return program;

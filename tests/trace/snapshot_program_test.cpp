@@ -119,6 +119,30 @@ TEST(SnapshotProgram, HoldsTheClientActionsAlone) {
   EXPECT_EQ(count(Kind::mark), 7);
 }
 
+// R11.12: what was in use when recording began is still there at the end, where the file says so itself.
+TEST(SnapshotProgram, BeginsWithWhatWasInUse) {
+  const fs::path file = kData / "recorded/lstm_late.pickle.gz";
+  const ClientProgram program = read_client_programs(file).at(0);
+  EXPECT_EQ(program.initial_actions, 46U);
+  ReplaySetup setup;
+  setup.settings = program.settings;
+  const ProgramOutcome outcome = replay_program(program, setup);
+  Bytes in_use = 0;
+  for (const SnapshotSegment& segment : read_torch_snapshot(file).segments) in_use += segment.requested_size;
+  EXPECT_EQ(static_cast<Bytes>(outcome.stats.requested_bytes.all().current), in_use);
+}
+
+// The recorded peak of K5-03; blocks before the recording included.
+TEST(SnapshotProgram, CountsWhatWasInUseAtThePeak) {
+  const fs::path file = kShared / "public-snapshots/gpt-medium-training-128.pickle.gz";
+  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+  const ClientProgram program = read_client_programs(file).at(0);
+  ReplaySetup setup;
+  setup.settings = program.settings;
+  const ProgramOutcome outcome = replay_program(program, setup);
+  EXPECT_NEAR(static_cast<double>(outcome.stats.allocated_bytes.all().peak) / 1_MiB, 6701.094, 0.01 * 6701);
+}
+
 // twostream ends with two blocks that still wait for the other stream (R11.2).
 TEST(SnapshotProgram, KeepsThePlaceAtWhichADeferredFreeCompleted) {
   const ClientProgram program = read_client_programs(kData / "recorded/twostream.pickle.gz").at(0);
