@@ -18,6 +18,7 @@
 #include "lab/whatif_verdict.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "sim/core/error.hpp"
+#include "sim/memory/oom_report.hpp"
 #include "trace/snapshot_program.hpp"
 
 namespace vramlab {
@@ -158,6 +159,17 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
   }
 }
 
+// What PyTorch's message does not tell, for the first row that fails.
+void print_first_oom(const WhatIfAnswer& answer, Output& output) {
+  const auto failed = std::find_if(answer.rows.begin(), answer.rows.end(), [](const WhatIfRow& row) {
+    return row.outcome.first_oom.has_value();
+  });
+  if (failed == answer.rows.end()) return;
+  const OutOfMemory& oom = failed->outcome.first_oom->oom;
+  output.line(fmt::format("\nFirst OOM with {}, {} asked for:", conf_name(failed->conf), oom_size(oom.requested)));
+  for (const std::string& line : oom_details(oom)) output.line("  " + line);
+}
+
 void print_shares(const std::string& title, const std::vector<PeakShare>& shares, Bytes total,
                   Output& output) {
   if (shares.empty()) return;
@@ -215,6 +227,7 @@ int run(const Arguments& arguments) {
   }
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
   print_rows(programs, answer, question.smallest, output);
+  print_first_oom(answer, output);
   const std::size_t rank = answer.rows.front().program;
   if (programs.size() > 1) {
     output.line(

@@ -43,6 +43,7 @@ Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
             {"reserved_bytes", failed.oom.reserved},
             {"stream", action.stream}};
   json["message"] = oom_message(failed.oom);
+  json["details"] = oom_details(failed.oom);
   return json;
 }
 
