@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/peak_memory.hpp"
+#include "lab/whatif_export.hpp"
 #include "lab/whatif_json.hpp"
 #include "lab/whatif_verdict.hpp"
 #include "models/gpu_catalogue.hpp"
@@ -40,6 +41,8 @@ void add_options(Options& options) {
       "capacity", po::value<Texts>()->value_name("SIZE"), "a card of this size, such as 24GiB; repeatable")(
       "limit", po::value<Texts>()->value_name("SIZE"), "the most the allocator may reserve; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
+      "export", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "write the history of the one row as a memory snapshot (.pickle)")(
       ",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"), "threads");
   add_output_options(options);
 }
@@ -161,12 +164,12 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
 
 // What PyTorch's message does not tell, for the first row that fails.
 void print_first_oom(const WhatIfAnswer& answer, Output& output) {
-  const auto failed = std::find_if(answer.rows.begin(), answer.rows.end(), [](const WhatIfRow& row) {
-    return row.outcome.first_oom.has_value();
-  });
+  const auto failed = std::find_if(answer.rows.begin(), answer.rows.end(),
+                                   [](const WhatIfRow& row) { return row.outcome.first_oom.has_value(); });
   if (failed == answer.rows.end()) return;
   const OutOfMemory& oom = failed->outcome.first_oom->oom;
-  output.line(fmt::format("\nFirst OOM with {}, {} asked for:", conf_name(failed->conf), oom_size(oom.requested)));
+  output.line(
+      fmt::format("\nFirst OOM with {}, {} asked for:", conf_name(failed->conf), oom_size(oom.requested)));
   for (const std::string& line : oom_details(oom)) output.line("  " + line);
 }
 
@@ -217,10 +220,17 @@ std::vector<ClientProgram> read_programs(const Texts& files) {
 
 int run(const Arguments& arguments) {
   Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const auto exported = arguments["export"].as<std::string>();
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), exported});
   const WhatIfQuestion question = read_question(arguments);
   const std::vector<ClientProgram> programs = read_programs(operands(arguments));
   const WhatIfAnswer answer = answer_whatif(programs, question);
+  if (!exported.empty() && (programs.size() != 1 || answer.rows.size() != 1)) {
+    throw InputError("--export",
+                     fmt::format("takes one program under one setting on one card; these are {} rows "
+                                 "of {} programs. Give one --alloc-conf and at most one card.",
+                                 answer.rows.size(), programs.size()));
+  }
   std::vector<PeakMemory> peaks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     peaks.push_back(peak_memory(programs[i], answer.ranks[i].front()));
@@ -238,6 +248,10 @@ int run(const Arguments& arguments) {
   const std::vector<std::string> notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
+  if (!exported.empty()) {
+    export_row(programs.front(), answer.rows.front(), exported);
+    output.wrote(exported);
+  }
   output.json(whatif_json(programs, answer, peaks));
   return kDone;
 }

@@ -47,6 +47,13 @@ class ProgramReplay {
     }
   }
 
+  void record_into(HistoryRecorder& history) {
+    history_ = &history;
+    allocator_.set_listener(&history);
+  }
+
+  [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
+
   ProgramOutcome outcome() {
     outcome_.stats = allocator_.stats();
     outcome_.driver_time = segments_.driver_time() - probe_time_;
@@ -80,6 +87,10 @@ class ProgramReplay {
 
   void perform(std::size_t index) {
     const ClientAction& action = program_.actions[index];
+    if (history_ != nullptr) {
+      history_->set_time_us(static_cast<std::int64_t>(index));
+      history_->set_stack(action.kind == Kind::alloc ? action.detail : 0);
+    }
     switch (action.kind) {
       case Kind::alloc:
         return allocate(action, index);
@@ -219,6 +230,7 @@ class ProgramReplay {
   int open_captures_ = 0;
   std::vector<ProgramBlock> finished_in_capture_;
   SimTime probe_time_{0};
+  HistoryRecorder* history_ = nullptr;
   ProgramOutcome outcome_;
 };
 
@@ -227,6 +239,16 @@ class ProgramReplay {
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup) {
   ProgramReplay replay(program, setup);
   replay.run(program.actions.size());
+  return replay.outcome();
+}
+
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
+                              HistoryRecorder& history,
+                              const std::function<void(const CachingAllocator&)>& at_end) {
+  ProgramReplay replay(program, setup);
+  replay.record_into(history);
+  replay.run(program.actions.size());
+  at_end(replay.allocator());
   return replay.outcome();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -9,9 +10,11 @@
 
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/allocator_settings.hpp"
+#include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/memory_stats.hpp"
 #include "sim/memory/simulated_card.hpp"
 #include "trace/client_program.hpp"
+#include "trace/history_recorder.hpp"
 
 namespace vramlab {
 
@@ -65,6 +68,12 @@ struct ProgramOutcome {
 /// Throws InputError if the settings are of another backend than native, or the card is smaller than its
 /// context.
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup);
+
+/// The same with its history: `history` gets every entry, with the stack of the request where one is known
+/// and the number of the action in place of a time in µs; `at_end` sees the allocator when all is done.
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
+                              HistoryRecorder& history,
+                              const std::function<void(const CachingAllocator&)>& at_end);
 
 /// A block that the program holds.
 struct HeldBlock {

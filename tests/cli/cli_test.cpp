@@ -348,6 +348,18 @@ TEST_F(CliTest, WhatIfAccountsForEveryByteAtThePeak) {
   EXPECT_EQ(json["rows"][1]["peak_reserved_bytes"], 3'139'436'544);
 }
 
+// What is exported is a recording like any other: verify reproduces it.
+TEST_F(CliTest, WhatIfExportsARowThatVerifyReproduces) {
+  const std::string file = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/resnet.pickle.gz'";
+  run("whatif " + file + " --alloc-conf expandable_segments:True --export row.pickle");
+  const Json verified = Json::parse(run("verify row.pickle --json -").out)["files"][0];
+  EXPECT_EQ(verified["addresses_checked"], 3174);
+  EXPECT_EQ(verified["address_mismatches"], 0);
+  EXPECT_EQ(verified["segment_events_matched"], verified["segment_events_recorded"]);
+  EXPECT_THAT(run("whatif " + file + " --export row.pickle").err,
+              HasSubstr("takes one program under one setting"));
+}
+
 TEST_F(CliTest, WhatIfWithSeveralFilesAnswersForTheRankThatNeedsMost) {
   const std::string folder_of_data = VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
   const Json json = Json::parse(run("whatif '" + folder_of_data + "lstm.pickle.gz' '" + folder_of_data +

@@ -1,0 +1,18 @@
+#include "lab/whatif_export.hpp"
+
+#include "lab/snapshot_export.hpp"
+
+namespace vramlab {
+
+void export_row(const ClientProgram& program, const WhatIfRow& row, const std::filesystem::path& file) {
+  TorchSnapshot names;
+  names.frames = program.frames;
+  if (!program.stacks.empty()) names.stacks = program.stacks;
+  const ReplaySetup setup = setup_of(row);
+  HistoryRecorder history;
+  replay_program(program, setup, history, [&](const CachingAllocator& allocator) {
+    write_torch_snapshot(allocator, history.entries(), allocator.settings(), file, &names);
+  });
+}
+
+}  // namespace vramlab
