@@ -10,6 +10,7 @@
 #include "lab/expectations.hpp"
 #include "sim/core/error.hpp"
 #include "trace/input_file.hpp"
+#include "trace/shown_frames.hpp"
 
 namespace vramlab {
 namespace {
@@ -84,8 +85,7 @@ std::string moment(const PeakAttribution& peak) {
 }
 
 bool has_stacks(const PeakDifference& peaks) {
-  return peaks.by_frame.size() > 1 ||
-         (!peaks.by_frame.empty() && peaks.by_frame.front().name != "(no stack)");
+  return peaks.by_frame.size() > 1 || (!peaks.by_frame.empty() && peaks.by_frame.front().name != kNoStack);
 }
 
 Json shares_json(const std::vector<ShareDifference>& shares, const char* key) {

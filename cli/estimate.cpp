@@ -35,15 +35,15 @@ int estimate_one_job(const Arguments& arguments, Output& output) {
   JobEstimate job;
   job.type = arguments["type"].as<std::string>();
   job.size = arguments["size"].as<std::string>();
-  job.seq = arguments["seq"].as<std::int64_t>();
+  job.sequence = arguments["seq"].as<std::int64_t>();
   if (arguments.contains("batch")) job.batch = arguments["batch"].as<std::int64_t>();
   job.training = arguments.contains("training");
-  const JobEstimateResult result = estimate_job(job);
+  const JobEstimateSteps result = estimate_job(job);
   output.line(fmt::format("A {} {} needs {} for {} at batch {}, by the table.\n", job.size, job.type,
                           megabytes(result.required_mb), job.training ? "training" : "inference", job.batch));
   Table table{{{"", Table::Align::left}, {"memory"}}};
   table.add_row({"table, batch 8, length 512", megabytes(result.base_mb)});
-  table.add_row({job.type == "transformer" ? fmt::format("at batch {}, length {}", job.batch, job.seq)
+  table.add_row({job.type == "transformer" ? fmt::format("at batch {}, length {}", job.batch, job.sequence)
                                            : fmt::format("at batch {}", job.batch),
                  megabytes(result.batch_mb)});
   if (job.training) table.add_row({"training, x 2.5", megabytes(result.required_mb)});

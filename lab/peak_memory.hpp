@@ -7,16 +7,9 @@
 
 #include "lab/whatif.hpp"
 #include "trace/client_program.hpp"
+#include "trace/peak_share.hpp"
 
 namespace vramlab {
-
-/// Blocks that have something in common.
-struct PeakShare {
-  std::string name;                  ///< "resnet.py:151 forward", "1 to 10 MiB", "stream 0, default pools"
-  std::vector<std::string> callers;  ///< of a frame: the next user frames outwards
-  Bytes bytes = 0;
-  std::uint64_t blocks = 0;
-};
 
 /// The blocks held when allocated memory was highest. The shares of each list are sorted by bytes and sum up
 /// to `bytes`.
@@ -32,9 +25,5 @@ struct PeakMemory {
 
 /// Replays the program of a row again up to its peak; if it does not fit there, without any limit.
 PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row);
-
-/// Whether a frame lies inside PyTorch or the interpreter: by its path, and where paths were cut to the
-/// file's name, by the names of PyTorch's own files.
-bool is_library_frame(const StackFrame& frame);
 
 }  // namespace vramlab

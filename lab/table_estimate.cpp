@@ -11,22 +11,6 @@
 namespace vramlab {
 namespace {
 
-// P3.1: MB at batch 8 and length 512.
-struct JobBase {
-  const char* type;
-  std::vector<std::pair<const char*, double>> sizes;
-};
-const std::vector<JobBase>& job_bases() {
-  static const std::vector<JobBase> bases{
-      {"transformer", {{"small", 2000}, {"medium", 4000}, {"large", 8000}, {"xlarge", 16000}}},
-      {"cnn", {{"small", 1000}, {"medium", 2000}, {"large", 4000}}},
-      {"rnn", {{"small", 1500}, {"medium", 3000}, {"large", 6000}}}};
-  return bases;
-}
-constexpr double kTableBatch = 8;
-constexpr double kTableLength = 512;
-constexpr double kTraining = 2.5;
-
 // P2.1, in GB.
 constexpr double kBase = 0.15;
 constexpr double kBatch = 0.12;
@@ -55,27 +39,16 @@ void need_positive(std::int64_t value, const char* option) {
 
 }  // namespace
 
-JobEstimateResult estimate_job(const JobEstimate& job) {
+JobEstimateSteps estimate_job(const JobEstimate& job) {
   need_positive(job.batch, "--batch");
-  need_positive(job.seq, "--seq");
-  std::vector<std::string> types;
-  for (const JobBase& base : job_bases()) {
-    types.emplace_back(base.type);
-    if (job.type != base.type) continue;
-    std::vector<std::string> sizes;
-    for (const auto& [size, mb] : base.sizes) {
-      sizes.emplace_back(size);
-      if (job.size != size) continue;
-      JobEstimateResult result{.base_mb = mb};
-      result.batch_mb = mb * static_cast<double>(job.batch) / kTableBatch;
-      if (job.type == "transformer") result.batch_mb *= static_cast<double>(job.seq) / kTableLength;
-      result.required_mb = result.batch_mb * (job.training ? kTraining : 1);
-      return result;
-    }
-    throw InputError("--size",
-                     '"' + job.size + "\" is no size of a " + job.type + "." + suggest_name(job.size, sizes));
-  }
-  throw InputError("--type", '"' + job.type + "\" is not in the table." + suggest_name(job.type, types));
+  need_positive(job.sequence, "--seq");
+  const auto megabytes = [](JobEstimate step, bool training) {
+    step.training = training;
+    return static_cast<double>(estimated_bytes(step, "--type and --size")) / static_cast<double>(1_MiB);
+  };
+  return {.base_mb = megabytes({.type = job.type, .size = job.size}, false),
+          .batch_mb = megabytes(job, false),
+          .required_mb = megabytes(job, job.training)};
 }
 
 TaskEstimateResult estimate_tasks(const TaskEstimate& tasks) {

@@ -6,24 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "models/job_estimate.hpp"
+
 namespace vramlab {
 
-/// The estimate of a job queue (policies.md P3.1), MB = 2²⁰ B: a base by type and size at batch 8, times
-/// batch / 8, times length / 512 for transformers, times 2.5 for training.
-struct JobEstimate {
-  std::string type = "transformer";
-  std::string size = "medium";
-  std::int64_t batch = 8;
-  std::int64_t seq = 512;
-  bool training = false;
-};
-struct JobEstimateResult {
+/// The estimate of a job queue (models/job_estimate.hpp) in its steps; MB = 2²⁰ B.
+struct JobEstimateSteps {
   double base_mb = 0;      ///< of the table
   double batch_mb = 0;     ///< scaled to batch and length
   double required_mb = 0;  ///< with training
 };
-/// Throws InputError for an unknown type or size.
-JobEstimateResult estimate_job(const JobEstimate& job);
+/// Throws InputError for an unknown type or size, and for a batch or length that is not above 0.
+JobEstimateSteps estimate_job(const JobEstimate& job);
 
 /// The estimate of a sampler for mixed tasks (policies.md P2.1): a base of 0.15 GB and 0.12 GB a batch, and
 /// for every image 0.28 GB forward and 0.35 GB backward times the factor of its task (T1 1, T2 1.85, T3 1.87;

@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "trace/shown_frames.hpp"
 #include "trace/whole_history.hpp"
 
 namespace vramlab {
@@ -104,10 +105,7 @@ class Walk {
 };
 
 std::string frame_name(const TorchSnapshot& snapshot, StackId stack) {
-  const auto& frames = snapshot.stacks[stack];
-  if (frames.empty()) return "(no stack)";
-  const StackFrame& frame = snapshot.frames[frames.front()];
-  return frame.function + " (" + frame.file + ":" + std::to_string(frame.line) + ")";
+  return shown_frames(snapshot.frames, snapshot.stacks[stack]).front();
 }
 
 // PyTorch rounds to 512 bytes at least, so smaller ones are one class.

@@ -5,16 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "trace/peak_share.hpp"
 #include "trace/torch_snapshot.hpp"
 
 namespace vramlab {
-
-/// The part of one stack frame, size class or stream.
-struct PeakShare {
-  std::string name;
-  Bytes bytes = 0;  ///< as the program asked for them, before rounding
-  std::uint64_t blocks = 0;
-};
 
 /// What one device held when its active memory, counted as requested, was highest for the first time. Memory
 /// counts from its allocation until its free is completed. Every share list adds up to `requested`, and
@@ -26,8 +20,8 @@ struct PeakAttribution {
   std::int64_t time_us = 0;
   Bytes requested = 0;
   Bytes reserved = 0;
-  Bytes rest = 0;                        ///< reserved beyond it: rounding, unsplit tails, cached blocks
-  std::vector<PeakShare> by_frame;       ///< innermost frame, or "(no stack)"; largest first
+  Bytes rest = 0;                   ///< reserved beyond it: rounding, unsplit tails, cached blocks
+  std::vector<PeakShare> by_frame;  ///< innermost frame that the reader wrote (shown_frames); largest first
   std::vector<PeakShare> by_size_class;  ///< powers of two, smallest first
   std::vector<PeakShare> by_stream;      ///< by handle
 };

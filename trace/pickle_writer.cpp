@@ -61,7 +61,7 @@ void PickleWriter::boolean(bool value) {
   put(value ? '\x88' : '\x89');
 }
 
-PickleMemo PickleWriter::text(std::string_view value) {
+MemoPlace PickleWriter::text(std::string_view value) {
   value_begins();
   if (value.size() < 256) {
     put('\x8c');
@@ -74,20 +74,20 @@ PickleMemo PickleWriter::text(std::string_view value) {
   return memoize();
 }
 
-void PickleWriter::again(PickleMemo object) {
+void PickleWriter::again(MemoPlace object) {
   value_begins();
   const auto place = static_cast<std::uint32_t>(object);
   put(place < 256 ? 'h' : 'j');
   put_number(place, place < 256 ? 1 : 4);
 }
 
-PickleMemo PickleWriter::empty_list() {
+MemoPlace PickleWriter::empty_list() {
   value_begins();
   put(']');
   return memoize();
 }
 
-PickleMemo PickleWriter::empty_dict() {
+MemoPlace PickleWriter::empty_dict() {
   value_begins();
   put('}');
   return memoize();
@@ -104,9 +104,9 @@ void PickleWriter::value_begins() {
 
 void PickleWriter::put_number(std::uint64_t value, int bytes) { frame_ += little_endian(value, bytes); }
 
-PickleMemo PickleWriter::memoize() {
+MemoPlace PickleWriter::memoize() {
   put('\x94');
-  return PickleMemo{memo_++};
+  return MemoPlace{memo_++};
 }
 
 void PickleWriter::flush_frame() {

@@ -12,7 +12,7 @@ namespace vramlab {
 using ByteSink = std::function<void(std::string_view)>;
 
 /// The place of an object in a pickle's memo, by which it can be named again.
-enum class PickleMemo : std::uint32_t {};
+enum class MemoPlace : std::uint32_t {};
 
 /// Containers are opened, filled and closed by the caller: begin_list(), then append batches as Python does.
 /// Nothing but the current frame of 64 KiB is kept in memory.
@@ -30,11 +30,11 @@ class PickleWriter {
   void real(double value);
   void boolean(bool value);
   /// A string, put in the memo. At most 2^32 - 1 bytes.
-  PickleMemo text(std::string_view value);
+  MemoPlace text(std::string_view value);
   /// An object that was written before.
-  void again(PickleMemo object);
-  PickleMemo empty_list();
-  PickleMemo empty_dict();
+  void again(MemoPlace object);
+  MemoPlace empty_list();
+  MemoPlace empty_dict();
 
   // --- Container parts ---
   void mark() { put('('); }
@@ -53,7 +53,7 @@ class PickleWriter {
   void value_begins();
   void put(char opcode) { frame_ += opcode; }
   void put_number(std::uint64_t value, int bytes);
-  PickleMemo memoize();
+  MemoPlace memoize();
   void flush_frame();
 
   ByteSink sink_;

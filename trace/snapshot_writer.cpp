@@ -263,9 +263,9 @@ class SnapshotWriter::Impl {
   bool device_open_ = false;
   std::uint64_t entries_ = 0;
   TraceEntry first_;
-  std::map<std::string, PickleMemo, std::less<>> names_;
-  std::vector<std::optional<PickleMemo>> frames_;  ///< by place in `around`
-  std::vector<std::optional<PickleMemo>> stacks_;
+  std::map<std::string, MemoPlace, std::less<>> names_;
+  std::vector<std::optional<MemoPlace>> frames_;  ///< by place in `around`
+  std::vector<std::optional<MemoPlace>> stacks_;
 };
 
 SnapshotWriter::SnapshotWriter(ByteSink sink, const TorchSnapshot& around, std::size_t devices)

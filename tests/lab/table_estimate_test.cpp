@@ -9,12 +9,13 @@ namespace {
 
 // policies.md P3.1: base 4,000 at batch 8; 2,000 (small) at batch 32 is 8,000 and with training 20,000.
 TEST(TableEstimate, ScalesAJobWithBatchLengthAndTraining) {
-  EXPECT_EQ(estimate_job({.size = "small", .batch = 32}).required_mb, 8000);
+  EXPECT_EQ(estimate_job({.size = "small", .batch = 32, .training = false}).required_mb, 8000);
   EXPECT_EQ(estimate_job({.size = "small", .batch = 32, .training = true}).required_mb, 20000);
   EXPECT_EQ(estimate_job({.batch = 32, .training = true}).required_mb, 40000);
-  EXPECT_EQ(estimate_job({.size = "xlarge", .seq = 1024}).required_mb, 32000);
-  EXPECT_EQ(estimate_job({.type = "cnn", .size = "large", .seq = 1024}).required_mb, 4000);  // no length
-  EXPECT_EQ(estimate_job({.type = "rnn", .batch = 4}).required_mb, 1500);
+  EXPECT_EQ(estimate_job({.size = "xlarge", .sequence = 1024, .training = false}).required_mb, 32000);
+  EXPECT_EQ(estimate_job({.type = "cnn", .size = "large", .sequence = 1024, .training = false}).required_mb,
+            4000);  // no length
+  EXPECT_EQ(estimate_job({.type = "rnn", .batch = 4, .training = false}).required_mb, 1500);
 }
 
 // policies.md P2.1: 0.15 + 0.12 GB, an image 0.28 + 0.35 GB, factors 1, 1.85, 1.87.
