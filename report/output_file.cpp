@@ -17,17 +17,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file that vanishes unless it is renamed into place.
+/// A file that vanishes unless it is renamed into place. Until then it has no name where the file system can
+/// do that, so that not even a killed program leaves a piece of it behind.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
       : target_(target), path_(target.string() + ".part" + std::to_string(::getpid())) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) fail();
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
+    descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+    named_ = descriptor_ < 0;
+    if (named_) descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) {
+      named_ = false;
+      fail();
+    }
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (!renamed_) ::unlink(path_.c_str());
+    if (named_) ::unlink(path_.c_str());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -43,8 +50,13 @@ class TemporaryFile {
 
   void rename_into_place() {
     if (::fsync(descriptor_) != 0 && errno != EINVAL) fail();
+    if (!named_) {
+      const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+      if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) fail();
+      named_ = true;
+    }
     if (::rename(path_.c_str(), target_.c_str()) != 0) fail();
-    renamed_ = true;
+    named_ = false;
   }
 
  private:
@@ -55,7 +67,7 @@ class TemporaryFile {
   fs::path target_;
   fs::path path_;
   int descriptor_ = -1;
-  bool renamed_ = false;
+  bool named_ = false;  ///< `path_` is there and ours
 };
 
 // A device or a pipe is written to; it must not be replaced by a file.

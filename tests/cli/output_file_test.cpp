@@ -1,10 +1,13 @@
 #include "report/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lab/json_text.hpp"
 #include "sim/core/error.hpp"
 #include "tests/cli/scratch_folder.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -13,7 +16,7 @@ TEST(OutputFile, ReplacesTheOldContentWhole) {
   const ScratchFolder folder;
   write_file(folder.file("a"), "a longer text");
   write_file(folder.file("a"), "short");
-  EXPECT_EQ(read_text_file(folder.file("a")), "short");
+  EXPECT_EQ(read_input_file(folder.file("a")), "short");
 }
 
 TEST(OutputFile, FollowsALinkAndWritesIntoADevice) {
@@ -22,7 +25,7 @@ TEST(OutputFile, FollowsALinkAndWritesIntoADevice) {
   std::filesystem::create_symlink("a", folder.file("link"));
   write_file(folder.file("link"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
-  EXPECT_EQ(read_text_file(folder.file("a")), "new");
+  EXPECT_EQ(read_input_file(folder.file("a")), "new");
   write_file("/dev/null", "text");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
@@ -35,6 +38,23 @@ TEST(OutputFile, LeavesNothingBehindWhenItFails) {
   int entries = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{folder.path()}) ++entries;
   EXPECT_EQ(entries, 1);
+}
+
+// So a killed program leaves nothing either, where the file system has files without a name.
+TEST(OutputFile, HasNoNameUntilItIsComplete) {
+  const ScratchFolder folder;
+  const int probe = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (probe < 0) GTEST_SKIP() << "no files without a name on this file system";
+  ::close(probe);
+  write_file(folder.file("a"), "old");
+  OutputFile file{folder.file("a")};
+  file.write("new");
+  for (const auto& entry : std::filesystem::directory_iterator{folder.path()}) {
+    EXPECT_EQ(entry.path().filename(), "a");
+  }
+  EXPECT_EQ(read_input_file(folder.file("a")), "old");
+  file.commit();
+  EXPECT_EQ(read_input_file(folder.file("a")), "new");
 }
 
 }  // namespace
