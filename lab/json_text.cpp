@@ -1,12 +1,11 @@
 #include "lab/json_text.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -51,20 +50,6 @@ class TwiceGivenKeys {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) throw InputError(path.string(), "is a folder; a file is needed.");
-  std::ifstream file{path, std::ios::binary};
-  if (!file) {
-    throw InputError(path.string(), fs::exists(path, ignored) ? "cannot be read." : "there is no such file.");
-  }
-  try {
-    return {std::istreambuf_iterator<char>{file}, {}};
-  } catch (const std::ios_base::failure&) {
-    throw InputError(path.string(), "cannot be read.");
-  }
-}
-
 Json parse_json(const std::string& text, const std::string& name) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(name, "the file is empty.");
   TwiceGivenKeys watch;
@@ -88,6 +73,6 @@ Json parse_json(const std::string& text, const std::string& name) {
   return json;
 }
 
-Json read_json_file(const fs::path& path) { return parse_json(read_text_file(path), path.string()); }
+Json read_json_file(const fs::path& path) { return parse_json(read_input_file(path), path.string()); }
 
 }  // namespace vramlab

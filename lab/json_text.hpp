@@ -11,14 +11,11 @@ namespace vramlab {
 /// JSON whose objects keep the order of the file.
 using Json = nlohmann::ordered_json;
 
-/// The bytes of `path`. Throws InputError if it is missing, a folder, or cannot be read.
-std::string read_text_file(const std::filesystem::path& path);
-
 /// Parses `text`; `name` is the file's name for messages. Throws InputError with line and column for broken
 /// JSON, and for a key that one object has twice.
 Json parse_json(const std::string& text, const std::string& name);
 
-/// Both in one.
+/// The same of a file, plain or compressed. Throws InputError also if it cannot be read.
 Json read_json_file(const std::filesystem::path& path);
 
 }  // namespace vramlab

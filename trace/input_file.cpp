@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include <boost/iostreams/filter/gzip.hpp>
@@ -35,8 +36,19 @@ std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter)
 
 InputFile::InputFile(const std::filesystem::path& file)
     : file_(file), raw_(std::make_unique<std::ifstream>(file, std::ios::binary)) {
-  if (!*raw_ || std::filesystem::is_directory(file)) {
-    throw InputError(file.string(), "the file cannot be read: " + std::string(std::strerror(errno)));
+  const int reason = errno;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw InputError(file.string(), "is a folder; a file is needed.");
+  }
+  if (!*raw_ && !std::filesystem::exists(file, ignored))
+    throw InputError(file.string(), "there is no such file.");
+  if (!*raw_) throw InputError(file.string(), "cannot be read: " + std::string(std::strerror(reason)) + '.');
+  if (!std::filesystem::is_regular_file(file, ignored)) {  // a pipe cannot go back to its first bytes
+    auto whole = std::make_unique<std::stringstream>();
+    *whole << raw_->rdbuf();
+    whole->clear();  // of an empty one
+    raw_ = std::move(whole);
   }
   std::array<char, 4> first{};
   raw_->read(first.data(), first.size());
@@ -56,7 +68,8 @@ std::size_t InputFile::read(char* place, std::size_t size) {
     in.read(place, static_cast<std::streamsize>(size));
     return static_cast<std::size_t>(in.gcount());
   } catch (const std::exception& error) {
-    throw InputError(file_.string(), "the compressed file is damaged: " + std::string(error.what()));
+    const char* const what = unpacked_ ? "the compressed file is damaged or cut off: " : "cannot be read: ";
+    throw InputError(file_.string(), what + std::string(error.what()));
   }
 }
 

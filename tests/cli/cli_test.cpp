@@ -11,6 +11,7 @@
 #include "lab/json_text.hpp"
 #include "sim/core/units.hpp"
 #include "tests/cli/scratch_folder.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -39,7 +40,7 @@ class CliTest : public testing::Test {
     while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
       ran.out.append(buffer.data(), n);
     ran.code = WEXITSTATUS(::pclose(pipe));
-    ran.err = read_text_file(err_file);
+    ran.err = read_input_file(err_file);
     return ran;
   }
 
@@ -135,7 +136,7 @@ TEST_F(CliTest, CheckEndsWithOneWhereAnExpectationFails) {
 TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
   write_scenario("small.json");
   EXPECT_EQ(run("run small.json --policy rule --trace t.csv").code, 0);
-  const std::string trace = read_text_file(folder.file("t.csv"));
+  const std::string trace = read_input_file(folder.file("t.csv"));
   EXPECT_EQ(std::count(trace.begin(), trace.end(), '\n'), 51);
   EXPECT_THAT(trace, StartsWith("iteration,start_s,duration_s,batch,oom,allocated,"));
   EXPECT_EQ(run("run small.json --policy rule --trace t.jsonl").code, 0);
@@ -147,7 +148,7 @@ TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
 // Bad input: one clear line, exit code 2, and the old output file stays as it was.
 TEST_F(CliTest, BadInputTouchesNoOutputFile) {
   write_scenario("small.json");
-  const std::string good = read_text_file(folder.file("small.json"));
+  const std::string good = read_input_file(folder.file("small.json"));
   std::ofstream{folder.file("cut.json")} << good.substr(0, good.size() / 2);
   std::ofstream{folder.file("empty.json")};
   std::ofstream{folder.file("result.json")} << "precious";
@@ -157,7 +158,7 @@ TEST_F(CliTest, BadInputTouchesNoOutputFile) {
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
-  EXPECT_EQ(read_text_file(folder.file("result.json")), "precious");
+  EXPECT_EQ(read_input_file(folder.file("result.json")), "precious");
 }
 
 TEST_F(CliTest, AnOutputThatCannotBeWrittenIsNamed) {
@@ -241,10 +242,10 @@ TEST_F(CliTest, ExplainNamesTheCauseOfAMessage) {
 
 TEST_F(CliTest, TheDocumentShowsWhatExplainPrints) {
   const std::string source = VRAMLAB_SOURCE_DIR "/docs/";
-  const std::string document = read_text_file(source + "explain.md");
+  const std::string document = read_input_file(source + "explain.md");
   for (const char* name : {"oom-fraction.txt", "oom-neighbour.txt"}) {
     const std::string file = source + "examples/" + name;
-    EXPECT_THAT(document, HasSubstr(read_text_file(file))) << name;
+    EXPECT_THAT(document, HasSubstr(read_input_file(file))) << name;
     EXPECT_THAT(document, HasSubstr(run("explain '" + file + "'").out)) << name;
   }
 }
@@ -254,7 +255,7 @@ TEST_F(CliTest, RunExportsASnapshotThatVerifyReproduces) {
   write_scenario("small.json");
   EXPECT_EQ(run("run small.json --policy rule --export h.pickle --json a.json --quiet").code, 0);
   EXPECT_EQ(run("run small.json --policy rule --json b.json --quiet").code, 0);
-  EXPECT_EQ(read_text_file(folder.file("a.json")), read_text_file(folder.file("b.json")));
+  EXPECT_EQ(read_input_file(folder.file("a.json")), read_input_file(folder.file("b.json")));
   const Ran ran = run("verify h.pickle --json -");
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json file = Json::parse(ran.out)["files"][0];

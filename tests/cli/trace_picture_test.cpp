@@ -5,6 +5,7 @@
 #include "lab/json_text.hpp"
 #include "sim/core/error.hpp"
 #include "tests/cli/scratch_folder.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -28,13 +29,13 @@ TEST(TracePicture, DrawsEveryRunWithItsLabel) {
   const PictureFrame frame{
       .title = "it's a test", .parameters = {"batch", "lq"}, .band_low = 0.8, .band_high = 0.9};
   draw_trace_picture(frame, {{"first", &records}, {"second", &records}}, folder.file("a.svg"));
-  const std::string picture = read_text_file(folder.file("a.svg"));
+  const std::string picture = read_input_file(folder.file("a.svg"));
   for (const char* text :
        {"it's a test", "first", "second", "peak allocated", "limit", "OOM", "batch", "lq", "iteration"}) {
     EXPECT_NE(picture.find(text), std::string::npos) << text;
   }
   draw_trace_picture(frame, {{"first", &records}}, folder.file("a.png"));
-  EXPECT_EQ(read_text_file(folder.file("a.png")).substr(1, 3), "PNG");
+  EXPECT_EQ(read_input_file(folder.file("a.png")).substr(1, 3), "PNG");
 }
 
 TEST(TracePicture, EqualRunsGiveEqualBytes) {
@@ -42,7 +43,7 @@ TEST(TracePicture, EqualRunsGiveEqualBytes) {
   const auto records = some_iterations();
   draw_trace_picture({.title = "t", .parameters = {"batch"}}, {{"a", &records}}, folder.file("a.svg"));
   draw_trace_picture({.title = "t", .parameters = {"batch"}}, {{"a", &records}}, folder.file("b.svg"));
-  EXPECT_EQ(read_text_file(folder.file("a.svg")), read_text_file(folder.file("b.svg")));
+  EXPECT_EQ(read_input_file(folder.file("a.svg")), read_input_file(folder.file("b.svg")));
 }
 
 TEST(TracePicture, RefusesOtherEndings) {

@@ -4,6 +4,7 @@
 #include "lab/comparison.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -22,7 +23,7 @@ std::vector<std::string> json_blocks(const std::string& document) {
 }
 
 TEST(Documents, TheScenarioSkeletonRuns) {
-  const auto blocks = json_blocks(read_text_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
+  const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
   ASSERT_FALSE(blocks.empty());
   const Scenario scenario = parse_scenario(blocks.front(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
   const PolicyResult result = run_policy(scenario, scenario.policies.front());
@@ -30,7 +31,7 @@ TEST(Documents, TheScenarioSkeletonRuns) {
 }
 
 TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
-  const auto blocks = json_blocks(read_text_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
+  const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
   const JobsScenario scenario =
       parse_jobs_scenario(blocks.back(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
   const auto checked = check_jobs(scenario, compare_queues(scenario));
@@ -39,14 +40,14 @@ TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
 }
 
 TEST(Documents, EveryMetricOfAQueueIsExplained) {
-  const std::string document = read_text_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
+  const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
   for (const std::string& name : jobs_metric_names()) {
     EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
   }
 }
 
 TEST(Documents, EveryMetricIsExplained) {
-  const std::string document = read_text_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
+  const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
   for (const std::string& name : training_metric_names()) {
     EXPECT_NE(document.find("| `" + name + "` |"), std::string::npos) << name;
   }

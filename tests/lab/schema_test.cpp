@@ -8,6 +8,7 @@
 #include <valijson/validator.hpp>
 
 #include "lab/scenario.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -49,7 +50,7 @@ TEST(Schema, RefusesWhatTheReaderRefuses) {
 }
 
 TEST(Schema, TheShippedFileIsTheOneTheProgramPrints) {
-  EXPECT_EQ(read_text_file(VRAMLAB_SOURCE_DIR "/scenarios/schema.json"), scenario_schema().dump(2) + '\n')
+  EXPECT_EQ(read_input_file(VRAMLAB_SOURCE_DIR "/scenarios/schema.json"), scenario_schema().dump(2) + '\n')
       << "run: build/release/vramlab schema -o scenarios/schema.json";
 }
 
