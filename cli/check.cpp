@@ -17,6 +17,7 @@
 #include "lab/expectations.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
+#include "lab/scenario_parts.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -67,12 +68,13 @@ Readied readied(const std::string& file, Any scenario, std::vector<CheckedExpect
 }
 
 Readied read_any(const std::string& file) {
-  if (scenario_kind(file) == "jobs") {
-    return readied<JobsScenario>(file, read_jobs_scenario(file), [](const JobsScenario& scenario) {
-      return check_jobs(scenario, compare_queues(scenario));
-    });
+  const ScenarioText text = read_scenario_text(file);
+  if (text.kind == "jobs") {
+    return readied<JobsScenario>(
+        file, parse_jobs_scenario(text.text, file),
+        [](const JobsScenario& scenario) { return check_jobs(scenario, compare_queues(scenario)); });
   }
-  return readied<Scenario>(file, read_scenario(file), [](const Scenario& scenario) {
+  return readied<Scenario>(file, parse_scenario(text.text, file), [](const Scenario& scenario) {
     return check_expectations(scenario, compare_policies(scenario));
   });
 }

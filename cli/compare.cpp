@@ -13,6 +13,7 @@
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/result_json.hpp"
+#include "lab/scenario_parts.hpp"
 #include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
 #include "sim/core/error.hpp"
@@ -135,12 +136,12 @@ void draw(const Scenario& scenario, const Comparison& comparison, const std::str
   draw_trace_picture(frame, runs, file);
 }
 
-int run_jobs(const std::vector<std::string>& files, const Arguments& arguments, Output& output) {
+int run_jobs(const std::vector<ScenarioText>& files, const Arguments& arguments, Output& output) {
   if (!arguments["picture"].as<std::string>().empty() || !arguments["trace-dir"].as<std::string>().empty()) {
     throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
   }
   std::vector<JobsScenario> scenarios;
-  for (const std::string& file : files) scenarios.push_back(read_jobs_scenario(file));
+  for (const ScenarioText& file : files) scenarios.push_back(parse_jobs_scenario(file.text, file.file));
   Json results = Json::array();
   const auto labels = split_labels(arguments["policies"].as<std::string>());
   for (const JobsScenario& scenario : scenarios) results.push_back(compare_jobs(scenario, labels, output));
@@ -158,13 +159,19 @@ int run(const Arguments& arguments) {
   }
   require_output_names(files, {arguments["json"].as<std::string>(), picture});
   if (!picture.empty()) require_picture_name(picture);
-  if (std::any_of(files.begin(), files.end(), [](const auto& f) { return scenario_kind(f) == "jobs"; })) {
-    return run_jobs(files, arguments, output);
+  std::vector<ScenarioText> texts;
+  for (const std::string& file : files) texts.push_back(read_scenario_text(file));
+  const auto jobs =
+      std::count_if(texts.begin(), texts.end(), [](const ScenarioText& text) { return text.kind == "jobs"; });
+  if (jobs > 0 && jobs < std::ssize(texts)) {
+    throw InputError(
+        "", "some of these scenarios are of kind jobs and some are not; compare one kind at a time.");
   }
+  if (jobs > 0) return run_jobs(texts, arguments, output);
   std::vector<Scenario> scenarios;  // all are read before the first runs: a late typo costs no time
   const auto labels = split_labels(arguments["policies"].as<std::string>());
-  for (const std::string& file : files) {
-    scenarios.push_back(read_scenario(file));
+  for (const ScenarioText& text : texts) {
+    scenarios.push_back(parse_scenario(text.text, text.file));
     require_labels(scenarios.back(), labels);
   }
 

@@ -12,6 +12,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
 #include "lab/run_history.hpp"
+#include "lab/scenario_parts.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -77,10 +78,11 @@ int run(const Arguments& arguments) {
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace, exported});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
-  if (scenario_kind(file) == "jobs") {
+  const ScenarioText text = read_scenario_text(file);
+  if (text.kind == "jobs") {
     throw InputError(file, "is of kind jobs; `vramlab compare --policies LABEL` runs one of its policies.");
   }
-  Scenario scenario = read_scenario(file);
+  Scenario scenario = parse_scenario(text.text, file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};

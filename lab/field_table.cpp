@@ -24,7 +24,8 @@ class FieldCheck {
     for (const Field& field : fields) {
       if (field.required && !json.contains(field.key)) {
         problems_.push_back(
-            {pointer.empty() ? "/" : pointer, fmt::format("\"{}\" is missing: {}", field.key, field.help)});
+            {pointer.empty() ? "/" : pointer, fmt::format("\"{}\" is missing: {}{}", field.key, field.help,
+                                                          open ? mistyped(json, fields, field.key) : "")});
       }
     }
     for (const auto& [key, value] : json.items()) {
@@ -39,6 +40,18 @@ class FieldCheck {
   }
 
  private:
+  // An object that takes other keys too says nothing of a mistyped one, so the missing key asks for it.
+  static std::string mistyped(const Json& json, const std::vector<Field>& fields,
+                              const std::string& missing) {
+    std::vector<std::string> unknown;
+    for (const auto& [key, value] : json.items()) {
+      const auto is = [&name = key](const Field& field) { return field.key == name; };
+      if (std::none_of(fields.begin(), fields.end(), is)) unknown.push_back(key);
+    }
+    const std::string near = nearest_name(missing, unknown);
+    return near.empty() ? "" : fmt::format(". Is it meant by \"{}\"?", near);
+  }
+
   void check(const Json& json, const Field& field, const std::string& pointer) {
     switch (field.kind) {
       case FieldKind::text:

@@ -7,10 +7,12 @@
 #include "lab/data_files.hpp"
 #include "lab/jobs_generator.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/scenario_parts.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "models/job_estimate.hpp"
 #include "policies/admitter_registry.hpp"
 #include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
 #include "trace/job_list.hpp"
 #include "trace/openb_trace.hpp"
 
@@ -22,7 +24,7 @@ namespace fs = std::filesystem;
 /// Turns a document whose fields passed their checks into a scenario.
 class JobsReader {
  public:
-  JobsReader(const Json& json, const fs::path& file) : json_(json), file_(file) {}
+  JobsReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
 
   JobsScenario read() {
     scenario_.file = file_.string();
@@ -43,28 +45,16 @@ class JobsReader {
     if (json_.contains("strangers")) read_strangers(json_["strangers"]);
     read_policies(json_["policies"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
-    if (!problems_.empty()) throw InputError(std::move(problems_));
+    problems_.throw_if_any();
     return std::move(scenario_);
   }
 
  private:
-  void problem(const std::string& pointer, const std::string& what) {
-    problems_.push_back({file_.string() + ": " + pointer, what});
-  }
+  void problem(const std::string& pointer, const std::string& what) { problems_.add(pointer, what); }
 
   template <class Work>
   void guarded(const std::string& pointer, const Work& work) {
-    try {
-      work();
-    } catch (const InputError& error) {
-      for (const Problem& one : error.problems()) {
-        if (one.where.empty() || one.where.starts_with('/')) {
-          problem(one.where.empty() ? pointer : one.where, one.what);
-        } else {
-          problems_.push_back(one);  // of another file
-        }
-      }
-    }
+    problems_.guarded(pointer, work);
   }
 
   [[nodiscard]] bool from_openb() const {
@@ -298,7 +288,9 @@ class JobsReader {
     if (policies.empty()) problem("/policies", "the list is empty; name at least one policy.");
     for (std::size_t i = 0; i < policies.size(); ++i) {
       const std::string pointer = "/policies/" + std::to_string(i);
+      const std::size_t before = scenario_.policies.size();
       guarded(pointer, [&] { read_policy(policies[i], pointer); });
+      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
     }
   }
 
@@ -314,22 +306,8 @@ class JobsReader {
       problem(pointer,
               "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
     }
-    for (const auto& [key, value] : json.items()) {
-      static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
-      const std::string where = pointer + "/" + key;
-      if (kOwnKeys.contains(key)) continue;
-      if (value.is_boolean()) {
-        entry.choice.options.set(key, value.get<bool>(), where);
-      } else if (value.is_number_integer()) {
-        entry.choice.options.set(key, value.get<std::int64_t>(), where);
-      } else if (value.is_number()) {
-        entry.choice.options.set(key, value.get<double>(), where);
-      } else if (value.is_string()) {
-        entry.choice.options.set(key, value.get<std::string>(), where);
-      } else {
-        problem(where, "an option is a number, true or false, or text in quotes.");
-      }
-    }
+    static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
+    entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
     make_admitter(entry.choice);  // bad options are reported here, with the file's other problems
     scenario_.policies.push_back(std::move(entry));
   }
@@ -340,7 +318,7 @@ class JobsReader {
       const std::string pointer = "/expect/" + std::to_string(i);
       Expectation expectation{.policy = json["policy"].get<std::string>(),
                               .name = json["metric"].get<std::string>()};
-      if (!labels_.contains(expectation.policy)) {
+      if (!labels_.contains(expectation.policy) && all_policies_read_) {
         problem(pointer + "/policy", "no policy is labelled \"" + expectation.policy + "\"." +
                                          suggest_name(expectation.policy, {labels_.begin(), labels_.end()}));
       }
@@ -349,16 +327,7 @@ class JobsReader {
         problem(pointer + "/metric",
                 "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
       }
-      const auto number = [&](const char* key) {
-        return json.contains(key) ? std::optional{json[key].get<double>()} : std::nullopt;
-      };
-      expectation.min = number("min");
-      expectation.max = number("max");
-      expectation.equals = number("equals");
-      expectation.tolerance = json.value("tolerance", 0.0);
-      if (!expectation.min && !expectation.max && !expectation.equals) {
-        problem(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
-      }
+      read_expected_bounds(json, pointer, expectation, problems_);
       scenario_.expectations.push_back(std::move(expectation));
     }
   }
@@ -368,16 +337,11 @@ class JobsReader {
   JobsScenario scenario_;
   std::map<std::string, std::uint32_t> accounts_;
   std::set<std::string> labels_;
-  std::vector<Problem> problems_;
+  bool all_policies_read_ = true;  ///< else a label may be that of a policy with another fault
+  FileProblems problems_;
 };
 
 }  // namespace
-
-std::string scenario_kind(const fs::path& file) {
-  const Json json = read_json_file(file);
-  const bool says = json.is_object() && json.contains("kind") && json["kind"].is_string();
-  return says ? json["kind"].get<std::string>() : "";
-}
 
 JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file) {
   const Json json = parse_json(text, file.string());
@@ -389,7 +353,7 @@ JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file) 
 }
 
 JobsScenario read_jobs_scenario(const fs::path& file) {
-  return parse_jobs_scenario(read_text_file(file), file);
+  return parse_jobs_scenario(read_input_file(file), file);
 }
 
 }  // namespace vramlab

@@ -34,10 +34,6 @@ struct JobsResult {
   std::vector<Metric> metrics;
 };
 
-/// The kind of a scenario file, as it says: "training", "jobs"; empty if it says none. Throws InputError if
-/// the file is no JSON.
-std::string scenario_kind(const std::filesystem::path& file);
-
 /// Reads a scenario file of kind `jobs`. Throws InputError with every problem of the file.
 JobsScenario read_jobs_scenario(const std::filesystem::path& file);
 JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file);

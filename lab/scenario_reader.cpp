@@ -8,9 +8,11 @@
 #include "lab/model_file.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
+#include "lab/scenario_parts.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "policies/dual_optimizer_yaml.hpp"
 #include "sim/memory/allocator_settings.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -23,7 +25,7 @@ constexpr Bytes kAssumedContext =
 /// Turns a document whose fields passed their checks into a scenario.
 class ScenarioReader {
  public:
-  ScenarioReader(const Json& json, const fs::path& file) : json_(json), file_(file) {}
+  ScenarioReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
 
   Scenario read() {
     scenario_.file = file_.string();
@@ -37,31 +39,16 @@ class ScenarioReader {
     guarded("/workload", [&] { read_workload(json_["workload"]); });
     read_policies(json_["policies"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
-    if (!problems_.empty()) throw InputError(std::move(problems_));
+    problems_.throw_if_any();
     return std::move(scenario_);
   }
 
  private:
-  void problem(const std::string& pointer, const std::string& what) {
-    problems_.push_back({file_.string() + ": " + pointer, what});
-  }
+  void problem(const std::string& pointer, const std::string& what) { problems_.add(pointer, what); }
 
-  // What a policy or a model says of itself gets the pointer of its entry; places in other files stay.
   template <class Work>
   void guarded(const std::string& pointer, const Work& work) {
-    try {
-      work();
-    } catch (const InputError& error) {
-      for (const Problem& one : error.problems()) {
-        if (one.where.starts_with('/')) {
-          problem(one.where, one.what);
-        } else if (one.where.find(':') == std::string::npos) {
-          problem(pointer + (one.where.empty() ? "" : "/" + one.where), one.what);
-        } else {
-          problems_.push_back(one);
-        }
-      }
-    }
+    problems_.guarded(pointer, work);
   }
 
   static Objective objective_from(const std::string& name) {
@@ -239,10 +226,12 @@ class ScenarioReader {
       problem(pointer,
               "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
     }
+    static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file"};
     OptionMap given;
     if (json.contains("options_file"))
       given = read_options_file(json["options_file"], pointer + "/options_file");
-    entry.choice.options = with_target(tuner, overlay(given, read_options(json, pointer)));
+    entry.choice.options =
+        with_target(tuner, overlay(given, policy_options(json, kOwnKeys, pointer, problems_)));
     // Bad options are reported here, with the file's other problems, and not when the run begins.
     if (scenario_.model) make_tuner(entry.choice, scenario_.setup.bounds);
     scenario_.policies.push_back(std::move(entry));
@@ -254,27 +243,6 @@ class ScenarioReader {
       throw InputError(
           pointer, "there is no file " + name.dump() + " beside the scenario, in the data folder or here.");
     return load_dual_optimizer_yaml(path->string());
-  }
-
-  OptionMap read_options(const Json& json, const std::string& pointer) {
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file"};
-    OptionMap options;
-    for (const auto& [key, value] : json.items()) {
-      if (kOwnKeys.contains(key)) continue;
-      const std::string where = pointer + "/" + key;
-      if (value.is_boolean()) {
-        options.set(key, value.get<bool>(), where);
-      } else if (value.is_number_integer()) {
-        options.set(key, value.get<std::int64_t>(), where);
-      } else if (value.is_number()) {
-        options.set(key, value.get<double>(), where);
-      } else if (value.is_string()) {
-        options.set(key, value.get<std::string>(), where);
-      } else {
-        problem(where, "an option is a number, true or false, or text in quotes.");
-      }
-    }
-    return options;
   }
 
   // A scenario's target holds for every policy that has one and was not told otherwise.
@@ -320,22 +288,7 @@ class ScenarioReader {
                 "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
       }
     }
-    const auto number = [&](const char* key) {
-      return json.contains(key) ? std::optional{json[key].get<double>()} : std::nullopt;
-    };
-    expectation.min = number("min");
-    expectation.max = number("max");
-    expectation.equals = number("equals");
-    expectation.tolerance = json.value("tolerance", 0.0);
-    if (!expectation.min && !expectation.max && !expectation.equals) {
-      problem(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
-    }
-    if (json.contains("tolerance") && !expectation.equals) {
-      problem(pointer + "/tolerance", "goes with \"equals\", which is not given.");
-    }
-    if (expectation.min && expectation.max && *expectation.min > *expectation.max) {
-      problem(pointer, "\"min\" is above \"max\": nothing can hold.");
-    }
+    read_expected_bounds(json, pointer, expectation, problems_);
     scenario_.expectations.push_back(std::move(expectation));
   }
 
@@ -344,7 +297,7 @@ class ScenarioReader {
   Scenario scenario_;
   std::set<std::string> labels_;
   bool all_policies_read_ = true;
-  std::vector<Problem> problems_;
+  FileProblems problems_;
 };
 
 }  // namespace
@@ -358,7 +311,7 @@ Scenario parse_scenario(const std::string& text, const fs::path& file) {
   return ScenarioReader{json, file}.read();
 }
 
-Scenario read_scenario(const fs::path& file) { return parse_scenario(read_text_file(file), file); }
+Scenario read_scenario(const fs::path& file) { return parse_scenario(read_input_file(file), file); }
 
 std::string objective_name(Objective objective) {
   switch (objective) {

@@ -15,6 +15,7 @@ TEST(NearestName, FindsAMistypedName) {
   EXPECT_EQ(nearest_name("profle", keys), "profile");
   EXPECT_EQ(nearest_name("lable", keys), "label");
   EXPECT_EQ(nearest_name("objective", keys), "");
+  EXPECT_EQ(nearest_name("ues", {"label", "use"}), "use");  // two letters swapped are one slip
 }
 
 TEST(SuggestName, ListsWhatThereIsWhenNothingIsClose) {

@@ -1,0 +1,68 @@
+#include "lab/scenario_parts.hpp"
+
+#include <optional>
+
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+
+ScenarioText read_scenario_text(const std::filesystem::path& file) {
+  ScenarioText scenario{.file = file.string(), .text = read_input_file(file), .kind = ""};
+  const Json json = parse_json(scenario.text, scenario.file);
+  const bool says = json.is_object() && json.contains("kind") && json["kind"].is_string();
+  if (says) scenario.kind = json["kind"].get<std::string>();
+  return scenario;
+}
+
+void FileProblems::keep(const std::string& pointer, const Problem& one) {
+  if (one.where.starts_with('/')) {
+    add(one.where, one.what);
+  } else if (one.where.find(':') == std::string::npos) {
+    add(pointer + (one.where.empty() ? "" : "/" + one.where), one.what);
+  } else {
+    problems_.push_back(one);
+  }
+}
+
+OptionMap policy_options(const Json& entry, const std::set<std::string>& own_keys, const std::string& pointer,
+                         FileProblems& problems) {
+  OptionMap options;
+  for (const auto& [key, value] : entry.items()) {
+    if (own_keys.contains(key)) continue;
+    const std::string where = pointer + "/" + key;
+    if (value.is_boolean()) {
+      options.set(key, value.get<bool>(), where);
+    } else if (value.is_number_integer()) {
+      options.set(key, value.get<std::int64_t>(), where);
+    } else if (value.is_number()) {
+      options.set(key, value.get<double>(), where);
+    } else if (value.is_string()) {
+      options.set(key, value.get<std::string>(), where);
+    } else {
+      problems.add(where, "an option is a number, true or false, or text in quotes.");
+    }
+  }
+  return options;
+}
+
+void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
+                          FileProblems& problems) {
+  const auto number = [&](const char* key) {
+    return json.contains(key) ? std::optional{json[key].get<double>()} : std::nullopt;
+  };
+  expectation.min = number("min");
+  expectation.max = number("max");
+  expectation.equals = number("equals");
+  expectation.tolerance = json.value("tolerance", 0.0);
+  if (!expectation.min && !expectation.max && !expectation.equals) {
+    problems.add(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
+  }
+  if (json.contains("tolerance") && !expectation.equals) {
+    problems.add(pointer + "/tolerance", "goes with \"equals\", which is not given.");
+  }
+  if (expectation.min && expectation.max && *expectation.min > *expectation.max) {
+    problems.add(pointer, "\"min\" is above \"max\": nothing can hold.");
+  }
+}
+
+}  // namespace vramlab

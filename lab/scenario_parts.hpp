@@ -1,0 +1,67 @@
+// What scenario files of every kind have in common: how their faults are gathered, the options of a policy,
+// the bounds of an expectation.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/json_text.hpp"
+#include "lab/scenario.hpp"
+#include "policies/option_map.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+
+/// A scenario file that was read and not yet understood. A pipe can be read once only.
+struct ScenarioText {
+  std::string file;
+  std::string text;
+  std::string kind;  ///< as it says: "training", "jobs"; empty if it says none
+};
+
+/// Throws InputError if the file cannot be read or is no JSON.
+ScenarioText read_scenario_text(const std::filesystem::path& file);
+
+/// The faults of one file, gathered so that they are reported together.
+class FileProblems {
+ public:
+  explicit FileProblems(const std::filesystem::path& file) : file_(file.string()) {}
+
+  void add(const std::string& pointer, const std::string& what) {
+    problems_.push_back({file_ + ": " + pointer, what});
+  }
+
+  /// Does `work`, and keeps the problems of an InputError. A place that begins with / is one of this file;
+  /// what a policy or a model says of itself gets `pointer` in front; places in other files stay.
+  template <class Work>
+  void guarded(const std::string& pointer, const Work& work) {
+    try {
+      work();
+    } catch (const InputError& error) {
+      for (const Problem& one : error.problems()) keep(pointer, one);
+    }
+  }
+
+  /// Throws InputError if there are any.
+  void throw_if_any() const {
+    if (!problems_.empty()) throw InputError(problems_);
+  }
+
+ private:
+  void keep(const std::string& pointer, const Problem& one);
+
+  std::string file_;
+  std::vector<Problem> problems_;
+};
+
+/// The keys of a policy's entry that are not `own_keys`, as options.
+OptionMap policy_options(const Json& entry, const std::set<std::string>& own_keys, const std::string& pointer,
+                         FileProblems& problems);
+
+/// Reads "min", "max", "equals" and "tolerance".
+void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
+                          FileProblems& problems);
+
+}  // namespace vramlab
