@@ -7,37 +7,17 @@
 #include "trace/input_file.hpp"
 
 namespace vramlab {
-namespace {
-
-std::vector<std::string_view> cells_of(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    cells.push_back(line.substr(0, comma));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-}  // namespace
-
-CsvTable::CsvTable(const std::filesystem::path& file)
-    : file_(file.string()), content_(read_input_file(file)) {
-  std::string_view rest = content_;
-  for (std::size_t line_number = 1; !rest.empty(); ++line_number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    auto cells = cells_of(line);
-    if (line_number == 1) {
-      header_ = std::move(cells);
-    } else if (cells.size() == header_.size()) {
-      rows_.push_back(std::move(cells));
+CsvTable::CsvTable(const std::filesystem::path& file) : file_(file.string()) {
+  for (CsvRecord& record : csv_records(read_input_file(file))) {
+    const std::string place = file_ + ":" + std::to_string(record.line);
+    if (!record.closed) throw InputError(place, "a quoted cell never ends.");
+    if (header_.empty()) {
+      header_ = std::move(record.cells);
+    } else if (record.cells.size() == header_.size()) {
+      rows_.push_back(std::move(record));
     } else {
-      throw InputError(file_ + ":" + std::to_string(line_number), "has " + std::to_string(cells.size()) +
-                                                                      " cells where the header has " +
-                                                                      std::to_string(header_.size()) + ".");
+      throw InputError(place, "has " + std::to_string(record.cells.size()) + " cells where the header has " +
+                                  std::to_string(header_.size()) + ".");
     }
   }
   if (header_.empty()) throw InputError(file_, "is empty; a header line is expected.");
@@ -51,7 +31,7 @@ bool CsvTable::has(std::string_view column) const { return find(column) < header
 
 std::string_view CsvTable::text(std::size_t row, std::string_view column, bool required) const {
   const std::size_t at = find(column);
-  if (at < header_.size()) return rows_[row][at];
+  if (at < header_.size()) return rows_[row].cells[at];
   if (!required) return {};
   throw InputError(file_ + ":1", "has no column \"" + std::string(column) + "\".");
 }
@@ -71,7 +51,7 @@ double CsvTable::number_or(std::size_t row, std::string_view column, double othe
 }
 
 void CsvTable::wrong(std::size_t row, std::string_view column, const std::string& what) const {
-  throw InputError(file_ + ":" + std::to_string(row + 2),
+  throw InputError(file_ + ":" + std::to_string(rows_[row].line),
                    std::string(column) + " \"" + std::string(text(row, column, false)) + "\" " + what);
 }
 

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/csv.hpp"
+
 namespace vramlab {
 
-/// Rows of cells without quotes. Errors name file, line and column.
+/// Rows of cells. Errors name file, line and column.
 class CsvTable {
  public:
   /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError if a line has another
@@ -29,9 +31,8 @@ class CsvTable {
  private:
   [[nodiscard]] std::size_t find(std::string_view column) const;
   std::string file_;
-  std::string content_;
-  std::vector<std::string_view> header_;
-  std::vector<std::vector<std::string_view>> rows_;
+  std::vector<std::string> header_;
+  std::vector<CsvRecord> rows_;
 };
 
 }  // namespace vramlab
