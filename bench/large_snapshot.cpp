@@ -117,8 +117,7 @@ int run(const std::string& file, Bytes size) {
 int main(int argc, char** argv) {
   const auto size = argc == 3 ? vramlab::parse_bytes(argv[2]) : std::nullopt;
   if (!size) {
-    std::fprintf(stderr,
-                 "usage: large_snapshot FILE SIZE    (such as: large_snapshot /tmp/big.pickle 1GiB)\n");
+    std::fprintf(stderr, "usage: large_snapshot FILE SIZE    (such as: large_snapshot big.pickle 1GiB)\n");
     return 2;
   }
   try {
