@@ -30,12 +30,23 @@ function(vramlab_library name)
   target_include_directories(vramlab_${name} PUBLIC ${PROJECT_SOURCE_DIR})
 endfunction()
 
+# Defines VRAMLAB_SOURCE_DIR for those sources alone that use it: the others compile alike in every checkout, so
+# that checkouts share them through ccache.
+function(vramlab_name_source_folder)
+  foreach(source ${ARGN})
+    file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${source} uses REGEX VRAMLAB_SOURCE_DIR LIMIT_COUNT 1)
+    if(uses)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS VRAMLAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    endif()
+  endforeach()
+endfunction()
+
 # vramlab_test(memory SOURCES a_test.cpp LINK vramlab::memory): the test program test_memory, one ctest case a TEST.
 function(vramlab_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(test_${name} ${ARG_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} vramlab_options GTest::gmock_main)
   target_compile_options(test_${name} PRIVATE -O1)  # what is tested keeps its own level; tests compile in half the time
-  target_compile_definitions(test_${name} PRIVATE VRAMLAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  vramlab_name_source_folder(${ARG_SOURCES})
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
 endfunction()

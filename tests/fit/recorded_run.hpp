@@ -1,7 +1,6 @@
 // Recordings of real training runs, cut at their marks.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -11,15 +10,6 @@ namespace vramlab {
 
 /// The recording `name` of ../shared/data/recorded, or of tests/data/recorded where it is there too. Empty
 /// if it is in neither.
-inline std::optional<RecordedRun> recorded_run(const std::string& name) {
-  const std::filesystem::path source = VRAMLAB_SOURCE_DIR;
-  for (const auto& folder : {source / "tests/data/recorded", source / "../shared/data/recorded"}) {
-    const auto snapshot = folder / (name + ".pickle.gz");
-    const auto marks = folder / (name + ".marks.json");
-    if (!std::filesystem::exists(snapshot) || !std::filesystem::exists(marks)) continue;
-    return cut_at_marks(read_torch_snapshot(snapshot, {.stacks = false}), read_marks_file(marks), name);
-  }
-  return std::nullopt;
-}
+std::optional<RecordedRun> recorded_run(const std::string& name);
 
 }  // namespace vramlab

@@ -1,0 +1,21 @@
+#include "tests/fit/recorded_run.hpp"
+
+#include <filesystem>
+
+#include "trace/marks_file.hpp"
+#include "trace/torch_snapshot.hpp"
+
+namespace vramlab {
+
+std::optional<RecordedRun> recorded_run(const std::string& name) {
+  const std::filesystem::path source = VRAMLAB_SOURCE_DIR;
+  for (const auto& folder : {source / "tests/data/recorded", source / "../shared/data/recorded"}) {
+    const auto snapshot = folder / (name + ".pickle.gz");
+    const auto marks = folder / (name + ".marks.json");
+    if (!std::filesystem::exists(snapshot) || !std::filesystem::exists(marks)) continue;
+    return cut_at_marks(read_torch_snapshot(snapshot, {.stacks = false}), read_marks_file(marks), name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace vramlab
