@@ -1,8 +1,10 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
+#include "lab/search_scenario.hpp"
 #include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
+#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {
@@ -59,6 +61,14 @@ Json admitter_schemas(const Json& entry) {
   return {{"oneOf", std::move(alternatives)}};
 }
 
+Json searcher_schemas(const Json& entry) {
+  Json alternatives = Json::array();
+  for (const SearcherEntry& searcher : builtin_searchers()) {
+    alternatives.push_back(policy_schema(searcher, entry));
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
 Json scenario_schema() {
   Json schema = fields_schema(scenario_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
@@ -68,7 +78,7 @@ Json scenario_schema() {
   Json whole;
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
   whole["title"] = "A scenario of vramlab";
-  whole["oneOf"] = Json::array({std::move(schema), jobs_schema()});
+  whole["oneOf"] = Json::array({std::move(schema), jobs_schema(), search_schema()});
   return whole;
 }
 

@@ -127,8 +127,8 @@ std::shared_ptr<const WorkloadModel> read_model(const Json& json, const std::str
   const auto name = json.get<std::string>();
   const auto path = find_data_file(name, file);
   if (!path) {
-    throw InputError(pointer, "there is no model file \"" + name +
-                                  "\" beside the scenario, in the data folder or here.");
+    throw InputError(
+        pointer, "there is no model file \"" + name + "\" beside the scenario, in the data folder or here.");
   }
   return load_model_file(*path);
 }

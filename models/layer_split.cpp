@@ -29,7 +29,8 @@ std::size_t block_at(const std::vector<std::int64_t>& sequence, std::size_t at, 
 /// Decides which card each tensor belongs to, and writes each card's part.
 class Splitter {
  public:
-  Splitter(const RecordedSpec& whole, const std::vector<std::int64_t>& layers) : whole_(whole), layers_(layers) {
+  Splitter(const RecordedSpec& whole, const std::vector<std::int64_t>& layers)
+      : whole_(whole), layers_(layers) {
     for (std::size_t card = 0; card < layers.size(); ++card) {
       first_layer_.push_back(total_);
       total_ += layers[card];
@@ -76,7 +77,8 @@ class Splitter {
   }
 
   [[nodiscard]] std::size_t card_of(std::int64_t layer) const {
-    const auto next = std::upper_bound(first_layer_.begin(), first_layer_.end(), std::max<std::int64_t>(layer, 0));
+    const auto next =
+        std::upper_bound(first_layer_.begin(), first_layer_.end(), std::max<std::int64_t>(layer, 0));
     return static_cast<std::size_t>(next - first_layer_.begin()) - 1;
   }
 

@@ -156,6 +156,10 @@ BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy)
   return run;
 }
 
+SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch, const ProbeDepth& depth) {
+  return Prober{setup}.probe(batch, depth);
+}
+
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps) {
   BatchSearchSetup clean = setup;
   clean.failed_tensors = FailedTensors::freed;

@@ -61,6 +61,10 @@ inline constexpr std::size_t kMostProbes = 1000;
 /// Deterministic. Throws InputError if the weights alone do not fit.
 BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy);
 
+/// One probe of `batch` in fresh processes.
+SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch,
+                        const ProbeDepth& depth = {3, true});
+
 /// The largest batch that runs `steps` steps in every phase without a failure, found by the same probes, if
 /// memory grows with the batch; 0 if the smallest does not.
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps = 3);
