@@ -1,9 +1,12 @@
 #include "cli/compare_search.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "lab/search_scenario.hpp"
 
 namespace vramlab {
 namespace {
@@ -87,8 +90,6 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
   return table;
 }
 
-}  // namespace
-
 Json compare_search(const SearchScenario& scenario, const std::vector<std::string>& labels, Output& output) {
   const auto results = compare_searchers(scenario, labels);
   output.line(verdict(scenario, results));
@@ -96,6 +97,14 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
   output.line("");
   output.table(results_table(scenario, results));
   return search_json(scenario, results);
+}
+
+}  // namespace
+
+std::function<Json(Output&)> ready_search_comparison(const ScenarioText& text,
+                                                     const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file));
+  return [=](Output& output) { return compare_search(*scenario, labels, output); };
 }
 
 }  // namespace vramlab
