@@ -38,8 +38,7 @@ void find_batch_size(Scenario& scenario, const Json& workload, FileProblems& pro
                           .low = std::max<std::int64_t>(range.low, 1),
                           .high = range.high,
                           .phases = {{.name = "training", .point = setup.start}},
-                          .cards = {setup.process}};
-  search.cards.insert(search.cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+                          .cards = cards_of(setup)};
   for (std::size_t i = 0; i < setup.phases.size(); ++i) {
     if (follows(workload, i)) search.phases.push_back({setup.phases[i].name, setup.phases[i].point});
   }

@@ -41,7 +41,9 @@ std::vector<Metric> metrics_of(const SearchResult& result) {
     seconds += to_seconds(bucket.run.duration);
     ooms += static_cast<double>(bucket.run.ooms);
     extrapolated += bucket.run.answer.extrapolated ? 1 : 0;
-    for (const ProbedCard& card : bucket.check ? bucket.check->probe.cards : std::vector<ProbedCard>{}) {
+    if (!bucket.check) continue;
+    if (bucket.check->probe.outcome != ProbeOutcome::ok) worst = 0;
+    for (const ProbedCard& card : bucket.check->probe.cards) {
       worst = std::min(worst, static_cast<double>(card.total) - static_cast<double>(card.peak));
     }
   }

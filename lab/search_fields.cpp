@@ -70,7 +70,7 @@ std::vector<Field> search_workload_fields(const std::vector<Field>& training) {
                     .choices = {"freed", "until-clean-up", "never"}});
   fields.push_back({.key = "other_failure",
                     .kind = Kind::object,
-                    .help = "from some batch on steps fail, and not for lack of memory",
+                    .help = "from some batch on steps fail with a message",
                     .fields = other_failure_fields()});
   return fields;
 }

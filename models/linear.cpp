@@ -58,8 +58,10 @@ StepProgram LinearWorkload::build() const {
 
 std::vector<Bytes> LinearWorkload::sizes(std::int64_t batch) const {
   std::vector<Bytes> sizes;
-  if (const Bytes rest = peak(0) - to_unit(spec_.resident); rest > 0) sizes.push_back(rest);
   for (std::int64_t sample = 1; sample <= batch; ++sample) sizes.push_back(peak(sample) - peak(sample - 1));
+  const Bytes rest = peak(0) - to_unit(spec_.resident);
+  // A state takes the block of the rest where it fits; the rest must then not take one of a sample.
+  if (rest > 0) sizes.insert(spec_.state > 0 ? sizes.end() : sizes.begin(), rest);
   return sizes;
 }
 

@@ -17,6 +17,11 @@ struct ModelOptions {
   double safety_margin = 0.9;
   double tolerance = 0.02;
   CardsRule cards = CardsRule::fullest;
+  enum class Memory : std::uint8_t { reserved, allocated };
+  Memory memory = Memory::reserved;
+  [[nodiscard]] Bytes ProbedCard::*peak() const {
+    return memory == Memory::reserved ? &ProbedCard::peak_reserved : &ProbedCard::peak;
+  }
 };
 
 const OptionTable<ModelOptions>& table() {
@@ -31,6 +36,8 @@ const OptionTable<ModelOptions>& table() {
            "a good size is taken if the line sees less than this share of it above"},
           {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
            "several cards: the one that is full first, or all of them as if they were one"},
+          {"memory", choice_of<&O::memory>({"reserved", "allocated"}), "", 0, 0,
+           "whose peak counts: what the allocator holds, fragments included, or what tensors hold"},
       }};
   return rows;
 }
@@ -44,7 +51,7 @@ struct PeakPoint {
 class ModelSearch final : public Searcher {
  public:
   explicit ModelSearch(const ModelOptions& options)
-      : options_(options), books_({options.safety_margin, options.cards, false}) {}
+      : options_(options), books_({options.safety_margin, options.cards, false, options.peak()}) {}
 
   SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
     if (question.last == nullptr) {
@@ -56,7 +63,7 @@ class ModelSearch final : public Searcher {
     if (books_.ends(probe, end)) return end;
     // Memory before the step is what no sample would need, or less: the first line is steep, hence careful.
     if (points_.empty()) add(0, probe, &ProbedCard::start);
-    if (probe.outcome == ProbeOutcome::ok) add(probe.batch, probe, &ProbedCard::peak);
+    if (probe.outcome == ProbeOutcome::ok) add(probe.batch, probe, options_.peak());
     return next(question);
   }
 

@@ -6,12 +6,12 @@
 
 namespace vramlab {
 
-double probed_usage(const Probe& probe, CardsRule rule) {
+double probed_usage(const Probe& probe, CardsRule rule, Bytes ProbedCard::*figure) {
   double fullest = 0;
   double peaks = 0;
   double totals = 0;
   for (const ProbedCard& card : probe.cards) {
-    const auto peak = static_cast<double>(card.peak);
+    const auto peak = static_cast<double>(card.*figure);
     const auto total = static_cast<double>(card.total);
     fullest = std::max(fullest, peak / total);
     peaks += peak;
@@ -22,7 +22,7 @@ double probed_usage(const Probe& probe, CardsRule rule) {
 
 bool ProbeBooks::enter(const Probe& probe) {
   ++trials_;
-  const double usage = probed_usage(probe, rule_.cards);
+  const double usage = probed_usage(probe, rule_.cards, rule_.peak);
   const bool good = probe.outcome == ProbeOutcome::ok && usage <= rule_.safety_margin;
   if (good) {
     good_ = std::max(good_, probe.batch);

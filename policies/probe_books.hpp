@@ -13,11 +13,12 @@ namespace vramlab {
 struct ProbeRule {
   double safety_margin = 1;  ///< largest share of the memory that a peak may use
   CardsRule cards = CardsRule::fullest;
-  bool any_failure = false;  ///< a failure of any kind counts as too large
+  bool any_failure = false;                     ///< a failure of any kind counts as too large
+  Bytes ProbedCard::*peak = &ProbedCard::peak;  ///< which peak: of allocated or of reserved memory
 };
 
 /// The peak of `probe` over the total: on the fullest card, or the sum of peaks over the sum of totals.
-double probed_usage(const Probe& probe, CardsRule rule);
+double probed_usage(const Probe& probe, CardsRule rule, Bytes ProbedCard::*peak = &ProbedCard::peak);
 
 /// The largest good and the smallest bad size so far, and the words for them.
 class ProbeBooks {

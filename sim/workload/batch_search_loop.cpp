@@ -74,7 +74,7 @@ class Prober {
     point[setup_.parameter] = probe.batch;
     trial.steps.push_back(0);
     if (setup_.fails_from && probe.batch >= *setup_.fails_from) {
-      probe.outcome = ProbeOutcome::failed;
+      probe.outcome = is_out_of_memory(setup_.failure) ? ProbeOutcome::oom : ProbeOutcome::failed;
       probe.error = setup_.failure;
       probe.phase = phase.name;
       return;
@@ -134,6 +134,10 @@ class Prober {
 };
 
 }  // namespace
+
+bool is_out_of_memory(std::string_view message) {
+  return message.find("out of memory") != std::string_view::npos;
+}
 
 BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy) {
   Prober prober{setup};

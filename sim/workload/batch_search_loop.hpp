@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/searcher.hpp"
@@ -34,9 +35,13 @@ struct BatchSearchSetup {
   std::vector<SearchPhase> phases;  ///< at least one; the first is the setup's model
   std::vector<ProcessSetup> cards;  ///< at least one
   FailedTensors failed_tensors = FailedTensors::freed;
-  std::optional<std::int64_t> fails_from;  ///< from this batch on a step fails, and not for lack of memory …
-  std::string failure;                     ///< … but with this message
+  std::optional<std::int64_t> fails_from;  ///< from this batch on a step fails …
+  std::string failure;                     ///< … with this message
 };
+
+/// Whether `message` speaks of a lack of memory: "CUDA out of memory. …" of the allocator, "CUDA error: out
+/// of memory" of the driver (K2-05). Whatever else a step fails with says nothing about its size.
+bool is_out_of_memory(std::string_view message);
 
 /// One probe as it went.
 struct SearchTrial {

@@ -63,14 +63,6 @@ SimTime StepRunner::empty_cache() {
       .duration;
 }
 
-SimTime StepRunner::forget_steps(bool held_stay) {
-  if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
-  if (!held_stay) process_.executor().release_failed();
-  process_.executor().release_since(built_);
-  shapes_.clear();
-  return empty_cache();
-}
-
 // Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
 template <class Work>
 StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
@@ -95,6 +87,20 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   apply_change(change, stats_);
   if (setup_.use_step_cache) remember(action, outcome, change);
   return outcome;
+}
+
+SimTime StepRunner::forget_steps(bool held_stay) {
+  if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
+  shapes_.clear();
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   if (!held_stay) process_.executor().release_failed();
+                   process_.executor().release_since(built_);
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
 }
 
 void StepRunner::catch_up() {

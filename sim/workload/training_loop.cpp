@@ -46,8 +46,7 @@ class TrainingLoop {
 
  private:
   static std::vector<ProcessSetup> watched(const TrainingSetup& setup) {
-    std::vector<ProcessSetup> cards{setup.process};
-    cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+    std::vector<ProcessSetup> cards = cards_of(setup);
     if (setup.watcher != nullptr) cards.front().listener = setup.watcher;
     return cards;
   }
@@ -184,6 +183,12 @@ class TrainingLoop {
 };
 
 }  // namespace
+
+std::vector<ProcessSetup> cards_of(const TrainingSetup& setup) {
+  std::vector<ProcessSetup> cards{setup.process};
+  cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+  return cards;
+}
 
 TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner, CardsRule cards) {
   return TrainingLoop{setup, std::move(tuner), cards}.run();

@@ -51,6 +51,9 @@ struct TrainingSetup {
   RunWatcher* watcher = nullptr;  ///< must outlive the run
 };
 
+/// The setups of all cards, the first one's in front.
+std::vector<ProcessSetup> cards_of(const TrainingSetup& setup);
+
 /// What came out of a run.
 struct TrainingRun {
   std::vector<IterationRecord> iterations;

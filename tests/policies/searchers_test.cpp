@@ -259,7 +259,10 @@ TEST(ModelSearch, NeedsFewProbesOnALine) {
     Probe probe;
     const Bytes peak = 2_GiB + static_cast<Bytes>(batch) * 100_MiB;
     probe.outcome = peak <= 24_GiB ? ProbeOutcome::ok : ProbeOutcome::oom;
-    probe.cards = {{.start = 1_GiB, .peak = std::min(peak, 24_GiB), .total = 24_GiB}};
+    probe.cards = {{.start = 1_GiB,
+                    .peak = std::min(peak, 24_GiB),
+                    .peak_reserved = std::min(peak, 24_GiB),
+                    .total = 24_GiB}};
     return probe;
   };
   const Searched result = search(choice("model"), line);
@@ -287,8 +290,9 @@ TEST(Searchers, DecideOnTheFullestCardOrTheSum) {
     Probe probe;
     const Bytes heavy = static_cast<Bytes>(batch) * 100_MiB;
     probe.outcome = heavy <= 10000_MiB ? ProbeOutcome::ok : ProbeOutcome::oom;
-    probe.cards = {{.peak = std::min(heavy, 10000_MiB), .total = 10000_MiB},
-                   {.peak = heavy / 5, .total = 10000_MiB}};
+    const Bytes peak = std::min(heavy, 10000_MiB);
+    probe.cards = {{.peak = peak, .peak_reserved = peak, .total = 10000_MiB},
+                   {.peak = heavy / 5, .peak_reserved = heavy / 5, .total = 10000_MiB}};
     return probe;
   };
   for (const char* use : {"binsearch", "model"}) {
