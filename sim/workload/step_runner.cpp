@@ -1,9 +1,5 @@
 #include "sim/workload/step_runner.hpp"
 
-#include <algorithm>
-
-#include "sim/core/error.hpp"
-
 namespace vramlab {
 namespace {
 
@@ -16,39 +12,21 @@ Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
 }  // namespace
 
 StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
-    : model_(model),
-      setup_(setup),
-      card_(setup.card_total, setup.context_bytes),
-      process_(card_, setup.allocator) {
+    : setup_(setup),
+      card_(setup.card_total, setup.context_bytes, setup.driver_times),
+      process_(card_, setup.allocator),
+      programs_(model) {
   if (setup_.listener != nullptr) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
-  const ExecutedStep built = process_.executor().run(model.build());
-  if (built.result == StepResult::oom) {
-    throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
-                             " more were asked for with " + format_bytes(built.oom->device_free) +
-                             " free on the card. Take a larger card or limit.");
-  }
+  require_built(process_.executor().run(model.build()));
   stats_ = process_.allocator().stats();
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
-const StepRunner::Program& StepRunner::next_program(Shape& shape, const Point& point) {
-  const std::size_t settled = model_.first_steps();
-  const std::size_t variant = std::min(shape.visits++, settled);
-  if (variant == shape.programs.size()) {
-    shape.programs.push_back(
-        {++programs_, variant < settled ? model_.first_step(point, variant) : model_.step(point)});
-  }
-  return shape.programs[variant];
-}
-
 StepOutcome StepRunner::run(const Point& point) {
   if (others_ != others_wanted_) serve_others();
-  const auto [entry, fresh] = shapes_.try_emplace(point);
-  Shape& shape = entry->second;
-  if (fresh) shape.id = shapes_.size();
-  const Program& program = next_program(shape, point);
-  return perform({program.key, others_}, [&] { return execute(program.program, shape.id); });
+  const StepPrograms::Program& next = programs_.next(point);
+  return perform({next.key, others_}, [&] { return execute(next.program, next.shape); });
 }
 
 SimTime StepRunner::empty_cache() {
@@ -146,13 +124,7 @@ void StepRunner::serve_others() {
 }
 
 MemoryView StepRunner::view() const {
-  return {.allocated = bytes_of(stats_.allocated_bytes.all().current),
-          .peak_allocated = bytes_of(stats_.allocated_bytes.all().peak),
-          .reserved = bytes_of(stats_.reserved_bytes.all().current),
-          .peak_reserved = bytes_of(stats_.reserved_bytes.all().peak),
-          .total = setup_.allocator.limit.value_or(setup_.card_total),
-          .alloc_retries = static_cast<std::uint64_t>(stats_.num_alloc_retries),
-          .allocator_ooms = static_cast<std::uint64_t>(stats_.num_ooms)};
+  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total));
 }
 
 }  // namespace vramlab

@@ -24,28 +24,29 @@ class TrainingLoop {
  public:
   TrainingLoop(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner)
       : setup_(setup),
-        runner_(*setup.model, watched(setup)),
+        performer_(performer(setup)),
         session_(std::move(tuner), setup.bounds, setup.bounds.clamp(setup.start)) {}
 
   TrainingRun run() {
-    runner_.reset_peak();
+    performer_->reset_peak();
     for (const OtherProcess& other : setup_.others) schedule_other(other);
     simulation_.schedule(SimTime{0}, StepBegin{});
     simulation_.run([&](Event event) { std::visit([&](auto& what) { handle(what); }, event); });
-    if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_.allocator());
+    if (setup_.watcher != nullptr) setup_.watcher->run_ends(performer_->allocator());
     run_.adjustments = session_.adjustments();
     run_.statistics = session_.tuner().statistics();
-    run_.memory = runner_.stats();
+    run_.memory = performer_->stats();
     run_.duration = simulation_.now();
     run_.final_point = session_.point();
     return std::move(run_);
   }
 
  private:
-  static ProcessSetup watched(const TrainingSetup& setup) {
+  static std::unique_ptr<StepPerformer> performer(const TrainingSetup& setup) {
     ProcessSetup process = setup.process;
     if (setup.watcher != nullptr) process.listener = setup.watcher;
-    return process;
+    if (setup.make_performer) return setup.make_performer(*setup.model, process);
+    return std::make_unique<StepRunner>(*setup.model, process);
   }
 
   void schedule_other(const OtherProcess& other) {
@@ -56,7 +57,7 @@ class TrainingLoop {
 
   void handle(OthersChange& change) {
     others_ += change.bytes;
-    runner_.set_others(static_cast<Bytes>(others_));
+    performer_->set_others(static_cast<Bytes>(others_));
   }
 
   void handle(StepBegin&) {
@@ -65,14 +66,14 @@ class TrainingLoop {
     if (setup_.watcher != nullptr) {
       setup_.watcher->step_begins(iteration_, session_.point(), simulation_.now());
     }
-    const StepOutcome outcome = runner_.run(session_.point());
+    const StepOutcome outcome = performer_->run(session_.point());
     note_peak(outcome);
     simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
   }
 
   void handle(StepEnd& end) {
     if (setup_.watcher != nullptr) setup_.watcher->step_ends(end.outcome.result, simulation_.now());
-    const Observation observation{iteration_, simulation_.now(), runner_.view()};
+    const Observation observation{iteration_, simulation_.now(), performer_->view()};
     IterationRecord record{.iteration = iteration_,
                            .start = end.began,
                            .duration = simulation_.now() - end.began,
@@ -101,8 +102,8 @@ class TrainingLoop {
   // Returns the time it took.
   SimTime obey(const StepDecision& decision) {
     SimTime taken{0};
-    if (decision.empty_cache) taken = runner_.empty_cache();
-    if (decision.reset_peak) runner_.reset_peak();
+    if (decision.empty_cache) taken = performer_->empty_cache();
+    if (decision.reset_peak) performer_->reset_peak();
     return taken;
   }
 
@@ -111,7 +112,7 @@ class TrainingLoop {
     if (repeats_) return taken;
     for (const Phase& phase : setup_.phases) {
       if (iteration_ % phase.every != 0) continue;
-      const StepOutcome outcome = runner_.run(phase.point);
+      const StepOutcome outcome = performer_->run(phase.point);
       note_peak(outcome);
       if (outcome.result == StepResult::oom) ++run_.phase_ooms;
       taken += outcome.duration;
@@ -145,7 +146,7 @@ class TrainingLoop {
   }
 
   const TrainingSetup& setup_;
-  StepRunner runner_;
+  std::unique_ptr<StepPerformer> performer_;
   TunerSession session_;
   Simulation<Event> simulation_;
   TrainingRun run_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ class RunWatcher : public AllocatorListener {
   virtual void run_ends(const CachingAllocator& allocator) = 0;
 };
 
+/// Makes what performs the steps of one run.
+using MakePerformer =
+    std::function<std::unique_ptr<StepPerformer>(const WorkloadModel& model, const ProcessSetup& process)>;
+
 /// Everything a training run is made of but its policy.
 struct TrainingSetup {
   const WorkloadModel* model = nullptr;
@@ -47,6 +52,7 @@ struct TrainingSetup {
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
   RunWatcher* watcher = nullptr;  ///< must outlive the run
+  MakePerformer make_performer;   ///< empty = a StepRunner, on a pretended card
 };
 
 /// What came out of a run.
@@ -67,7 +73,7 @@ struct TrainingRun {
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
 
-/// Runs `setup` with `tuner`. Deterministic: equal input gives an equal run.
+/// Runs `setup` with `tuner`. Deterministic on a pretended card: equal input gives an equal run.
 /// Throws InputError if the workload's weights alone do not fit.
 TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner);
 

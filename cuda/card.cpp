@@ -1,0 +1,75 @@
+#include "cuda/card.hpp"
+
+#include <array>
+
+#include "cuda/check.hpp"
+#include "cuda/kernels.hpp"
+#include "cuda/nvml.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr int kDevice = 0;  // of the visible ones: CUDA_VISIBLE_DEVICES chooses
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// Each kernel once, on as little memory as possible: the driver loads code at the first launch.
+void load_kernels() {
+  void* scratch = nullptr;
+  MemoryFaults* faults = nullptr;
+  VRAMLAB_CUDA(cudaMalloc(&scratch, 512));
+  VRAMLAB_CUDA(cudaMalloc(reinterpret_cast<void**>(&faults), sizeof(MemoryFaults)));
+  const auto address = reinterpret_cast<std::uint64_t>(scratch);
+  VRAMLAB_CUDA(queue_fill(nullptr, address, 512, 1));
+  VRAMLAB_CUDA(queue_verify(nullptr, address, 512, 1, faults));
+  VRAMLAB_CUDA(queue_compute(nullptr, 1));
+  VRAMLAB_CUDA(cudaDeviceSynchronize());
+  VRAMLAB_CUDA(cudaFree(faults));
+  VRAMLAB_CUDA(cudaFree(scratch));
+}
+
+}  // namespace
+
+CardInfo open_card() {
+  int count = 0;
+  VRAMLAB_CUDA(cudaGetDeviceCount(&count));
+  std::array<char, 32> pci{};
+  VRAMLAB_CUDA(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), kDevice));
+  const auto before = read_nvml(pci.data());
+
+  VRAMLAB_CUDA(cudaSetDevice(kDevice));
+  load_kernels();
+  CardInfo info;
+  cudaDeviceProp properties{};
+  VRAMLAB_CUDA(cudaGetDeviceProperties(&properties, kDevice));
+  info.name = properties.name;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  VRAMLAB_CUDA(cudaMemGetInfo(&free, &total));
+  info.free = free;
+  info.total = total;
+  info.context = info.total - info.free;
+
+  int version = 0;
+  VRAMLAB_CUDA(cudaRuntimeGetVersion(&version));
+  info.runtime = version_text(version);
+  VRAMLAB_CUDA(cudaDriverGetVersion(&version));
+  info.driver = "CUDA " + version_text(version);
+  if (const auto after = read_nvml(pci.data()); after && before && after->used > before->used) {
+    info.driver = after->driver;
+    info.context = after->used - before->used;
+    info.context_from_nvml = true;
+  }
+  return info;
+}
+
+Bytes card_free() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  VRAMLAB_CUDA(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,60 @@
+#include "cuda/card_replay.hpp"
+
+#include <chrono>
+
+#include "cuda/card.hpp"
+#include "cuda/card_memory.hpp"
+#include "cuda/check.hpp"
+#include "cuda/cuda_segments.hpp"
+#include "sim/memory/logged_segments.hpp"
+#include "sim/memory/sim_segments.hpp"
+
+namespace vramlab {
+namespace {
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
+  CardReplay replay;
+  CudaSegments segments;
+  LoggedSegments logged{segments};
+  {
+    CardMemory memory;
+    memory.stream(kDefaultStream);
+    VRAMLAB_CUDA(cudaDeviceSynchronize());
+    replay.free_at_start = segments.device_free();
+    replay.card_seconds = seconds_of([&] {
+      replay.card = replay_program_on(logged, program, setup, &memory);
+      memory.read_live();
+      memory.require_intact();
+    });
+    replay.checked = memory.checked_bytes();
+  }
+
+  RecordedSegments given{segments.device_total(), replay.free_at_start};
+  logged.supply(given);
+  ReplayedProgram simulated;
+  replay.simulated_seconds =
+      seconds_of([&] { simulated = replay_program_on(given, program, setup); });
+  replay.given = compare_replays(replay.card, simulated, true);
+
+  SimulatedCard card{segments.device_total(), segments.device_total() - replay.free_at_start};
+  SimSegments fitted{card};
+  replay.fitted = compare_replays(replay.card, replay_program_on(fitted, program, setup), false);
+  return replay;
+}
+
+}  // namespace
+
+CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup) {
+  CardReplay done = replay(program, setup);
+  done.free_at_end = card_free();
+  return done;
+}
+
+}  // namespace vramlab
