@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/card.hpp"
 #include "cli/compare_jobs.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
@@ -30,6 +31,7 @@ void add_options(Options& options) {
       "draw memory and parameters over iterations; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl");
+  add_device_option(options);
   add_output_options(options);
 }
 
@@ -140,6 +142,7 @@ int run_jobs(const std::vector<ScenarioText>& files, const Arguments& arguments,
   if (!arguments["picture"].as<std::string>().empty() || !arguments["trace-dir"].as<std::string>().empty()) {
     throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
   }
+  if (wants_card(arguments)) throw InputError("", "--device cuda is for scenarios of kind training.");
   std::vector<JobsScenario> scenarios;
   for (const ScenarioText& file : files) scenarios.push_back(parse_jobs_scenario(file.text, file.file));
   Json results = Json::array();
@@ -172,6 +175,7 @@ int run(const Arguments& arguments) {
   const auto labels = split_labels(arguments["policies"].as<std::string>());
   for (const ScenarioText& text : texts) {
     scenarios.push_back(parse_scenario(text.text, text.file));
+    choose_device(arguments, scenarios.back());
     require_labels(scenarios.back(), labels);
   }
 

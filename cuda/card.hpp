@@ -11,7 +11,8 @@ namespace vramlab {
 /// A card as the runtime library and NVML describe it. Sizes in bytes.
 struct CardInfo {
   std::string name;
-  std::string driver;  ///< e.g. "580.159.04" where NVML tells it, else the CUDA version it serves, "CUDA 13.0"
+  std::string
+      driver;  ///< e.g. "580.159.04" where NVML tells it, else the CUDA version it serves, "CUDA 13.0"
   std::string runtime;  ///< version of the CUDA library of this build, "13.0"
   Bytes total = 0;      ///< cudaMemGetInfo
   Bytes free = 0;       ///< cudaMemGetInfo, with this process's context open and the kernels loaded

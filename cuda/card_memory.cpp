@@ -41,7 +41,9 @@ CardMemory::~CardMemory() {
 
 cudaStream_t CardMemory::stream(StreamId id) {
   cudaStream_t& stream = streams_[id];
-  if (stream == nullptr) VRAMLAB_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  if (stream != nullptr) return stream;
+  VRAMLAB_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  VRAMLAB_CUDA(queue_compute(stream, 1));
   return stream;
 }
 

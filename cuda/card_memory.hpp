@@ -9,9 +9,9 @@
 
 namespace vramlab {
 
-/// Writes every byte of a block when it is allocated, and reads and compares every byte before it is freed, on
-/// the block's stream; on every stream it is recorded for it is read as well, after the writing. Two blocks
-/// that share a byte, or memory that is not there, are found.
+/// Writes every byte of a block when it is allocated, and reads and compares every byte before it is freed,
+/// on the block's stream; on every stream it is recorded for it is read as well, after the writing. Two
+/// blocks that share a byte, or memory that is not there, are found.
 class CardMemory : public BlockUser {
  public:
   /// The card must be open.
@@ -29,7 +29,8 @@ class CardMemory : public BlockUser {
   /// Freed blocks whose other streams have finished since the last call. Does not wait.
   std::vector<BlockId> take_finished();
 
-  /// The CUDA stream that stands for `stream`; made at its first use.
+  /// The CUDA stream that stands for `stream`; made at its first use, with a first kernel on it, so that what
+  /// the driver takes for a stream is taken now.
   cudaStream_t stream(StreamId stream);
 
   /// Reads and compares every block that is live, as freeing them would.

@@ -1,5 +1,6 @@
 #include "cuda/card_replay.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "cuda/card.hpp"
@@ -19,13 +20,25 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+void find_parted_calls(const std::vector<SegmentCall>& card, const std::vector<SegmentCall>& simulated,
+                       CardReplay& replay) {
+  for (std::size_t i = 0; i < std::min(card.size(), simulated.size()); ++i) {
+    const PartedCall both{i, card[i], simulated[i]};
+    if (!replay.other_free && both.card.free_before != both.simulated.free_before) replay.other_free = both;
+    if (both.card.kind != both.simulated.kind || both.card.size != both.simulated.size) return;
+    if (both.card.served == both.simulated.served) continue;
+    replay.other_answer = both;
+    return;  // from here on they ask for different things
+  }
+}
+
 CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
   CardReplay replay;
   CudaSegments segments;
   LoggedSegments logged{segments};
   {
     CardMemory memory;
-    memory.stream(kDefaultStream);
+    for (const ClientAction& action : program.actions) memory.stream(action.stream);
     VRAMLAB_CUDA(cudaDeviceSynchronize());
     replay.free_at_start = segments.device_free();
     replay.card_seconds = seconds_of([&] {
@@ -38,9 +51,10 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
 
   RecordedSegments given{segments.device_total(), replay.free_at_start};
   logged.supply(given);
+  LoggedSegments logged_given{given};
   ReplayedProgram simulated;
-  replay.simulated_seconds =
-      seconds_of([&] { simulated = replay_program_on(given, program, setup); });
+  replay.simulated_seconds = seconds_of([&] { simulated = replay_program_on(logged_given, program, setup); });
+  find_parted_calls(logged.calls(), logged_given.calls(), replay);
   replay.given = compare_replays(replay.card, simulated, true);
 
   SimulatedCard card{segments.device_total(), segments.device_total() - replay.free_at_start};

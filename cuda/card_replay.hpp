@@ -2,39 +2,26 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
+#include "sim/memory/logged_segments.hpp"
 #include "trace/program_replay.hpp"
+#include "trace/replay_agreement.hpp"
 
 namespace vramlab {
 
-/// How far two replays of one program agree.
-struct ReplayAgreement {
-  std::size_t actions = 0;
-  std::size_t allocations = 0;      ///< that succeeded on the card
-  std::size_t equal_addresses = 0;  ///< of these, allocations with the same address
-  std::size_t ooms = 0;             ///< on the card
-  std::size_t equal_ooms = 0;       ///< of the actions that failed on either side, those that failed on both
-  std::size_t any_ooms = 0;         ///< actions that failed on either side
-  std::size_t equal_reserved = 0;   ///< actions after which reserved bytes agree
-  std::size_t equal_segments = 0;   ///< actions after which the number of segments agrees
-  bool equal_layout = false;        ///< every segment and block at the end
-  std::optional<std::size_t> first_difference;  ///< action
-  Bytes peak_reserved_card = 0;
-  Bytes peak_reserved_simulated = 0;
-
-  [[nodiscard]] bool exact() const { return !first_difference && equal_layout; }
+/// A call for memory at which the card and the simulator are not of one mind.
+struct PartedCall {
+  std::size_t call = 0;  ///< counted from 0
+  SegmentCall card;
+  SegmentCall simulated;
 };
-
-/// Compares a replay on the card with one on the simulator. Where `compare_addresses` is false, addresses do
-/// not count: each side has bases of its own.
-ReplayAgreement compare_replays(const ReplayedProgram& card, const ReplayedProgram& simulated,
-                                bool compare_addresses);
 
 /// A program replayed on the card of this process.
 struct CardReplay {
-  ReplayAgreement given;   ///< against the simulator at the bases that the driver chose
-  ReplayAgreement fitted;  ///< against the simulator with bases of its own (R10.7)
+  ReplayAgreement given;                   ///< against the simulator at the bases that the driver chose
+  ReplayAgreement fitted;                  ///< against the simulator with bases of its own (R10.7)
+  std::optional<PartedCall> other_answer;  ///< the first call that only one of the two served
+  std::optional<PartedCall> other_free;    ///< the first before which the card had more or less free
   Bytes free_at_start = 0;
   Bytes free_at_end = 0;  ///< after everything was given back
   Bytes checked = 0;      ///< bytes that were read back and compared

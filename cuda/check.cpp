@@ -15,13 +15,15 @@ std::string advice(const std::string& name) {
     return "This machine has no CUDA card, or CUDA_VISIBLE_DEVICES hides it; leave --device out to simulate.";
   }
   if (has("InsufficientDriver") || has("SystemDriverMismatch")) {
-    return "The driver is older than the CUDA toolkit of this build, or there is none; install a newer driver.";
+    return "The driver is older than the CUDA toolkit of this build, or there is none; install a newer "
+           "driver.";
   }
   if (has("MemoryAllocation") || has("OUT_OF_MEMORY")) {
     return "Free memory of the card (nvidia-smi shows who holds it), or take a smaller limit.";
   }
   if (has("IllegalAddress") || has("ILLEGAL_ADDRESS") || has("InvalidValue") || has("INVALID_VALUE")) {
-    return "This is a fault of vramlab; run the same command under compute-sanitizer and report what it says.";
+    return "This is a fault of vramlab; run the same command under compute-sanitizer and report what it "
+           "says.";
   }
   if (has("DevicesUnavailable") || has("DEVICE_UNAVAILABLE")) {
     return "Another process has the card for itself (compute mode); wait for it, or take another card.";

@@ -1,12 +1,12 @@
-// Every CUDA call is checked here: a failure names the call, where it stands, the driver's reason, and what to
-// do about it.
+// Every CUDA call is checked here: a failure names the call, where it stands, the driver's reason, and what
+// to do about it.
 #pragma once
-
-#include <cuda.h>
-#include <cuda_runtime_api.h>
 
 #include <source_location>
 #include <string>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include "sim/core/error.hpp"
 

@@ -137,8 +137,7 @@ Bytes CudaSegments::device_total() const { return memory_info().total; }
 Bytes cuda_granularity() {
   const CUmemAllocationProp properties = allocation_of_device();
   std::size_t bytes = 0;
-  VRAMLAB_CUDA(
-      cuda_driver().granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  VRAMLAB_CUDA(cuda_driver().granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
   return bytes;
 }
 

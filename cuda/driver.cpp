@@ -11,8 +11,7 @@ template <class Function>
 void look_up(const char* name, Function*& function) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  VRAMLAB_CUDA(
-      cudaGetDriverEntryPointByVersion(name, &found, kOldestDriver, cudaEnableDefault, &result));
+  VRAMLAB_CUDA(cudaGetDriverEntryPointByVersion(name, &found, kOldestDriver, cudaEnableDefault, &result));
   if (result != cudaDriverEntryPointSuccess || found == nullptr) {
     throw InputError("", std::string{"the CUDA driver has no "} + name +
                              ", which virtual memory needs; install a newer driver.");

@@ -10,9 +10,9 @@ namespace vramlab {
 /// Medians of several calls at one size.
 struct DriverCost {
   Bytes size = 0;
-  SimTime malloc{0};       ///< cudaMalloc
-  SimTime free{0};         ///< cudaFree
-  Bytes device_used = 0;   ///< what the card had less after the cudaMalloc
+  SimTime malloc{0};      ///< cudaMalloc
+  SimTime free{0};        ///< cudaFree
+  Bytes device_used = 0;  ///< what the card had less after the cudaMalloc
 };
 
 /// The same for one physical page of that size in a reserved range.

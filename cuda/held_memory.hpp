@@ -12,7 +12,8 @@ class HeldMemory {
  public:
   [[nodiscard]] Bytes held() const { return held_; }
 
-  /// Holds `bytes`, rounded up to what the card gives out at least (2 MiB, R10.1), or what can be had of them.
+  /// Holds `bytes`, rounded up to what the card gives out at least (2 MiB, R10.1), or what can be had of
+  /// them.
   void hold(Bytes bytes);
 
  private:

@@ -1,17 +1,17 @@
 // The kernels, as functions that queue them. Compiled by nvcc apart from everything else.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
+
+#include <cuda_runtime_api.h>
 
 namespace vramlab {
 
 /// What the checks found; lives on the device.
 struct MemoryFaults {
-  unsigned long long wrong_words = 0;     ///< 8-byte words that did not hold what was written
-  unsigned long long first_address = 0;   ///< of one of them
-  unsigned long long checked_bytes = 0;   ///< that were read and compared
+  unsigned long long wrong_words = 0;    ///< 8-byte words that did not hold what was written
+  unsigned long long first_address = 0;  ///< of one of them
+  unsigned long long checked_bytes = 0;  ///< that were read and compared
 };
 
 /// Writes every byte of [address, address + bytes) with a pattern of `seed`. Both must be multiples of 16.

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cstring>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

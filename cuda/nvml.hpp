@@ -1,5 +1,5 @@
-// NVIDIA's management library, reached while the program runs: its header is not packaged, and machines without
-// a driver lack it.
+// NVIDIA's management library, reached while the program runs: its header is not packaged, and machines
+// without a driver lack it.
 #pragma once
 
 #include <optional>

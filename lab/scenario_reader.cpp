@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lab/data_files.hpp"
+#include "lab/device_profile.hpp"
 #include "lab/field_table.hpp"
 #include "lab/metrics.hpp"
 #include "lab/model_file.hpp"
@@ -67,8 +68,10 @@ class ScenarioReader {
 
   void read_device(const Json& device) {
     ProcessSetup& process = scenario_.setup.process;
-    if (device.contains("gpu") == device.contains("total")) {
-      problem("/device", "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
+    if (device.contains("gpu") + device.contains("profile") + device.contains("total") != 1) {
+      problem("/device",
+              "give one of \"gpu\" (a card of `vramlab gpus`), \"profile\" (a file of `vramlab "
+              "validate-device`) and \"total\" (its memory).");
       return;
     }
     if (device.contains("gpu")) {
@@ -78,6 +81,8 @@ class ScenarioReader {
         process.card_total = gpu.total;
         process.context_bytes = gpu.context;
       });
+    } else if (device.contains("profile")) {
+      guarded("/device/profile", [&] { read_profile(device["profile"].get<std::string>()); });
     } else {
       process.card_total = size_value(device["total"]);
       process.context_bytes = std::min(kAssumedContext, process.card_total);
@@ -89,6 +94,20 @@ class ScenarioReader {
     }
     if (device.contains("limit")) process.allocator.limit = size_value(device["limit"]);
     if (device.contains("others")) read_others(device["others"]);
+  }
+
+  void read_profile(const std::string& name) {
+    const auto path = find_data_file(name, file_);
+    if (!path) {
+      throw InputError("/device/profile", "there is no file \"" + name +
+                                              "\" beside the scenario, in the data folder or here.");
+    }
+    const DeviceProfile profile = read_device_profile(*path);
+    ProcessSetup& process = scenario_.setup.process;
+    scenario_.gpu = profile.name;
+    process.card_total = profile.total;
+    process.context_bytes = profile.context;
+    process.driver_times = profile.times;
   }
 
   void read_others(const Json& others) {

@@ -114,8 +114,8 @@ class Writer {
     add({.pool = program_.pools, .detail = static_cast<std::uint32_t>(kind), .kind = Kind::pool_new});
   }
 
-  // R7.1: the generator's two blocks are made by the first of the living graphs, on its stream, in the default
-  // pools; no operation lists them.
+  // R7.1: the generator's two blocks are made by the first of the living graphs, on its stream, in the
+  // default pools; no operation lists them.
   void begin_capture(const OracleOperation& op) {
     const bool registered = std::any_of(graphs_.begin(), graphs_.end(),
                                         [](const auto& graph) { return graph.second.object_alive; });

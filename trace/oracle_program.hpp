@@ -6,9 +6,9 @@
 
 namespace vramlab {
 
-/// A log's operations as a program's actions. A request that failed in the log is an allocation like any other:
-/// it may fail again, and then nothing is freed. `first_action` gives, for each operation, the number of actions
-/// before it.
+/// A log's operations as a program's actions. A request that failed in the log is an allocation like any
+/// other: it may fail again, and then nothing is freed. `first_action` gives, for each operation, the number
+/// of actions before it.
 struct OracleProgram {
   ClientProgram program;
   std::vector<std::size_t> first_action;

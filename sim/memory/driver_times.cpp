@@ -38,28 +38,27 @@ SimTime DriverTimes::map_time(Bytes size, Bytes pages) const {
 
 // Recording h100-driver.json.
 const DriverTimes& DriverTimes::of_h100() {
-  static const DriverTimes times{
-      .mallocs = table({{512, 32'870},
-                        {1_MiB, 32'780},
-                        {2_MiB, 32'460},
-                        {20_MiB, 33'070},
-                        {64_MiB, 36'350},
-                        {256_MiB, 60'160},
-                        {1_GiB, 122'810},
-                        {4_GiB, 212'370},
-                        {16_GiB, 939'260}}),
-      .frees = table({{512, 29'030},
-                      {1_MiB, 28'860},
-                      {2_MiB, 28'720},
-                      {20_MiB, 38'060},
-                      {64_MiB, 53'730},
-                      {256_MiB, 106'420},
-                      {1_GiB, 306'340},
-                      {4_GiB, 1'293'840},
-                      {16_GiB, 6'936'900}}),
-      .creates = table({{2_MiB, 13'960}, {20_MiB, 14'090}, {200_MiB, 14'510}}),
-      .maps = table({{2_MiB, 33'840}, {20_MiB, 34'270}, {200_MiB, 35'220}}),
-      .unmaps = table({{2_MiB, 30'850}, {20_MiB, 36'520}, {200_MiB, 84'310}})};
+  static const DriverTimes times{.mallocs = table({{512, 32'870},
+                                                   {1_MiB, 32'780},
+                                                   {2_MiB, 32'460},
+                                                   {20_MiB, 33'070},
+                                                   {64_MiB, 36'350},
+                                                   {256_MiB, 60'160},
+                                                   {1_GiB, 122'810},
+                                                   {4_GiB, 212'370},
+                                                   {16_GiB, 939'260}}),
+                                 .frees = table({{512, 29'030},
+                                                 {1_MiB, 28'860},
+                                                 {2_MiB, 28'720},
+                                                 {20_MiB, 38'060},
+                                                 {64_MiB, 53'730},
+                                                 {256_MiB, 106'420},
+                                                 {1_GiB, 306'340},
+                                                 {4_GiB, 1'293'840},
+                                                 {16_GiB, 6'936'900}}),
+                                 .creates = table({{2_MiB, 13'960}, {20_MiB, 14'090}, {200_MiB, 14'510}}),
+                                 .maps = table({{2_MiB, 33'840}, {20_MiB, 34'270}, {200_MiB, 35'220}}),
+                                 .unmaps = table({{2_MiB, 30'850}, {20_MiB, 36'520}, {200_MiB, 84'310}})};
   return times;
 }
 

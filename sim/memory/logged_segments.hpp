@@ -1,6 +1,8 @@
-// Notes the addresses that another segment source chose, so that a second run can be given the same ones.
+// Notes what another segment source was asked and what it answered, so that a second run can be given the
+// same addresses and be held against it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/memory/recorded_segments.hpp"
@@ -8,20 +10,47 @@
 
 namespace vramlab {
 
-/// Passes everything on and keeps the bases in the order in which they were handed out.
+/// One call for memory, as the source answered it.
+struct SegmentCall {
+  enum class Kind : std::uint8_t { reserve, release, map, unmap };
+  Kind kind{};
+  Bytes size = 0;  ///< 0 for release
+  bool served = true;
+  Bytes free_before = 0;  ///< of the device
+};
+
+/// Passes everything on. Keeps the calls, and the bases in the order in which they were handed out.
 class LoggedSegments : public SegmentAdaptor {
  public:
   using SegmentAdaptor::SegmentAdaptor;
 
   std::optional<Address> reserve(Bytes size) override {
+    note(SegmentCall::Kind::reserve, size);
     const auto base = SegmentAdaptor::reserve(size);
+    calls_.back().served = base.has_value();
     if (base) segments_.push_back(*base);
     return base;
+  }
+
+  void release(Address base) override {
+    note(SegmentCall::Kind::release, 0);
+    SegmentAdaptor::release(base);
   }
 
   Address reserve_range(Bytes size, Bytes page) override {
     ranges_.push_back(SegmentAdaptor::reserve_range(size, page));
     return ranges_.back();
+  }
+
+  bool map(Address address, Bytes size) override {
+    note(SegmentCall::Kind::map, size);
+    calls_.back().served = SegmentAdaptor::map(address, size);
+    return calls_.back().served;
+  }
+
+  void unmap(Address address, Bytes size) override {
+    note(SegmentCall::Kind::unmap, size);
+    SegmentAdaptor::unmap(address, size);
   }
 
   /// Supplies `to` with all bases noted so far.
@@ -30,7 +59,12 @@ class LoggedSegments : public SegmentAdaptor {
     for (const Address base : ranges_) to.supply_range(base);
   }
 
+  [[nodiscard]] const std::vector<SegmentCall>& calls() const { return calls_; }
+
  private:
+  void note(SegmentCall::Kind kind, Bytes size) { calls_.push_back({kind, size, true, device_free()}); }
+
+  std::vector<SegmentCall> calls_;
   std::vector<Address> segments_;
   std::vector<Address> ranges_;
 };

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "trace/replay_agreement.hpp"
 
-#include "cuda/card_replay.hpp"
+#include <algorithm>
 
 namespace vramlab {
 namespace {
