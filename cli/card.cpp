@@ -5,7 +5,6 @@
 namespace vramlab {
 
 MakePerformer card_performers() {
-  open_card();  // a machine without one is told now, not in the middle of a comparison
   return [](const WorkloadModel& model, const ProcessSetup& setup) {
     return std::make_unique<CardPerformer>(model, setup);
   };

@@ -3,20 +3,17 @@
 #pragma once
 
 #include "cli/verb.hpp"
-#include "lab/scenario.hpp"
+#include "sim/workload/training_loop.hpp"
 
 namespace vramlab {
 
 /// Adds --device.
 void add_device_option(Options& options);
 
-/// With `--device cuda`, the scenario's steps run on the card from here on; segment source, executor, probe
-/// and clock are real then, nothing else changes. Throws InputError for any other device, and where there is
-/// no card.
-void choose_device(const Arguments& arguments, Scenario& scenario);
-
-/// Whether `--device cuda` was given.
-bool wants_card(const Arguments& arguments);
+/// What runs the steps of a scenario: empty for a pretended card; with `--device cuda` the card, where
+/// segment source, executor, probe and clock are real and nothing else changes. Throws InputError for any
+/// other device, and if this build has no CUDA.
+MakePerformer chosen_performer(const Arguments& arguments);
 
 /// Makes what runs steps on the card. Throws InputError if this build has no CUDA.
 MakePerformer card_performers();

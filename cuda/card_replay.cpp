@@ -13,6 +13,8 @@
 namespace vramlab {
 namespace {
 
+constexpr Bytes kPage = 2_MiB;  // R10.1
+
 template <class Work>
 double seconds_of(const Work& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -49,13 +51,19 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
     replay.checked = memory.checked_bytes();
   }
 
-  RecordedSegments given{segments.device_total(), replay.free_at_start};
-  logged.supply(given);
-  LoggedSegments logged_given{given};
-  ReplayedProgram simulated;
-  replay.simulated_seconds = seconds_of([&] { simulated = replay_program_on(logged_given, program, setup); });
-  find_parted_calls(logged.calls(), logged_given.calls(), replay);
-  replay.given = compare_replays(replay.card, simulated, true);
+  const auto simulate = [&](Bytes usable, std::vector<SegmentCall>& calls) {
+    RecordedSegments given{segments.device_total(), usable};
+    logged.supply(given);
+    LoggedSegments source{given};
+    ReplayedProgram simulated;
+    replay.simulated_seconds = seconds_of([&] { simulated = replay_program_on(source, program, setup); });
+    calls = source.calls();
+    return compare_replays(replay.card, simulated, true);
+  };
+  std::vector<SegmentCall> calls;
+  replay.given = simulate(replay.free_at_start, calls);
+  find_parted_calls(logged.calls(), calls, replay);
+  if (replay.other_answer) replay.page_less = simulate(replay.free_at_start - kPage, calls);
 
   SimulatedCard card{segments.device_total(), segments.device_total() - replay.free_at_start};
   SimSegments fitted{card};

@@ -18,8 +18,12 @@ struct PartedCall {
 
 /// A program replayed on the card of this process.
 struct CardReplay {
-  ReplayAgreement given;                   ///< against the simulator at the bases that the driver chose
-  ReplayAgreement fitted;                  ///< against the simulator with bases of its own (R10.7)
+  ReplayAgreement given;   ///< against the simulator at the bases that the driver chose
+  ReplayAgreement fitted;  ///< against the simulator with bases of its own (R10.7)
+  /// Where a call got another answer: against the simulator at the driver's bases with one page of 2 MiB
+  /// less. Free memory below a page may lie in several pages that others began to use, and counts all the
+  /// same.
+  std::optional<ReplayAgreement> page_less;
   std::optional<PartedCall> other_answer;  ///< the first call that only one of the two served
   std::optional<PartedCall> other_free;    ///< the first before which the card had more or less free
   Bytes free_at_start = 0;
@@ -28,10 +32,13 @@ struct CardReplay {
   double card_seconds = 0;
   double simulated_seconds = 0;  ///< of the simulation at the driver's bases
   ReplayedProgram card;
+
+  /// Every action alike, given at most one page.
+  [[nodiscard]] bool agrees() const { return given.exact() || (page_less && page_less->exact()); }
 };
 
 /// Replays `program` under `settings` and `limit` on the card, every block written and read in full, then
-/// twice in the simulator with as much memory. The card must be open.
+/// in the simulator with as much memory. The card must be open.
 CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup);
 
 }  // namespace vramlab
