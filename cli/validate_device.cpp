@@ -188,11 +188,13 @@ std::string verdict(const std::vector<Validated>& all, const CardInfo& card) {
 void print_parted(const Validated& one, Output& output) {
   const auto& parted = one.replay.other_answer;
   if (!parted) return;
-  output.line(fmt::format("{}: {} was {} by the card with {} free, and {} by the simulator with {} free.",
+  const char* rest = one.replay.agrees() ? "With one page less there, every action is alike."
+                                         : "With one page less there they part as well.";
+  output.line(fmt::format("{}: {} were {} by the card with {} free, and {} by the simulator with {} free. {}",
                           one.recorded.name, format_bytes(parted->card.size),
-                          parted->card.served ? "served" : "refused", format_bytes(parted->card.free_before),
-                          parted->simulated.served ? "served" : "refused",
-                          format_bytes(parted->simulated.free_before)));
+                          parted->card.served ? "given" : "refused", format_bytes(parted->card.free_before),
+                          parted->simulated.served ? "given" : "refused",
+                          format_bytes(parted->simulated.free_before), rest));
 }
 
 std::optional<Bytes> size_to_leave(const Arguments& arguments) {

@@ -19,7 +19,7 @@ cudaEvent_t event_on(cudaStream_t stream) {
 bool is_done(cudaEvent_t event) {
   const cudaError_t state = cudaEventQuery(event);
   if (state == cudaErrorNotReady) return false;
-  check_cuda(state, "cudaEventQuery(event)");
+  VRAMLAB_CUDA_RESULT(state, "cudaEventQuery(event)");
   return true;
 }
 

@@ -47,36 +47,31 @@ std::string reason(CUresult error, std::string& name) {
 }
 
 template <class Error>
-std::string describe(Error error, const char* call, const std::source_location& where) {
+std::string describe(Error error, const CudaCall& call) {
   std::string name;
   const std::string text = reason(error, name);
-  return describe_cuda_failure(call, where, name, text);
+  std::string_view file = call.file;  // as the compiler was given it, often absolute
+  if (const auto folder = file.rfind("cuda/"); folder != std::string_view::npos) file.remove_prefix(folder);
+  return std::string{file} + ":" + std::to_string(call.line) + ": " + call.text + " failed: " + name + " (" +
+         text + "). " + advice(name);
 }
 
 }  // namespace
 
-std::string describe_cuda_failure(const char* call, const std::source_location& where,
-                                  const std::string& name, const std::string& text) {
-  std::string_view file = where.file_name();  // as the compiler was given it, often absolute
-  if (const auto folder = file.rfind("cuda/"); folder != std::string_view::npos) file.remove_prefix(folder);
-  return std::string{file} + ":" + std::to_string(where.line()) + ": " + call + " failed: " + name + " (" +
-         text + "). " + advice(name);
+void check_cuda(cudaError_t error, const CudaCall& call) {
+  if (error != cudaSuccess) throw InputError("", describe(error, call));
 }
 
-void check_cuda(cudaError_t error, const char* call, const std::source_location& where) {
-  if (error != cudaSuccess) throw InputError("", describe(error, call, where));
+void check_cuda(CUresult error, const CudaCall& call) {
+  if (error != CUDA_SUCCESS) throw InputError("", describe(error, call));
 }
 
-void check_cuda(CUresult error, const char* call, const std::source_location& where) {
-  if (error != CUDA_SUCCESS) throw InputError("", describe(error, call, where));
+void report_cuda(cudaError_t error, const CudaCall& call) noexcept {
+  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
 }
 
-void report_cuda(cudaError_t error, const char* call, const std::source_location& where) noexcept {
-  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", describe(error, call, where).c_str());
-}
-
-void report_cuda(CUresult error, const char* call, const std::source_location& where) noexcept {
-  if (error != CUDA_SUCCESS) std::fprintf(stderr, "%s\n", describe(error, call, where).c_str());
+void report_cuda(CUresult error, const CudaCall& call) noexcept {
+  if (error != CUDA_SUCCESS) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
 }
 
 }  // namespace vramlab

@@ -2,7 +2,6 @@
 // to do about it.
 #pragma once
 
-#include <source_location>
 #include <string>
 
 #include <cuda.h>
@@ -12,27 +11,26 @@
 
 namespace vramlab {
 
-/// Throws InputError unless `error` is cudaSuccess; `call` is the call's text.
-void check_cuda(cudaError_t error, const char* call,
-                const std::source_location& where = std::source_location::current());
+/// A call of CUDA in the source.
+struct CudaCall {
+  const char* text;
+  const char* file;
+  int line;
+};
 
-/// The same for the driver's interface.
-void check_cuda(CUresult error, const char* call,
-                const std::source_location& where = std::source_location::current());
+/// Throws InputError unless `error` is a success.
+void check_cuda(cudaError_t error, const CudaCall& call);
+void check_cuda(CUresult error, const CudaCall& call);
 
-/// As check_cuda, but never throws: for destructors. Prints to standard error.
-void report_cuda(cudaError_t error, const char* call,
-                 const std::source_location& where = std::source_location::current()) noexcept;
-void report_cuda(CUresult error, const char* call,
-                 const std::source_location& where = std::source_location::current()) noexcept;
-
-/// "cuda/card.cpp:31: cudaSetDevice(0) failed: cudaErrorNoDevice (no CUDA-capable device is detected). …"
-std::string describe_cuda_failure(const char* call, const std::source_location& where,
-                                  const std::string& name, const std::string& text);
+/// The same for destructors, which must not throw: prints to standard error.
+void report_cuda(cudaError_t error, const CudaCall& call) noexcept;
+void report_cuda(CUresult error, const CudaCall& call) noexcept;
 
 }  // namespace vramlab
 
-/// Performs a call and throws if it fails.
-#define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), #call)
+/// Performs a call, or takes what an earlier one gave, and throws if it failed.
+#define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), {#call, __FILE__, __LINE__})
 /// Performs a call and reports if it fails.
-#define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), #call)
+#define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), {#call, __FILE__, __LINE__})
+/// The result of a call some lines above, which had an answer that is no failure.
+#define VRAMLAB_CUDA_RESULT(error, text) ::vramlab::check_cuda((error), {text, __FILE__, __LINE__})

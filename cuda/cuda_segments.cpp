@@ -55,7 +55,7 @@ std::optional<Address> CudaSegments::reserve(Bytes size) {
     static_cast<void>(cudaGetLastError());  // or the next call would be blamed for it
     return std::nullopt;
   }
-  check_cuda(error, "cudaMalloc(&base, size)");
+  VRAMLAB_CUDA_RESULT(error, "cudaMalloc(&base, size)");
   const auto address = reinterpret_cast<Address>(base);
   segments_.emplace(address, size);
   return address;
@@ -94,7 +94,7 @@ bool CudaSegments::map(Address address, Bytes size) {
       unmap_pages(range, address, page);
       return false;
     }
-    check_cuda(error, "cuMemCreate(&memory, page, &properties, 0)");
+    VRAMLAB_CUDA_RESULT(error, "cuMemCreate(&memory, page, &properties, 0)");
     map_page(page, range.page, memory);
     range.mapped.emplace(page, range.page);
   }
@@ -109,7 +109,7 @@ bool CudaSegments::map(Address address, Bytes size) {
 void CudaSegments::map_page(Address address, Bytes size, unsigned long long memory) {
   const CUresult mapped = cuda_driver().map(address, size, 0, memory, 0);
   VRAMLAB_CUDA(cuda_driver().release(memory));
-  check_cuda(mapped, "cuMemMap(address, size, 0, memory, 0)");
+  VRAMLAB_CUDA_RESULT(mapped, "cuMemMap(address, size, 0, memory, 0)");
 }
 
 void CudaSegments::unmap(Address address, Bytes size) {

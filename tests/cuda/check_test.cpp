@@ -14,7 +14,7 @@ using testing::StartsWith;
 
 std::string message_of(cudaError_t error) {
   try {
-    check_cuda(error, "cudaMalloc(&memory, 512)");
+    VRAMLAB_CUDA_RESULT(error, "cudaMalloc(&memory, 512)");
   } catch (const InputError& thrown) {
     return thrown.what();
   }
