@@ -1,9 +1,9 @@
-/* A policy session for programs in other languages: made from JSON text, told the numbers of each step, it says
-   which parameters to run next. The same policies and the same session that the simulator runs; it touches no
-   device itself.
+/* A policy session for programs in other languages: made from JSON text, told the numbers of each step, it
+   says which parameters to run next. The same policies and the same session that the simulator runs; it
+   touches no device itself.
 
-   Functions return NULL or a value other than 0 where they fail, and vramlab_last_error() says why. A session may
-   be used by one thread at a time. */
+   Functions return NULL or a value other than 0 where they fail, and vramlab_last_error() says why. A session
+   may be used by one thread at a time. */
 #ifndef VRAMLAB_POLICY_H
 #define VRAMLAB_POLICY_H
 
@@ -61,7 +61,8 @@ int vramlab_session_set(vramlab_session* session, const char* parameter, int64_t
 /* The reason of the last decision; empty if nothing was evaluated. Valid until the next call. */
 const char* vramlab_session_reason(const vramlab_session* session);
 
-/* [{"iteration", "from": {NAME: value}, "to": {...}, "reason"}], every change so far. Valid until the next call. */
+/* [{"iteration", "from": {NAME: value}, "to": {...}, "reason"}], every change so far. Valid until the next
+ * call. */
 const char* vramlab_session_adjustments(vramlab_session* session);
 
 /* {NAME: number}, what the policy knows of itself. Valid until the next call. */

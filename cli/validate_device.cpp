@@ -38,9 +38,7 @@ Validated validate(ReplayableRecording recorded, bool with_limit) {
   if (with_limit) setup.limit = recorded.program.limit;
   Validated validated{.recorded = std::move(recorded), .replay = {}, .against_recording = {}};
   validated.replay = replay_on_card(validated.recorded.program, setup);
-  if (with_limit || !validated.recorded.program.limit) {
-    validated.against_recording = compare_with_recording(validated.recorded, validated.replay.card);
-  }
+  validated.against_recording = compare_with_recording(validated.recorded, validated.replay.card);
   validated.replay.card = {};  // the largest part, and done with
   return validated;
 }
@@ -126,6 +124,16 @@ Json recording_json(const Validated& one) {
           {"simulated_s", one.replay.simulated_seconds}};
 }
 
+Json card_json(const CardInfo& card) {
+  return {{"name", card.name},
+          {"driver", card.driver},
+          {"runtime", card.runtime},
+          {"total_bytes", card.total},
+          {"free_bytes", card.free},
+          {"context_bytes", card.context},
+          {"context_from", card.context_from_nvml ? "free memory and NVML" : "free memory"}};
+}
+
 DeviceProfile measure_profile(const CardInfo& card) {
   DeviceProfile profile{.name = card.name,
                         .driver = card.driver,
@@ -206,6 +214,37 @@ std::optional<Bytes> size_to_leave(const Arguments& arguments) {
   return bytes;
 }
 
+std::vector<ReplayableRecording> read_all(const std::vector<std::string>& files) {
+  std::vector<ReplayableRecording> programs;
+  for (const std::string& file : files) {
+    for (ReplayableRecording& program : read_replayable(file)) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+void report_profile(const CardInfo& card, const std::string& file, Output& output, Json& json) {
+  const DeviceProfile profile = measure_profile(card);
+  json["profile"] = profile_json(profile);
+  output.line(fmt::format("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
+                          format_bytes(card.total), format_bytes(card.context),
+                          card.context_from_nvml ? "others known by NVML" : "if nobody else holds memory",
+                          format_bytes(profile.granularity)));
+  output.line("");
+  output.table(profile_table(profile));
+  write_file(file, profile_json(profile).dump(2) + "\n");
+  output.wrote(file);
+}
+
+void report_replays(const std::vector<Validated>& all, const CardInfo& card, Output& output, Json& json) {
+  json["recordings"] = Json::array();
+  for (const Validated& one : all) json["recordings"].push_back(recording_json(one));
+  if (all.empty()) return;
+  output.line(verdict(all, card));
+  output.line("");
+  output.table(recordings_table(all));
+  for (const Validated& one : all) print_parted(one, output);
+}
+
 }  // namespace
 
 int validate_device(const Arguments& arguments) {
@@ -217,33 +256,12 @@ int validate_device(const Arguments& arguments) {
   if (files.empty() && profile_file.empty()) {
     throw InputError("", "nothing to do: name recordings to replay, or --profile FILE to measure the card.");
   }
-  std::vector<ReplayableRecording> programs;  // all are read before the card is touched
-  for (const std::string& file : files) {
-    for (ReplayableRecording& program : read_replayable(file)) programs.push_back(std::move(program));
-  }
+  std::vector<ReplayableRecording> programs = read_all(files);  // before the card is touched
 
   const CardInfo card = open_card();
   Json json;
-  json["card"] = {{"name", card.name},
-                  {"driver", card.driver},
-                  {"runtime", card.runtime},
-                  {"total_bytes", card.total},
-                  {"free_bytes", card.free},
-                  {"context_bytes", card.context},
-                  {"context_from", card.context_from_nvml ? "NVML" : "free memory"}};
-  if (!profile_file.empty()) {
-    const DeviceProfile profile = measure_profile(card);
-    json["profile"] = profile_json(profile);
-    output.line(fmt::format("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
-                            format_bytes(card.total), format_bytes(card.context),
-                            card.context_from_nvml ? "by NVML" : "if nobody else holds memory",
-                            format_bytes(profile.granularity)));
-    output.line("");
-    output.table(profile_table(profile));
-    write_file(profile_file, profile_json(profile).dump(2) + "\n");
-    output.wrote(profile_file);
-  }
-
+  json["card"] = card_json(card);
+  if (!profile_file.empty()) report_profile(card, profile_file, output, json);
   std::unique_ptr<MemoryHolder> holder;
   if (leave) {
     holder = std::make_unique<MemoryHolder>();
@@ -251,18 +269,11 @@ int validate_device(const Arguments& arguments) {
   }
   std::vector<Validated> all;
   for (ReplayableRecording& program : programs) all.push_back(validate(std::move(program), !leave));
-  json["recordings"] = Json::array();
-  for (const Validated& one : all) json["recordings"].push_back(recording_json(one));
-  if (!all.empty()) {
-    output.line(verdict(all, card));
-    output.line("");
-    output.table(recordings_table(all));
-  }
-  for (const Validated& one : all) print_parted(one, output);
+  report_replays(all, card, output, json);
   output.json(json);
-  const bool exact =
+  const bool alike =
       std::all_of(all.begin(), all.end(), [](const Validated& one) { return one.replay.agrees(); });
-  return exact ? kDone : kExpectationFailed;
+  return alike ? kDone : kExpectationFailed;
 }
 
 }  // namespace vramlab

@@ -1,5 +1,6 @@
 #include "cuda/card.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "cuda/check.hpp"
@@ -21,6 +22,7 @@ void load_kernels() {
   MemoryFaults* faults = nullptr;
   VRAMLAB_CUDA(cudaMalloc(&scratch, 512));
   VRAMLAB_CUDA(cudaMalloc(reinterpret_cast<void**>(&faults), sizeof(MemoryFaults)));
+  VRAMLAB_CUDA(cudaMemset(faults, 0, sizeof(MemoryFaults)));
   const auto address = reinterpret_cast<std::uint64_t>(scratch);
   VRAMLAB_CUDA(queue_fill(nullptr, address, 512, 1));
   VRAMLAB_CUDA(queue_verify(nullptr, address, 512, 1, faults));
@@ -50,18 +52,16 @@ CardInfo open_card() {
   VRAMLAB_CUDA(cudaMemGetInfo(&free, &total));
   info.free = free;
   info.total = total;
-  info.context = info.total - info.free;
 
   int version = 0;
   VRAMLAB_CUDA(cudaRuntimeGetVersion(&version));
   info.runtime = version_text(version);
   VRAMLAB_CUDA(cudaDriverGetVersion(&version));
   info.driver = "CUDA " + version_text(version);
-  if (const auto after = read_nvml(pci.data()); after && before && after->used > before->used) {
-    info.driver = after->driver;
-    info.context = after->used - before->used;
-    info.context_from_nvml = true;
-  }
+  if (before) info.driver = before->driver;
+  info.context_from_nvml = before.has_value();
+  const Bytes others = before ? before->used : 0;
+  info.context = info.total - info.free - std::min(others, info.total - info.free);
   return info;
 }
 

@@ -16,8 +16,8 @@ struct CardInfo {
   std::string runtime;  ///< version of the CUDA library of this build, "13.0"
   Bytes total = 0;      ///< cudaMemGetInfo
   Bytes free = 0;       ///< cudaMemGetInfo, with this process's context open and the kernels loaded
-  /// What opening the context took: the growth of what NVML counts as used. Without NVML total − free, which
-  /// is right only if nobody else holds memory of the card.
+  /// What opening the context took: what is not free now, less what NVML counted as used before. Without NVML
+  /// that is right only if nobody else holds memory of the card.
   Bytes context = 0;
   bool context_from_nvml = false;
 };

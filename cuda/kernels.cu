@@ -28,8 +28,8 @@ __global__ void verify(const ulonglong2* memory, std::uint64_t pairs, std::uint6
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < pairs; i += step) {
     const ulonglong2 found = memory[i];
     read += sizeof(ulonglong2);
-    const unsigned wrong = (found.x != pattern(seed, 2 * i) ? 1U : 0U) +
-                           (found.y != pattern(seed, 2 * i + 1) ? 1U : 0U);
+    const unsigned wrong =
+        (found.x != pattern(seed, 2 * i) ? 1U : 0U) + (found.y != pattern(seed, 2 * i + 1) ? 1U : 0U);
     if (wrong == 0) continue;
     atomicAdd(&faults->wrong_words, wrong);
     atomicExch(&faults->first_address, reinterpret_cast<unsigned long long>(memory + i));
@@ -66,8 +66,8 @@ cudaError_t queue_verify(cudaStream_t stream, std::uint64_t address, std::uint64
                          MemoryFaults* faults) {
   const std::uint64_t pairs = bytes / sizeof(ulonglong2);
   if (pairs == 0) return cudaSuccess;
-  verify<<<blocks_for(pairs), kThreads, 0, stream>>>(reinterpret_cast<const ulonglong2*>(address), pairs, seed,
-                                                     faults);
+  verify<<<blocks_for(pairs), kThreads, 0, stream>>>(reinterpret_cast<const ulonglong2*>(address), pairs,
+                                                     seed, faults);
   return cudaGetLastError();
 }
 

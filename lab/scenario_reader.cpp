@@ -99,8 +99,8 @@ class ScenarioReader {
   void read_profile(const std::string& name) {
     const auto path = find_data_file(name, file_);
     if (!path) {
-      throw InputError("/device/profile", "there is no file \"" + name +
-                                              "\" beside the scenario, in the data folder or here.");
+      throw InputError("/device/profile",
+                       "there is no file \"" + name + "\" beside the scenario, in the data folder or here.");
     }
     const DeviceProfile profile = read_device_profile(*path);
     ProcessSetup& process = scenario_.setup.process;

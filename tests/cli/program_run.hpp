@@ -22,8 +22,8 @@ struct Ran {
 /// Runs `vramlab arguments` in the folder of `scratch`.
 inline Ran run_program(const std::string& arguments, const ScratchFolder& scratch = {}) {
   const std::string err_file = scratch.file("stderr");
-  const std::string command = "cd '" + scratch.path().string() + "' && '" VRAMLAB_PROGRAM "' " + arguments +
-                              " 2>'" + err_file + "'";
+  const std::string command =
+      "cd '" + scratch.path().string() + "' && '" VRAMLAB_PROGRAM "' " + arguments + " 2>'" + err_file + "'";
   Ran ran;
   FILE* pipe = ::popen(command.c_str(), "r");
   std::array<char, 4096> buffer{};
