@@ -131,7 +131,7 @@ Json card_json(const CardInfo& card) {
           {"total_bytes", card.total},
           {"free_bytes", card.free},
           {"context_bytes", card.context},
-          {"context_from", card.context_from_nvml ? "free memory and NVML" : "free memory"}};
+          {"context_from", card.context_source}};
 }
 
 DeviceProfile measure_profile(const CardInfo& card) {
@@ -226,8 +226,7 @@ void report_profile(const CardInfo& card, const std::string& file, Output& outpu
   const DeviceProfile profile = measure_profile(card);
   json["profile"] = profile_json(profile);
   output.line(fmt::format("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
-                          format_bytes(card.total), format_bytes(card.context),
-                          card.context_from_nvml ? "others known by NVML" : "if nobody else holds memory",
+                          format_bytes(card.total), format_bytes(card.context), card.context_source,
                           format_bytes(profile.granularity)));
   output.line("");
   output.table(profile_table(profile));

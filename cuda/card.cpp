@@ -10,7 +10,8 @@
 namespace vramlab {
 namespace {
 
-constexpr int kDevice = 0;  // of the visible ones: CUDA_VISIBLE_DEVICES chooses
+constexpr Bytes kIdleCard = 16_MiB;  // an idle H100 has 3.25 MiB in use; a context is some hundred
+constexpr int kDevice = 0;           // of the visible ones: CUDA_VISIBLE_DEVICES chooses
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -30,6 +31,19 @@ void load_kernels() {
   VRAMLAB_CUDA(cudaDeviceSynchronize());
   VRAMLAB_CUDA(cudaFree(faults));
   VRAMLAB_CUDA(cudaFree(scratch));
+}
+
+void measure_context(CardInfo& info, const std::optional<NvmlReading>& before,
+                     const std::optional<NvmlReading>& after) {
+  info.context = info.total - info.free;
+  info.context_source = "all that is not free; others may hold a part";
+  if (!before || !after) return;
+  info.driver = after->driver;
+  // NVML counts what the driver keeps for itself, CUDA does not know of it.
+  const Bytes drivers_own = before->total - std::min(before->total, info.total);
+  const bool alone = before->used < drivers_own + kIdleCard;
+  info.context_source = alone ? "all that is not free on an idle card" : "growth of NVML's figure";
+  if (!alone && after->used > before->used) info.context = after->used - before->used;
 }
 
 }  // namespace
@@ -58,10 +72,7 @@ CardInfo open_card() {
   info.runtime = version_text(version);
   VRAMLAB_CUDA(cudaDriverGetVersion(&version));
   info.driver = "CUDA " + version_text(version);
-  if (before) info.driver = before->driver;
-  info.context_from_nvml = before.has_value();
-  const Bytes others = before ? before->used : 0;
-  info.context = info.total - info.free - std::min(others, info.total - info.free);
+  measure_context(info, before, read_nvml(pci.data()));
   return info;
 }
 

@@ -16,10 +16,11 @@ struct CardInfo {
   std::string runtime;  ///< version of the CUDA library of this build, "13.0"
   Bytes total = 0;      ///< cudaMemGetInfo
   Bytes free = 0;       ///< cudaMemGetInfo, with this process's context open and the kernels loaded
-  /// What opening the context took: what is not free now, less what NVML counted as used before. Without NVML
-  /// that is right only if nobody else holds memory of the card.
+  /// What a process takes before its first allocation: all that is not free, where NVML says that nobody else
+  /// held memory before; beside others, the growth of what NVML counts as used. Without NVML all that is not
+  /// free, others included.
   Bytes context = 0;
-  bool context_from_nvml = false;
+  std::string context_source;  ///< in words, which of the three
 };
 
 /// Opens the first visible card and loads the kernels, so that no later call takes memory of its own.

@@ -61,7 +61,7 @@ std::optional<NvmlReading> read_nvml(const std::string& pci_address) {
       version(text.data(), static_cast<unsigned>(text.size())) != 0) {
     return std::nullopt;
   }
-  return NvmlReading{text.data(), memory.used};
+  return NvmlReading{text.data(), memory.total, memory.used};
 }
 
 }  // namespace vramlab

@@ -12,6 +12,7 @@ namespace vramlab {
 /// What NVML knows without a CUDA context.
 struct NvmlReading {
   std::string driver;  ///< version, "580.159.04"
+  Bytes total = 0;     ///< of the card, what the driver keeps for itself included
   Bytes used = 0;      ///< of the card, by all processes and the driver itself, in bytes
 };
 
