@@ -42,7 +42,7 @@ ComposerAnswer OomGuardian::decide(const ComposerQuestion& question, const Obser
 ComposerAnswer OomGuardian::serve(const ComposerQuestion& question, const Observation& observation) {
   Piece piece = std::move(pieces_.front());
   pieces_.pop_front();
-  const auto most = static_cast<std::size_t>(std::min<std::int64_t>(question.most, 1 << 30));
+  const auto most = static_cast<std::size_t>(std::min(question.most, limit_));
   const bool fresh = piece.halved == 0 && !piece.checkpointing;
   if (fresh && !fits(piece.predicted, observation.memory)) {
     if (!std::exchange(cleaned_, true)) {

@@ -1,4 +1,4 @@
-// Random numbers that are equal on every machine: integers only, from a seed.
+// Random numbers that are equal on every machine and compiler.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace vramlab {
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and equal everywhere.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
