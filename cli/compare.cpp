@@ -1,7 +1,10 @@
 // vramlab compare: which policy is best here.
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <functional>
 #include <map>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +16,7 @@
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
 #include "lab/result_json.hpp"
-#include "lab/scenario_parts.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
 #include "sim/core/error.hpp"
@@ -136,17 +139,42 @@ void draw(const Scenario& scenario, const Comparison& comparison, const std::str
   draw_trace_picture(frame, runs, file);
 }
 
-int run_jobs(const std::vector<ScenarioText>& files, const Arguments& arguments, Output& output) {
-  if (!arguments["picture"].as<std::string>().empty() || !arguments["trace-dir"].as<std::string>().empty()) {
-    throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
+Json compare_training(const Scenario& scenario, const std::vector<std::string>& labels,
+                      const std::string& picture, const std::string& trace_dir, Output& output) {
+  const Comparison comparison = compare_policies(scenario, labels);
+  output.line(verdict(scenario, comparison));
+  output.line(head(scenario));
+  output.line("");
+  output.table(results_table(scenario, comparison));
+  print_notes(scenario, comparison, output);
+  std::map<std::string, std::string> traces;
+  if (!trace_dir.empty()) traces = write_traces(scenario, comparison, trace_dir);
+  for (const auto& [label, file] : traces) output.wrote(file);
+  if (!picture.empty()) {
+    draw(scenario, comparison, picture);
+    output.wrote(picture);
   }
-  std::vector<JobsScenario> scenarios;
-  for (const ScenarioText& file : files) scenarios.push_back(parse_jobs_scenario(file.text, file.file));
-  Json results = Json::array();
-  const auto labels = split_labels(arguments["policies"].as<std::string>());
-  for (const JobsScenario& scenario : scenarios) results.push_back(compare_jobs(scenario, labels, output));
-  output.json(results.size() == 1 ? results.front() : results);
-  return kDone;
+  return comparison_json(scenario, comparison, traces);
+}
+
+/// A scenario that was read: runs it, prints verdict and table, and returns the result.
+using ReadyComparison = std::function<Json(Output&)>;
+
+/// A kind of scenario whose results are tables only.
+struct TableKind {
+  std::string_view name;
+  ReadyComparison (*ready)(const ScenarioText& text, const std::vector<std::string>& labels);
+};
+
+constexpr std::array kTableKinds{
+    TableKind{"jobs", ready_jobs_comparison},
+};
+
+ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::string>& labels,
+                               const std::string& picture, const std::string& trace_dir) {
+  const auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file));
+  require_labels(*scenario, labels);
+  return [=](Output& output) { return compare_training(*scenario, labels, picture, trace_dir, output); };
 }
 
 int run(const Arguments& arguments) {
@@ -161,37 +189,22 @@ int run(const Arguments& arguments) {
   if (!picture.empty()) require_picture_name(picture);
   std::vector<ScenarioText> texts;
   for (const std::string& file : files) texts.push_back(read_scenario_text(file));
-  const auto jobs =
-      std::count_if(texts.begin(), texts.end(), [](const ScenarioText& text) { return text.kind == "jobs"; });
-  if (jobs > 0 && jobs < std::ssize(texts)) {
-    throw InputError(
-        "", "some of these scenarios are of kind jobs and some are not; compare one kind at a time.");
-  }
-  if (jobs > 0) return run_jobs(texts, arguments, output);
-  std::vector<Scenario> scenarios;  // all are read before the first runs: a late typo costs no time
   const auto labels = split_labels(arguments["policies"].as<std::string>());
+  std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) {
-    scenarios.push_back(parse_scenario(text.text, text.file));
-    require_labels(scenarios.back(), labels);
-  }
-
-  Json results = Json::array();
-  for (const Scenario& scenario : scenarios) {
-    const Comparison comparison = compare_policies(scenario, labels);
-    output.line(verdict(scenario, comparison));
-    output.line(head(scenario));
-    output.line("");
-    output.table(results_table(scenario, comparison));
-    print_notes(scenario, comparison, output);
-    std::map<std::string, std::string> traces;
-    if (!trace_dir.empty()) traces = write_traces(scenario, comparison, trace_dir);
-    for (const auto& [label, file] : traces) output.wrote(file);
-    if (!picture.empty()) {
-      draw(scenario, comparison, picture);
-      output.wrote(picture);
+    require_known_kind(text);
+    const auto kind = std::find_if(kTableKinds.begin(), kTableKinds.end(),
+                                   [&](const TableKind& one) { return one.name == text.kind; });
+    if (kind == kTableKinds.end()) {
+      scenarios.push_back(ready_training(text, labels, picture, trace_dir));
+    } else if (!picture.empty() || !trace_dir.empty()) {
+      throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
+    } else {
+      scenarios.push_back(kind->ready(text, labels));
     }
-    results.push_back(comparison_json(scenario, comparison, traces));
   }
+  Json results = Json::array();
+  for (const ReadyComparison& compare : scenarios) results.push_back(compare(output));
   output.json(results.size() == 1 ? results.front() : results);
   return kDone;
 }

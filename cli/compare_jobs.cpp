@@ -1,9 +1,12 @@
 #include "cli/compare_jobs.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "lab/jobs_scenario.hpp"
 
 namespace vramlab {
 namespace {
@@ -72,8 +75,6 @@ std::string head(const JobsScenario& scenario) {
                      cards == 1 ? "" : "s");
 }
 
-}  // namespace
-
 Json compare_jobs(const JobsScenario& scenario, const std::vector<std::string>& labels, Output& output) {
   const auto results = compare_queues(scenario, labels);
   output.line(verdict(results));
@@ -82,6 +83,14 @@ Json compare_jobs(const JobsScenario& scenario, const std::vector<std::string>& 
   output.line("");
   output.table(results_table(results));
   return jobs_json(scenario, results);
+}
+
+}  // namespace
+
+std::function<Json(Output&)> ready_jobs_comparison(const ScenarioText& text,
+                                                   const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file));
+  return [=](Output& output) { return compare_jobs(*scenario, labels, output); };
 }
 
 }  // namespace vramlab

@@ -12,7 +12,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
 #include "lab/run_history.hpp"
-#include "lab/scenario_parts.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -79,8 +79,11 @@ int run(const Arguments& arguments) {
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   const ScenarioText text = read_scenario_text(file);
-  if (text.kind == "jobs") {
-    throw InputError(file, "is of kind jobs; `vramlab compare --policies LABEL` runs one of its policies.");
+  require_known_kind(text);
+  if (!text.kind.empty() && text.kind != "training") {
+    throw InputError(file,
+                     "is of kind " + text.kind +
+                         "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
   }
   Scenario scenario = parse_scenario(text.text, file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());

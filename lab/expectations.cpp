@@ -7,13 +7,6 @@
 namespace vramlab {
 namespace {
 
-double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
-  if (expectation.subject == Expectation::Subject::final_value) {
-    return static_cast<double>(result.run.final_point[*space.find(expectation.name)]);
-  }
-  return find_metric(result.metrics, expectation.name).value_or(std::nan(""));
-}
-
 bool holds(const Expectation& expectation, double value) {
   if (std::isnan(value)) return false;
   if (expectation.min && value < *expectation.min) return false;
@@ -42,17 +35,5 @@ CheckedExpectation check_value(const Expectation& expectation, double value) {
 }
 
 std::string format_number(double value) { return std::isnan(value) ? "none" : fmt::format("{:.6g}", value); }
-
-std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison) {
-  std::vector<CheckedExpectation> checked;
-  for (const Expectation& expectation : scenario.expectations) {
-    const PolicyResult* result = comparison.find(expectation.policy);
-    // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
-    const double value =
-        result != nullptr ? found_value(expectation, *result, scenario.setup.bounds) : std::nan("");
-    checked.push_back(check_value(expectation, value));
-  }
-  return checked;
-}
 
 }  // namespace vramlab

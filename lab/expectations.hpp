@@ -2,9 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "lab/comparison.hpp"
+#include "lab/scenario.hpp"
 
 namespace vramlab {
 
@@ -16,9 +15,6 @@ struct CheckedExpectation {
   std::string bound;  ///< what was allowed, in words: "= 0", ">= 1 and <= 2"
   bool ok = false;
 };
-
-/// Every expectation of `scenario`, in its order. One about a policy without a result does not hold.
-std::vector<CheckedExpectation> check_expectations(const Scenario& scenario, const Comparison& comparison);
 
 /// `expectation` held against `value`; NaN stands for a value that is not there and never holds.
 CheckedExpectation check_value(const Expectation& expectation, double value);

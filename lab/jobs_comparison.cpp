@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "lab/jobs_scenario.hpp"
 #include "lab/result_json.hpp"
@@ -18,13 +17,6 @@ void require_known(const JobsScenario& scenario, const std::vector<std::string>&
   }
 }
 
-const JobsResult* find_result(const std::vector<JobsResult>& results, const std::string& label) {
-  for (const JobsResult& result : results) {
-    if (result.label == label) return &result;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::vector<std::string>& labels) {
@@ -39,17 +31,6 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::
     results.push_back(std::move(result));
   }
   return results;
-}
-
-std::vector<CheckedExpectation> check_jobs(const JobsScenario& scenario,
-                                           const std::vector<JobsResult>& results) {
-  std::vector<CheckedExpectation> checked;
-  for (const Expectation& expectation : scenario.expectations) {
-    const JobsResult* result = find_result(results, expectation.policy);
-    const auto value = result != nullptr ? find_metric(result->metrics, expectation.name) : std::nullopt;
-    checked.push_back(check_value(expectation, value.value_or(std::nan(""))));
-  }
-  return checked;
 }
 
 Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results) {

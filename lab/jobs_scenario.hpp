@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "lab/expectations.hpp"
 #include "lab/field_table.hpp"
 #include "lab/metrics.hpp"
 #include "lab/scenario.hpp"
@@ -52,9 +51,6 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
 /// All metrics of a run in a fixed order (docs/metrics.md).
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
 std::vector<std::string> jobs_metric_names();
-
-std::vector<CheckedExpectation> check_jobs(const JobsScenario& scenario,
-                                           const std::vector<JobsResult>& results);
 
 Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "lab/comparison.hpp"
 #include "lab/expectations.hpp"

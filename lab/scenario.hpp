@@ -66,8 +66,11 @@ Scenario read_scenario(const std::filesystem::path& file);
 /// The same from text; `file` names it in messages and is where a model's path is looked up.
 Scenario parse_scenario(const std::string& text, const std::filesystem::path& file);
 
-/// The JSON schema (draft 7) of scenario files, with the options of every policy.
+/// The JSON schema (draft 7) of scenario files of every kind, with the options of every policy.
 Json scenario_schema();
+
+/// That of kind `training`.
+Json training_schema();
 
 /// "lq-then-batch", "pixels_per_s", "samples_per_s"
 std::string objective_name(Objective objective);

@@ -1,6 +1,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
 
@@ -59,16 +60,20 @@ Json admitter_schemas(const Json& entry) {
   return {{"oneOf", std::move(alternatives)}};
 }
 
-Json scenario_schema() {
+Json training_schema() {
   Json schema = fields_schema(scenario_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
   Json alternatives = Json::array();
   for (const TunerEntry& tuner : builtin_tuners()) alternatives.push_back(policy_schema(tuner, entry));
   entry = {{"oneOf", std::move(alternatives)}};
+  return schema;
+}
+
+Json scenario_schema() {
   Json whole;
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
   whole["title"] = "A scenario of vramlab";
-  whole["oneOf"] = Json::array({std::move(schema), jobs_schema()});
+  for (const ScenarioKind& kind : scenario_kinds()) whole["oneOf"].push_back(kind.schema());
   return whole;
 }
 

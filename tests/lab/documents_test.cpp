@@ -4,6 +4,7 @@
 #include "lab/comparison.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "trace/input_file.hpp"
 
 namespace vramlab {
@@ -32,9 +33,8 @@ TEST(Documents, TheScenarioSkeletonRuns) {
 
 TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
   const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
-  const JobsScenario scenario =
-      parse_jobs_scenario(blocks.back(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
-  const auto checked = check_jobs(scenario, compare_queues(scenario));
+  const auto checked =
+      check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks.back(), "jobs"}));
   ASSERT_EQ(checked.size(), 1u);
   EXPECT_TRUE(checked.front().ok) << checked.front().value;
 }

@@ -1,17 +1,15 @@
-#include "lab/expectations.hpp"
-
 #include <gtest/gtest.h>
 
+#include "lab/scenario_kinds.hpp"
 #include "tests/lab/scenario_rig.hpp"
 
 namespace vramlab {
 namespace {
 
 CheckedExpectation check_one(const std::string& expectation) {
-  const Scenario scenario = parse_scenario(
-      bent_scenario("{\"policy\": \"fixed\", \"metric\": \"ooms\", \"equals\": 0}", expectation),
-      "small.json");
-  return check_expectations(scenario, compare_policies(scenario)).at(0);
+  const std::string text =
+      bent_scenario("{\"policy\": \"fixed\", \"metric\": \"ooms\", \"equals\": 0}", expectation);
+  return check_scenario(ready_scenario({"small.json", text, "training"})).at(0);
 }
 
 TEST(Expectations, HoldAMetricAgainstItsBounds) {

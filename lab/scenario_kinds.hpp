@@ -1,0 +1,71 @@
+// The kinds of scenarios. Whoever checks, lists or documents scenarios of any kind starts here; a further
+// kind is a line of the table in scenario_kinds.cpp.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/expectations.hpp"
+#include "lab/json_text.hpp"
+#include "lab/metrics.hpp"
+#include "lab/scenario.hpp"
+#include "lab/scenario_parts.hpp"
+
+namespace vramlab {
+
+/// What the runs of a scenario came to, as far as expectations ask for it.
+class RunFigures {
+ public:
+  virtual ~RunFigures() = default;
+
+  /// The figure that `expectation` is about, of the run labelled `label`; NaN if there is none.
+  [[nodiscard]] virtual double value(const Expectation& expectation, const std::string& label) const = 0;
+};
+
+/// A scenario of any kind, read and ready to run.
+struct ReadyScenario {
+  std::vector<Expectation> expectations;
+  std::function<std::unique_ptr<RunFigures>()> run;  ///< may be called on any thread
+};
+
+/// One kind of scenario.
+struct ScenarioKind {
+  std::string name;                             ///< "training", as "kind" says it
+  Json (*schema)();                             ///< JSON schema (draft 7) of its files
+  ReadyScenario (*ready)(const ScenarioText&);  ///< throws InputError with every problem of the file
+};
+
+/// All kinds.
+const std::vector<ScenarioKind>& scenario_kinds();
+
+/// Throws InputError, with the nearest right ones, for a kind that there is not. One that is missing passes.
+void require_known_kind(const ScenarioText& text);
+
+/// Reads a scenario by its kind. Throws InputError with every problem of the file.
+ReadyScenario ready_scenario(const ScenarioText& text);
+
+/// Runs the scenario and holds its runs against every expectation, in their order.
+std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario);
+
+/// Figures of results that have a `label` and `metrics`.
+template <class Result>
+class LabelledMetrics : public RunFigures {
+ public:
+  explicit LabelledMetrics(std::vector<Result> results) : results_(std::move(results)) {}
+
+  [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
+    for (const Result& result : results_) {
+      if (result.label == label) return find_metric(result.metrics, expectation.name).value_or(std::nan(""));
+    }
+    return std::nan("");
+  }
+
+ private:
+  std::vector<Result> results_;
+};
+
+}  // namespace vramlab
