@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/compare_epoch.hpp"
 #include "cli/compare_jobs.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
@@ -32,7 +33,7 @@ void add_options(Options& options) {
       "picture", po::value<std::string>()->default_value("")->value_name("FILE"),
       "draw memory and parameters over iterations; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
-      "write each policy's trace as DIR/LABEL.jsonl");
+      "write each policy's trace as DIR/LABEL.jsonl, of an epoch its metrics and pictures in DIR/LABEL");
   add_output_options(options);
 }
 
@@ -195,7 +196,12 @@ int run(const Arguments& arguments) {
     require_known_kind(text);
     const auto kind = std::find_if(kTableKinds.begin(), kTableKinds.end(),
                                    [&](const TableKind& one) { return one.name == text.kind; });
-    if (kind == kTableKinds.end()) {
+    if (text.kind == "epoch") {
+      if (!picture.empty()) {
+        throw InputError("", "--picture is for scenarios of kind training; --trace-dir draws those of epochs.");
+      }
+      scenarios.push_back(ready_epoch_comparison(text, labels, trace_dir));
+    } else if (kind == kTableKinds.end()) {
       scenarios.push_back(ready_training(text, labels, picture, trace_dir));
     } else if (!picture.empty() || !trace_dir.empty()) {
       throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");

@@ -10,19 +10,14 @@
 #include "trace/run_trace.hpp"
 
 namespace vramlab {
-namespace {
-
 namespace fs = std::filesystem;
 
-// A label may hold anything; a file's name should not.
-std::string file_name(const std::string& label) {
+std::string file_name_of(const std::string& label) {
   std::string name;
   for (const char c : label.substr(0, 100))
     name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
   return name;
 }
-
-}  // namespace
 
 std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
                                                 const std::string& folder) {
@@ -32,7 +27,7 @@ std::map<std::string, std::string> write_traces(const Scenario& scenario, const 
   std::map<std::string, std::string> files;
   std::set<std::string> taken;
   for (const PolicyResult& result : comparison.policies) {
-    std::string name = file_name(result.label);
+    std::string name = file_name_of(result.label);
     while (!taken.insert(name).second) name += '-';  // two labels may differ only in what a name leaves out
     const std::string file = (fs::path{folder} / (name + ".jsonl")).string();
     write_trace(scenario.setup.bounds, result.run.iterations, file);

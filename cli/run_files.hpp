@@ -8,6 +8,9 @@
 
 namespace vramlab {
 
+/// A file's name for a label, which may hold anything.
+std::string file_name_of(const std::string& label);
+
 /// Writes one trace a policy into `folder` (made if missing), named by label; returns label → file.
 std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
                                                 const std::string& folder);

@@ -1,8 +1,10 @@
+#include "lab/epoch_scenario.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_kinds.hpp"
 #include "policies/admitter_registry.hpp"
+#include "policies/composer_registry.hpp"
 #include "policies/registry.hpp"
 
 namespace vramlab {
@@ -56,6 +58,14 @@ Json admitter_schemas(const Json& entry) {
   Json alternatives = Json::array();
   for (const AdmitterEntry& admitter : builtin_admitters()) {
     alternatives.push_back(policy_schema(admitter, entry));
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
+Json composer_schemas(const Json& entry) {
+  Json alternatives = Json::array();
+  for (const ComposerEntry& composer : builtin_composers()) {
+    alternatives.push_back(policy_schema(composer, entry));
   }
   return {{"oneOf", std::move(alternatives)}};
 }
