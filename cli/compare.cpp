@@ -198,7 +198,8 @@ int run(const Arguments& arguments) {
                                    [&](const TableKind& one) { return one.name == text.kind; });
     if (text.kind == "epoch") {
       if (!picture.empty()) {
-        throw InputError("", "--picture is for scenarios of kind training; --trace-dir draws those of epochs.");
+        throw InputError("",
+                         "--picture is for scenarios of kind training; --trace-dir draws those of epochs.");
       }
       scenarios.push_back(ready_epoch_comparison(text, labels, trace_dir));
     } else if (kind == kTableKinds.end()) {

@@ -52,8 +52,9 @@ std::string data_shares(const EpochScenario& scenario) {
   for (const Sample& sample : scenario.setup.samples) ++counts[sample.task];
   std::string text;
   for (const std::size_t count : counts) {
-    text += fmt::format("{}{:.1f}", text.empty() ? "" : "/",
-                        100.0 * static_cast<double>(count) / static_cast<double>(scenario.setup.samples.size()));
+    text +=
+        fmt::format("{}{:.1f}", text.empty() ? "" : "/",
+                    100.0 * static_cast<double>(count) / static_cast<double>(scenario.setup.samples.size()));
   }
   return text;
 }
@@ -91,11 +92,10 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
 
 std::string head(const EpochScenario& scenario) {
   const ProcessSetup& process = scenario.setup.process;
-  return fmt::format(
-      "{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario.name,
-      scenario.setup.samples.size(), data_shares(scenario), scenario.setup.epochs,
-      scenario.setup.epochs == 1 ? "" : "s", scenario.setup.target_batch, scenario.gpu,
-      process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "");
+  return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario.name,
+                     scenario.setup.samples.size(), data_shares(scenario), scenario.setup.epochs,
+                     scenario.setup.epochs == 1 ? "" : "s", scenario.setup.target_batch, scenario.gpu,
+                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "");
 }
 
 EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_dir,
@@ -108,8 +108,8 @@ EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, con
   return result;
 }
 
-Json compare(const EpochScenario& scenario, const std::vector<std::string>& labels, const std::string& trace_dir,
-             Output& output) {
+Json compare(const EpochScenario& scenario, const std::vector<std::string>& labels,
+             const std::string& trace_dir, Output& output) {
   std::vector<EpochResult> results;
   std::vector<std::string> files;
   for (const PolicyEntry& entry : scenario.policies) {

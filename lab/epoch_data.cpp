@@ -21,8 +21,9 @@ std::uint32_t any_task(Random& random, const std::vector<TaskSort>& tasks) {
 
 }  // namespace
 
-std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_t count, const Outliers& outliers,
-                                 std::int64_t tokens_per_image, std::uint64_t seed) {
+std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_t count,
+                                 const Outliers& outliers, std::int64_t tokens_per_image,
+                                 std::uint64_t seed) {
   Random random{seed};
   std::vector<Sample> samples;
   samples.reserve(static_cast<std::size_t>(count));

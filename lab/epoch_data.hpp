@@ -27,8 +27,8 @@ struct Outliers {
 };
 
 /// `count` samples; equal on every machine. `tokens_per_image` positions of a row are an image's.
-std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_t count, const Outliers& outliers,
-                                 std::int64_t tokens_per_image, std::uint64_t seed);
+std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_t count,
+                                 const Outliers& outliers, std::int64_t tokens_per_image, std::uint64_t seed);
 
 /// One sample a line of the column `column` of a CSV file, `most` tokens at most (longer ones are cut there),
 /// the first `count` lines (0 = all). Throws InputError for a line that is no whole number of at least 1.
@@ -41,8 +41,8 @@ struct SeriesFile {
   DeclaredSeries gradient_norms;
 };
 
-/// A CSV file with the columns task, loss, gradient_norm: line n of a task is for the n-th batch, the last one
-/// for all later ones. Throws InputError where a task has no line, or a figure is none.
+/// A CSV file with the columns task, loss, gradient_norm: line n of a task is for the n-th batch, the last
+/// one for all later ones. Throws InputError where a task has no line, or a figure is none.
 SeriesFile read_series(const std::filesystem::path& file, const std::vector<std::string>& tasks);
 
 }  // namespace vramlab

@@ -19,9 +19,10 @@ TaskShares shares_of(const EpochSetup& setup, const EpochRun& run) {
   for (const Sample& sample : setup.samples) ++counts[sample.task];
   TaskShares shares;
   for (std::size_t task = 0; task < counts.size(); ++task) {
-    shares.data.push_back(ratio(static_cast<double>(counts[task]), static_cast<double>(setup.samples.size())));
-    shares.trained.push_back(ratio(static_cast<double>(run.totals.task_samples[task]),
-                                   static_cast<double>(run.totals.samples)));
+    shares.data.push_back(
+        ratio(static_cast<double>(counts[task]), static_cast<double>(setup.samples.size())));
+    shares.trained.push_back(
+        ratio(static_cast<double>(run.totals.task_samples[task]), static_cast<double>(run.totals.samples)));
   }
   return shares;
 }
@@ -63,7 +64,8 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
       {"budget_use", ratio(totals.usage, batches)},
       {"peak_allocated_ratio", ratio(static_cast<double>(totals.peak_allocated), total)},
       {"peak_reserved_ratio", ratio(static_cast<double>(totals.peak_reserved), total)},
-      {"padding_share", 1 - ratio(static_cast<double>(totals.tokens), static_cast<double>(totals.positions))},
+      {"padding_share",
+       ratio(static_cast<double>(totals.positions - totals.tokens), static_cast<double>(totals.positions))},
       {"predictor_error", totals.errors.mean()},
       {"predictor_bias", totals.errors.bias()},
       {"predictor_unsafe_share", totals.errors.unsafe_share()},

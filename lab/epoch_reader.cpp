@@ -112,11 +112,12 @@ class EpochReader {
   }
 
   [[nodiscard]] std::shared_ptr<const RecordedBatches> recorded_model(const Json& name,
-                                                                     const std::string& pointer) const {
+                                                                      const std::string& pointer) const {
     std::shared_ptr<const WorkloadModel> model = load_model_file(data_file(name, pointer));
     auto recorded = std::dynamic_pointer_cast<const RecordedModel>(model);
     if (recorded == nullptr) {
-      throw InputError(pointer, name.dump() + " is not a recorded model; only these know batches of samples.");
+      throw InputError(pointer,
+                       name.dump() + " is not a recorded model; only these know batches of samples.");
     }
     try {
       return std::make_shared<const RecordedBatches>(recorded, scenario_.setup.tasks, scenario_.setup.packs);

@@ -1,4 +1,5 @@
-// A scenario of kind `epoch`: a data set of mixed tasks on a card, the composers to try, and what must come out.
+// A scenario of kind `epoch`: a data set of mixed tasks on a card, the composers to try, and what must come
+// out.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +24,7 @@ struct EpochScenario {
   std::shared_ptr<const BatchModel> model;
   std::shared_ptr<const BatchModel> checkpointed;  ///< null = none
   EpochSetup setup;                                ///< refers to both models
-  std::string series_origin;  ///< "synthetic" or "measured" where losses are declared, else empty
+  std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;  ///< on metrics only

@@ -28,7 +28,7 @@ std::vector<std::vector<std::size_t>> pack(std::span<const std::int64_t> costs, 
 }
 
 std::int64_t next_size(std::int64_t size, double factor) {
-  return std::max(std::llround(static_cast<double>(size) * factor), static_cast<long long>(size + 1));
+  return std::max(std::llrint(static_cast<double>(size) * factor), static_cast<long long>(size + 1));
 }
 
 }  // namespace vramlab

@@ -13,8 +13,8 @@ namespace vramlab {
 /// numbers by bin.
 std::vector<std::vector<std::size_t>> pack(std::span<const std::int64_t> costs, std::int64_t capacity);
 
-/// The size to try after `size`: `factor` times as large, and at least one larger, so that no factor makes an
-/// endless loop.
+/// The size to try after `size`: `factor` times as large (a half goes to the even neighbour), and at least
+/// one larger, so that no factor makes an endless loop.
 std::int64_t next_size(std::int64_t size, double factor);
 
 }  // namespace vramlab

@@ -30,6 +30,7 @@ struct BatchShape {
   std::int64_t tokens = 0;   ///< of all samples
   std::int64_t longest = 0;  ///< tokens of the longest
   bool packs = false;        ///< the collator puts several samples into a row (models/packing.hpp)
+  bool accumulates = false;  ///< a micro-batch that keeps the gradients of the one before
   std::array<std::int64_t, kMostTasks> task_samples{};
   std::array<std::int64_t, kMostTasks> task_images{};
 

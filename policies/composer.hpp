@@ -27,6 +27,7 @@ struct ComposerQuestion {
   Candidates& candidates;           ///< what waits; the host takes what is answered
   std::int64_t most = 1;            ///< samples that the effective batch still lacks; at least 1
   bool packs = false;               ///< the collator packs rows
+  bool accumulates = false;         ///< the batch goes on with an effective batch that has begun
 };
 
 struct ComposerAnswer {

@@ -63,7 +63,7 @@ ComposerAnswer MemoryAwareSampler::decide(const ComposerQuestion& question, cons
   window_.reset(question.samples, waiting);
 
   ComposerAnswer answer;
-  BatchShape batch{.packs = question.packs};
+  BatchShape batch{.packs = question.packs, .accumulates = question.accumulates};
   const auto add = [&](SampleId id, const PredictedMemory& predicted) {
     answer.batch.push_back(id);
     batch.add(question.samples[id]);

@@ -12,7 +12,7 @@ constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
 // the table's 0.63 GB an image and the ten times less of the recorded mix both lie within.
 constexpr double kNoise = 0.05;
 constexpr double kNoiseBatches = 4;
-constexpr double kScale[RegressionPredictor::kFeatures] = {0.5, 2, 10, 10, 1, 1};
+constexpr double kScale[RegressionPredictor::kFeatures] = {0.5, 2, 10, 10, 1, 1, 1};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ RegressionPredictor::Vector RegressionPredictor::features(const BatchShape& batc
   const double positions = static_cast<double>(batch.positions()) / 8192;
   Vector features;
   features << 1, static_cast<double>(batch.samples) / 16, static_cast<double>(batch.images) / 16, positions,
-      positions * positions, static_cast<double>(batch.longest) / 512;
+      positions * positions, static_cast<double>(batch.longest) / 512, batch.accumulates ? 1 : 0;
   return features;
 }
 

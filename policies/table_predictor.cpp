@@ -56,7 +56,7 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
                            static_cast<double>(batch.task_samples[task]));
     }
   }
-  const Bytes bytes = bytes_of(sum * collapse * kGb);
+  const Bytes bytes = std::max<Bytes>(1, bytes_of(sum * collapse * kGb));  // 0 would mean: no prediction
   return {bytes, bytes};
 }
 

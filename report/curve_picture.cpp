@@ -1,5 +1,6 @@
 #include "report/curve_picture.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -45,8 +46,8 @@ std::string panels_script(const PanelPicture& picture, const std::filesystem::pa
                                            : "unset xlabel\n";
     text += fmt::format("set ylabel {}\nplot ", gnuplot_text(panel.unit));
     for (std::size_t c = 0; c < panel.curves.size(); ++c) {
-      text += fmt::format("{}$data using 1:{} with lines lw 1.5 lc rgb '{}' title {}", c ? ", " : "", column++,
-                          kColours[c % std::size(kColours)], gnuplot_text(panel.curves[c].name));
+      text += fmt::format("{}$data using 1:{} with lines lw 1.5 lc rgb '{}' title {}", c ? ", " : "",
+                          column++, kColours[c % std::size(kColours)], gnuplot_text(panel.curves[c].name));
     }
     text += "\n";
   }
@@ -75,15 +76,26 @@ std::string bars_script(const BarPicture& picture, const std::filesystem::path& 
   return text + "\nunset output\n";
 }
 
+// gnuplot refuses to draw a curve without a single value.
+void drop_empty(std::vector<Curve>& curves) {
+  std::erase_if(curves, [](const Curve& curve) {
+    return std::all_of(curve.values.begin(), curve.values.end(),
+                       [](double value) { return std::isnan(value); });
+  });
+}
+
 }  // namespace
 
-void draw_panels(const PanelPicture& picture, const std::filesystem::path& file) {
+void draw_panels(PanelPicture picture, const std::filesystem::path& file) {
+  for (Panel& panel : picture.panels) drop_empty(panel.curves);
+  std::erase_if(picture.panels, [](const Panel& panel) { return panel.curves.empty(); });
   draw_with_gnuplot(file, [&](const std::filesystem::path& output, bool png) {
     return panels_script(picture, output, png);
   });
 }
 
-void draw_bars(const BarPicture& picture, const std::filesystem::path& file) {
+void draw_bars(BarPicture picture, const std::filesystem::path& file) {
+  drop_empty(picture.bars);
   draw_with_gnuplot(
       file, [&](const std::filesystem::path& output, bool png) { return bars_script(picture, output, png); });
 }

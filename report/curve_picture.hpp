@@ -25,8 +25,9 @@ struct PanelPicture {
   std::vector<Panel> panels;
 };
 
-/// Draws `picture` into `file` (.svg or .png). Throws InputError as draw_with_gnuplot does.
-void draw_panels(const PanelPicture& picture, const std::filesystem::path& file);
+/// Draws `picture` into `file` (.svg or .png), without curves and panels that have no value. Throws
+/// InputError as draw_with_gnuplot does.
+void draw_panels(PanelPicture picture, const std::filesystem::path& file);
 
 /// Bars of several quantities for each group.
 struct BarPicture {
@@ -36,6 +37,6 @@ struct BarPicture {
   std::vector<Curve> bars;  ///< a value for each group
 };
 
-void draw_bars(const BarPicture& picture, const std::filesystem::path& file);
+void draw_bars(BarPicture picture, const std::filesystem::path& file);
 
 }  // namespace vramlab

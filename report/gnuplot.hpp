@@ -17,9 +17,10 @@ std::string gnuplot_text(const std::string& text);
 std::string gnuplot_terminal(bool png, int width, int height);
 
 /// Draws `file` (.svg or .png) with the script that `script(output, png)` returns; it must set `output` as
-/// gnuplot's. Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot be
-/// written.
-void draw_with_gnuplot(const std::filesystem::path& file,
-                       const std::function<std::string(const std::filesystem::path& output, bool png)>& script);
+/// gnuplot's. Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot
+/// be written.
+void draw_with_gnuplot(
+    const std::filesystem::path& file,
+    const std::function<std::string(const std::filesystem::path& output, bool png)>& script);
 
 }  // namespace vramlab

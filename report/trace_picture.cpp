@@ -83,16 +83,17 @@ std::string parameter_panel(const PictureFrame& frame, const std::string& data) 
   constexpr const char* kColours[] = {"#b35900", "#5b3a9e", "#00796b", "#8d2f5f"};
   std::string text =
       "unset object\nunset label\nset offsets 0, 0, graph 0.06, 0\nset yrange [0:*]\nset ytics nomirror\n";
-  text += fmt::format("set ylabel {}\n", gnuplot_text(frame.parameters.empty() ? "" : frame.parameters.front()));
+  text +=
+      fmt::format("set ylabel {}\n", gnuplot_text(frame.parameters.empty() ? "" : frame.parameters.front()));
   if (frame.parameters.size() > 1) {
     text += fmt::format("set y2label {}\nset y2tics textcolor rgb '#333333'\nset y2range [0:*]\n",
                         gnuplot_text(frame.parameters[1]));
   }
   std::string plots;
   for (std::size_t p = 0; p < frame.parameters.size(); ++p) {
-    plots +=
-        fmt::format("{}{} using 1:{} axes x1y{} with steps lw 1.5 lc rgb '{}' title {}", p ? ", " : "", data,
-                    p + 6, p == 0 ? 1 : 2, kColours[p % std::size(kColours)], gnuplot_text(frame.parameters[p]));
+    plots += fmt::format("{}{} using 1:{} axes x1y{} with steps lw 1.5 lc rgb '{}' title {}", p ? ", " : "",
+                         data, p + 6, p == 0 ? 1 : 2, kColours[p % std::size(kColours)],
+                         gnuplot_text(frame.parameters[p]));
   }
   return plots.empty() ? "set multiplot next\n" : text + "plot " + plots + "\n";
 }

@@ -102,7 +102,8 @@ class EpochLoop {
                                     .samples = setup_.samples,
                                     .candidates = candidates_,
                                     .most = accumulation_.room(),
-                                    .packs = setup_.packs};
+                                    .packs = setup_.packs,
+                                    .accumulates = accumulation_.done() > 0};
     return composer_.decide(question, {.iteration = number_, .time = now_, .memory = view()});
   }
 
@@ -140,6 +141,7 @@ class EpochLoop {
     std::vector<Sample> samples;
     BatchRecord record{.number = ++number_, .epoch = epoch_, .start = now_, .samples = answer.batch};
     record.shape.packs = setup_.packs;
+    record.shape.accumulates = accumulation_.done() > 0;
     for (const SampleId id : answer.batch) {
       samples.push_back(setup_.samples[id]);
       record.shape.add(samples.back());
@@ -166,12 +168,13 @@ class EpochLoop {
   void execute(const std::vector<Sample>& samples, BatchRecord& record) {
     const BatchModel& model = record.checkpointing ? *setup_.checkpointed : *setup_.model;
     StepProgram program = model.step(samples);
-    if (accumulation_.done() > 0) program = accumulating(std::move(program));
+    if (record.shape.accumulates) program = accumulating(std::move(program));
     CachingAllocator& allocator = process_.allocator();
     allocator.reset_peak_stats();
     const SimTime driver = process_.driver_time();
     record.allocated_before = view().allocated;
-    const ExecutedStep step = process_.executor().run(program, static_cast<std::uint64_t>(record.shape.images));
+    const ExecutedStep step =
+        process_.executor().run(program, static_cast<std::uint64_t>(record.shape.images));
     const MemoryView after = view();
     record.result = step.result;
     record.peak_allocated = after.peak_allocated;

@@ -62,7 +62,7 @@ struct EpochTotals {
   std::int64_t samples = 0;  ///< trained on
   std::int64_t skipped = 0;  ///< left out of the epoch after an OOM
   std::int64_t oversize = 0;
-  std::int64_t steps = 0;  ///< of the optimizer
+  std::int64_t steps = 0;          ///< of the optimizer
   std::int64_t smallest_step = 0;  ///< samples; the last step of an epoch is not counted
   std::int64_t largest_step = 0;
   std::int64_t first_oom = 0;  ///< number of the first batch that failed; 0 = none

@@ -70,19 +70,15 @@ void teach(MemoryPredictor& predictor, const std::vector<Observed::Batch>& batch
 }
 
 struct Errors {
-  double median = 0;      ///< over all points
-  double peak = 0;        ///< the same of base + predicted against the peak
+  double median = 0;                ///< over all points
   std::array<double, 3> by_task{};  ///< median over the points that hold samples of the task
-  double unsafe = 0;      ///< share of points above `at_most`
 };
 
 /// |predicted − measured| / measured of what a step takes above its base, over the 54 measured points.
 Errors errors_on_grid(const MemoryPredictor& predictor) {
   static const MeasuredGrid grid = read_grid_file(VRAMLAB_SOURCE_DIR "/tests/data/grids/mixed-tasks.json");
   std::vector<double> all;
-  std::vector<double> of_peak;
   std::array<std::vector<double>, 3> by_task;
-  double unsafe = 0;
   for (const GridRow& row : grid.rows) {
     BatchShape shape;
     std::size_t next = 0;
@@ -95,37 +91,53 @@ Errors errors_on_grid(const MemoryPredictor& predictor) {
     }
     EXPECT_EQ(shape.longest, row.parameters["padded_length"].get<std::int64_t>());
     const auto taken = static_cast<double>(row.peak_allocated - row.base);
-    const PredictedMemory predicted = predictor.predict(shape);
-    const double error = std::abs(static_cast<double>(predicted.likely) - taken) / taken;
+    const double error = std::abs(static_cast<double>(predictor.predict(shape).likely) - taken) / taken;
     all.push_back(error);
-    of_peak.push_back(error * taken / static_cast<double>(row.peak_allocated));
-    if (static_cast<double>(predicted.at_most) < taken) unsafe += 1.0 / static_cast<double>(grid.rows.size());
     for (std::size_t task = 0; task < 3; ++task) {
       if (shape.task_samples[task] > 0) by_task[task].push_back(error);
     }
   }
-  Errors errors{summarise(all).median, summarise(of_peak).median, {}, unsafe};
+  Errors errors{summarise(all).median, {}};
   for (std::size_t task = 0; task < 3; ++task) errors.by_task[task] = summarise(by_task[task]).median;
   return errors;
 }
 
-void print(const char* what, const Errors& errors) {
-  std::printf("%s: median %.4f, of the peak %.4f, T1 %.4f T2 %.4f T3 %.4f, unsafe %.3f\n", what, errors.median,
-              errors.peak, errors.by_task[0], errors.by_task[1], errors.by_task[2], errors.unsafe);
+Errors regression_after(const std::string& use, const std::string& profile, std::int64_t samples) {
+  RegressionPredictor regression{normal_quantile(0.99)};
+  teach(regression, observed(use, profile), samples);
+  return errors_on_grid(regression);
 }
 
-TEST(EpochPredictors, AfterTenAndAHundredSamplesOfEachTask) {
-  for (const auto& [use, profile] : {std::pair{"memory-aware-sampler", "mixed"}, std::pair{"memory-aware-sampler", "dense"}, std::pair{"planned-batches", "fixed"}}) {
-    const auto batches = observed(use, profile);
-    for (const std::int64_t samples : {10, 100, 300}) {
-      RegressionPredictor regression{2.33};
-      teach(regression, batches, samples);
-      std::printf("%s %s %d ", use, profile, static_cast<int>(samples));
-      print("regression", errors_on_grid(regression));
-      TablePredictor table{kTasks, TablePredictor::Form::sum};
-      teach(table, batches, samples);
-      print("                     table", errors_on_grid(table));
-    }
+Errors table_after(const std::string& use, const std::string& profile, std::int64_t samples) {
+  TablePredictor table{kTasks, TablePredictor::Form::sum};
+  teach(table, observed(use, profile), samples);
+  return errors_on_grid(table);
+}
+
+TEST(EpochPredictors, RegressionIsWithinThreePercentAfterAHundredSamplesOfEachTask) {
+  EXPECT_LE(regression_after("memory-aware-sampler", "dense", 100).median, 0.03);
+  EXPECT_LE(regression_after("planned-batches", "fixed", 100).median, 0.03);
+  // batches that always have the same mix say less about others: not within 3 %
+  EXPECT_LE(regression_after("memory-aware-sampler", "mixed", 100).median, 0.06);
+}
+
+// 002 claims ±5 %, ±8 % and ±10 % for T1, T2 and T3 after 10 samples. The table misses them; the regression
+// meets them on batches of 16, and on those of `dense`, which are small at first, but for T1 (5.1 %).
+TEST(EpochPredictors, TheClaimsAfterTenSamplesDoNotHoldForTheTable) {
+  const Errors fixed = regression_after("planned-batches", "fixed", 10);
+  EXPECT_LE(fixed.by_task[0], 0.05);
+  EXPECT_LE(fixed.by_task[1], 0.08);
+  EXPECT_LE(fixed.by_task[2], 0.10);
+  const Errors dense = regression_after("memory-aware-sampler", "dense", 10);
+  EXPECT_NEAR(dense.by_task[0], 0.051, 0.002);
+  EXPECT_LE(dense.by_task[1], 0.08);
+  EXPECT_LE(dense.by_task[2], 0.10);
+  for (const auto& [use, profile] :
+       {std::pair{"memory-aware-sampler", "dense"}, std::pair{"planned-batches", "fixed"}}) {
+    const Errors table = table_after(use, profile, 10);
+    EXPECT_GT(table.by_task[0], 0.05) << profile;
+    EXPECT_GT(table.by_task[1], 0.08) << profile;
+    EXPECT_GT(table.by_task[2], 0.10) << profile;
   }
 }
 

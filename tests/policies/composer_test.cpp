@@ -77,8 +77,7 @@ TEST(Guardian, EndsWhereOneSampleDoesNotFit) {
 TEST(TablePredictor, AddsUpThePublishedTable) {
   const TablePredictor table{kTasks, TablePredictor::Form::sum};
   EXPECT_NEAR(gb(table.predict(batch_of({1, 0, 0})).likely), 0.90, 1e-6);
-  EXPECT_NEAR(gb(table.predict(batch_of({2, 1, 1})).likely),
-              0.27 + 0.63 * (2 + 3 * 1.85 + 4 * 1.87), 1e-6);
+  EXPECT_NEAR(gb(table.predict(batch_of({2, 1, 1})).likely), 0.27 + 0.63 * (2 + 3 * 1.85 + 4 * 1.87), 1e-6);
 }
 
 // P2.1, `faithful`: 1 sample 0.90, 2: 0.38, 3: 0.08 GB.
@@ -225,15 +224,19 @@ TEST(Candidates, NothingIsTakenTwice) {
 }
 
 TEST(Candidates, AStateOfAnotherDataSetIsRefused) {
-  EXPECT_THROW((Candidates{4, EpochPosition{.seed = 1, .epoch = 0, .position = 5, .waiting = {}}, true}), InputError);
-  EXPECT_THROW((Candidates{4, EpochPosition{.seed = 1, .epoch = 0, .position = 2, .waiting = {9}}, true}), InputError);
+  EXPECT_THROW((Candidates{4, EpochPosition{.seed = 1, .epoch = 0, .position = 5, .waiting = {}}, true}),
+               InputError);
+  EXPECT_THROW((Candidates{4, EpochPosition{.seed = 1, .epoch = 0, .position = 2, .waiting = {9}}, true}),
+               InputError);
 }
 
 // P2.2: a single sample over budget is emitted alone and flagged.
 TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
-  const auto composer = make_composer(
-      {"memory-aware-sampler", "table", {{"guardian", false, {}}, {"max_memory_mb", std::int64_t{800}, {}}}, ""},
-      kTasks);
+  const auto composer = make_composer({"memory-aware-sampler",
+                                       "table",
+                                       {{"guardian", false, {}}, {"max_memory_mb", std::int64_t{800}, {}}},
+                                       ""},
+                                      kTasks);
   const std::vector<Sample> samples(3, Sample{.images = 1, .length = 51, .tokens = 100});
   Candidates candidates{3, 1, 0, false};
   const auto answer = composer->decide({.samples = samples, .candidates = candidates, .most = 16},
@@ -244,8 +247,8 @@ TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
 
 // P2.2: with the published weights the rarer task of a batch comes next.
 TEST(MemoryAwareSampler, DiversityPrefersTheTaskThatIsRare) {
-  const auto composer = make_composer(
-      {"memory-aware-sampler", "table", {{"batch_size", std::int64_t{4}, {}}}, ""}, kTasks);
+  const auto composer =
+      make_composer({"memory-aware-sampler", "table", {{"batch_size", std::int64_t{4}, {}}}, ""}, kTasks);
   std::vector<Sample> samples(6, Sample{.images = 1, .length = 51, .tokens = 100});
   samples[4] = {1, 3, 51, 198};
   samples[5] = {2, 4, 51, 247};

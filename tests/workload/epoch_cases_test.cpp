@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 SampleSizeModel mebibyte_a_token() { return SampleSizeModel{{.per_token = 1_MiB}}; }
 
 /// The batches that a composer answers, without a process: everything fits.
-std::vector<std::vector<std::int64_t>> composed(const std::vector<std::int64_t>& lengths, const std::string& profile,
-                                                const OptionMap& options) {
+std::vector<std::vector<std::int64_t>> composed(const std::vector<std::int64_t>& lengths,
+                                                const std::string& profile, const OptionMap& options) {
   const auto composer = composer_of("planned-batches", profile, options);
   const auto samples = samples_of(lengths);
   Candidates candidates{samples.size(), 1, 0, /*shuffle=*/false};
@@ -55,8 +55,7 @@ TEST(PaddingCounts, ASumUnderTheLimitIsOverItWhenPadded) {
   const auto summed = composed(lengths, "constant-token", limit);
   ASSERT_EQ(summed.size(), 1u);
   EXPECT_EQ(summed.front().size() * 114, 3990u);
-  const auto padded =
-      composed(lengths, "constant-token", overlay(limit, {{"measure", "padded", {}}}));
+  const auto padded = composed(lengths, "constant-token", overlay(limit, {{"measure", "padded", {}}}));
   EXPECT_EQ(padded.front().size(), 26u);
 }
 
@@ -117,9 +116,9 @@ TEST(Accumulation, KeepsTheEffectiveBatchWhenTheBatchIsHalved) {
   setup.target_batch = 32;
   KeptBatches kept;
   setup.listener = &kept;
-  const auto composer = composer_of(
-      "planned-batches", "fixed",
-      {{"guardian", true, {}}, {"keep_limit", true, {}}, {"batch_size", std::int64_t{32}, {}}});
+  const auto composer =
+      composer_of("planned-batches", "fixed",
+                  {{"guardian", true, {}}, {"keep_limit", true, {}}, {"batch_size", std::int64_t{32}, {}}});
   const EpochRun run = run_epochs(setup, *composer);
   EXPECT_EQ(run.totals.ooms, 1);
   EXPECT_THAT(kept.sizes(StepResult::ok), ElementsAre(16, 16, 16, 16, 16, 16));
@@ -163,8 +162,8 @@ TEST(OomGuardian, SwitchesCheckpointingOnWhenHalvingDoesNotHelp) {
   setup.target_batch = 4;
   KeptBatches kept;
   setup.listener = &kept;
-  const auto composer = composer_of("planned-batches", "fixed",
-                                    {{"guardian", true, {}}, {"checkpointing", true, {}}});
+  const auto composer =
+      composer_of("planned-batches", "fixed", {{"guardian", true, {}}, {"checkpointing", true, {}}});
   const EpochRun run = run_epochs(setup, *composer);
   EXPECT_EQ(run.ended_early, "");
   EXPECT_EQ(run.totals.samples, 4);

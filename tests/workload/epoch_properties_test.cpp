@@ -97,7 +97,8 @@ RC_GTEST_PROP(EpochProperties, EverySampleIsTrainedOnOnceAnEpochWhateverFailsAnd
   // the last step of an epoch takes what is left, every other one exactly the target
   const auto samples = static_cast<std::int64_t>(setup.samples.size());
   RC_ASSERT(steps == setup.epochs * ((samples + setup.target_batch - 1) / setup.target_batch));
-  for (const auto& batch : kept.batches) RC_ASSERT(batch.effective == 0 || batch.effective == setup.target_batch);
+  for (const auto& batch : kept.batches)
+    RC_ASSERT(batch.effective == 0 || batch.effective == setup.target_batch);
 }
 
 RC_GTEST_PROP(EpochProperties, NoBatchIsPredictedOverBudget, ()) {
