@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/card.hpp"
+#include "cli/compare_epoch.hpp"
 #include "cli/compare_jobs.hpp"
 #include "cli/compare_search.hpp"
 #include "cli/file_names.hpp"
@@ -34,7 +35,7 @@ void add_options(Options& options) {
       "picture", po::value<std::string>()->default_value("")->value_name("FILE"),
       "draw memory and parameters over iterations, or jobs on their cards; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
-      "write each policy's trace as DIR/LABEL.jsonl (of kind jobs: further files, see docs/cli.md)")(
+      "write each policy's trace as DIR/LABEL.jsonl (of other kinds: further files, see docs/cli.md)")(
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
       "kind jobs: draw the scenario with N seeds; means and standard deviations");
   add_device_option(options);
@@ -173,14 +174,24 @@ ReadyComparison ready_training(const ScenarioText& text, const ComparisonQuestio
 struct ComparedKind {
   std::string_view name;
   ReadyComparison (*ready)(const ScenarioText& text, const ComparisonQuestion& question);
-  bool has_runs = false;   ///< --picture and --trace-dir
-  bool is_drawn = false;   ///< --seeds; every seed gives the others the same run
-  bool has_steps = false;  ///< --device cuda
+  bool has_picture = false;  ///< --picture
+  bool has_traces = false;   ///< --trace-dir
+  bool is_drawn = false;     ///< --seeds; every seed gives the others the same run
+  bool has_steps = false;    ///< --device cuda
 };
 
 constexpr std::array kComparedKinds{
-    ComparedKind{.name = "training", .ready = ready_training, .has_runs = true, .has_steps = true},
-    ComparedKind{.name = "jobs", .ready = ready_jobs_comparison, .has_runs = true, .is_drawn = true},
+    ComparedKind{.name = "training",
+                 .ready = ready_training,
+                 .has_picture = true,
+                 .has_traces = true,
+                 .has_steps = true},
+    ComparedKind{.name = "jobs",
+                 .ready = ready_jobs_comparison,
+                 .has_picture = true,
+                 .has_traces = true,
+                 .is_drawn = true},
+    ComparedKind{.name = "epoch", .ready = ready_epoch_comparison, .has_traces = true},
     ComparedKind{.name = "search", .ready = ready_search_comparison},
 };
 
@@ -200,8 +211,8 @@ ReadyComparison ready_comparison(const ScenarioText& text, const ComparisonQuest
                                   [&](const ComparedKind& kind) { return kind.name == text.kind; });
   // A file without a kind is read as one of training, which says what is missing.
   const ComparedKind& kind = found == kComparedKinds.end() ? kComparedKinds.front() : *found;
-  require_option(!question.picture.empty(), &ComparedKind::has_runs, kind, "--picture");
-  require_option(!question.trace_dir.empty(), &ComparedKind::has_runs, kind, "--trace-dir");
+  require_option(!question.picture.empty(), &ComparedKind::has_picture, kind, "--picture");
+  require_option(!question.trace_dir.empty(), &ComparedKind::has_traces, kind, "--trace-dir");
   require_option(question.seeds > 1, &ComparedKind::is_drawn, kind, "--seeds");
   require_option(static_cast<bool>(question.make_performer), &ComparedKind::has_steps, kind, "--device cuda");
   return kind.ready(text, question);
@@ -212,7 +223,8 @@ int run(const Arguments& arguments) {
   const ComparisonQuestion question{.labels = split_labels(arguments["policies"].as<std::string>()),
                                     .picture = arguments["picture"].as<std::string>(),
                                     .trace_dir = arguments["trace-dir"].as<std::string>(),
-                                    .seeds = arguments["seeds"].as<std::int64_t>()};
+                                    .seeds = arguments["seeds"].as<std::int64_t>(),
+                                    .make_performer = chosen_performer(arguments)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);
   if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {

@@ -24,6 +24,7 @@ void add_options(Options& options) {
       ("samples", po::value<std::int64_t>(), "an epoch of mixed tasks: number of samples")
       ("tasks", po::value<std::string>()->default_value("T1=0.4,T2=0.3,T3=0.3"), "with --samples: shares of the tasks")
       ("epochs", po::value<std::int64_t>()->default_value(1), "with --samples: epochs")
+      ("budget", po::value<std::string>(), "with --samples: memory to have; adds the largest batch of each task")
       ("inference", "with --samples: forward pass only")
       ("batch", po::value<std::int64_t>(), "batch size; default 8 with --type, 16 with --samples");
   // clang-format on
@@ -87,6 +88,11 @@ int estimate_epochs(const Arguments& arguments, Output& output) {
   tasks.epochs = arguments["epochs"].as<std::int64_t>();
   if (arguments.contains("batch")) tasks.batch = arguments["batch"].as<std::int64_t>();
   tasks.training = !arguments.contains("inference");
+  if (arguments.contains("budget")) {
+    const auto text = arguments["budget"].as<std::string>();
+    tasks.budget = parse_bytes(text);
+    if (!tasks.budget) throw InputError("--budget", '"' + text + "\" is not a size. Write 12GiB or 512MiB.");
+  }
   const TaskEstimateResult result = estimate_tasks(tasks);
   output.line(
       fmt::format("A batch of {} average samples needs {}, one of the largest samples {}, by the table.\n",
@@ -95,6 +101,9 @@ int estimate_epochs(const Arguments& arguments, Output& output) {
   table.add_row({"batches of all epochs", fmt::format("{}", result.batches)});
   table.add_row({"average batch", megabytes(result.per_batch_mb)});
   table.add_row({"batch of the largest samples", megabytes(result.peak_mb)});
+  for (const auto& [task, samples] : result.safe_batch) {
+    table.add_row({fmt::format("largest batch of {} alone (of 1 to 256)", task), fmt::format("{}", samples)});
+  }
   output.table(table);
   output.line(
       "\nIn: 0.15 GB, 0.12 GB a batch, 0.28 GB forward and 0.35 GB backward an image, times the task's "
@@ -105,6 +114,7 @@ int estimate_epochs(const Arguments& arguments, Output& output) {
   json["per_batch_mb"] = result.per_batch_mb;
   json["estimated_peak_memory_mb"] = result.peak_mb;
   json["batches"] = result.batches;
+  for (const auto& [task, samples] : result.safe_batch) json["safe_batch"][task] = samples;
   output.json(json);
   return kDone;
 }

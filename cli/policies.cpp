@@ -1,10 +1,13 @@
 // vramlab policies: what there is, with every option.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/json_text.hpp"
 #include "policies/admitter_registry.hpp"
+#include "policies/composer_registry.hpp"
 #include "policies/registry.hpp"
 #include "policies/searcher_registry.hpp"
 
@@ -87,16 +90,21 @@ void list(Output& output) {
   for (const TunerEntry& tuner : builtin_tuners()) table.add_row(row_of(tuner));
   for (const AdmitterEntry& admitter : builtin_admitters()) table.add_row(row_of(admitter));
   for (const SearcherEntry& searcher : builtin_searchers()) table.add_row(row_of(searcher));
+  for (const ComposerEntry& composer : builtin_composers()) table.add_row(row_of(composer));
   table.add_row(
       {"oracle", "-", "the best safe fixed choice; found for every comparison, not listed in scenarios"});
   output.table(table);
 }
 
-const SearcherEntry* searcher_called(const std::string& name) {
-  for (const SearcherEntry& searcher : builtin_searchers()) {
-    if (searcher.name == name) return &searcher;
-  }
-  return nullptr;
+// True if `name` is one of `entries`.
+template <class Entry>
+bool show(const std::vector<Entry>& entries, const std::string& name, Output& output) {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
+  if (found == entries.end()) return false;
+  describe(*found, output);
+  output.json(tuner_json(*found));
+  return true;
 }
 
 int run(const Arguments& arguments) {
@@ -108,14 +116,11 @@ int run(const Arguments& arguments) {
     for (const TunerEntry& tuner : builtin_tuners()) json.push_back(tuner_json(tuner));
     for (const AdmitterEntry& admitter : builtin_admitters()) json.push_back(tuner_json(admitter));
     for (const SearcherEntry& searcher : builtin_searchers()) json.push_back(tuner_json(searcher));
+    for (const ComposerEntry& composer : builtin_composers()) json.push_back(tuner_json(composer));
     output.json(json);
-  } else if (names.front() == builtin_admitters().front().name) {
-    describe(builtin_admitters().front(), output);
-    output.json(tuner_json(builtin_admitters().front()));
-  } else if (const SearcherEntry* searcher = searcher_called(names.front())) {
-    describe(*searcher, output);
-    output.json(tuner_json(*searcher));
-  } else {
+  } else if (!show(builtin_admitters(), names.front(), output) &&
+             !show(builtin_searchers(), names.front(), output) &&
+             !show(builtin_composers(), names.front(), output)) {
     const TunerEntry& tuner = find_tuner(names.front());
     describe(tuner, output);
     output.json(tuner_json(tuner));

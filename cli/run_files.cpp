@@ -10,19 +10,14 @@
 #include "trace/run_trace.hpp"
 
 namespace vramlab {
-namespace {
-
 namespace fs = std::filesystem;
 
-// A label may hold anything; a file's name should not.
-std::string file_name(const std::string& label) {
+std::string file_name_of(const std::string& label) {
   std::string name;
   for (const char c : label.substr(0, 100))
     name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
   return name;
 }
-
-}  // namespace
 
 std::map<std::string, std::string> trace_bases(const std::vector<std::string>& labels,
                                                const std::string& folder) {
@@ -32,7 +27,7 @@ std::map<std::string, std::string> trace_bases(const std::vector<std::string>& l
   std::map<std::string, std::string> bases;
   std::set<std::string> taken;
   for (const std::string& label : labels) {
-    std::string name = file_name(label);
+    std::string name = file_name_of(label);
     while (!taken.insert(name).second) name += '-';  // two labels may differ only in what a name leaves out
     bases[label] = (fs::path{folder} / name).string();
   }

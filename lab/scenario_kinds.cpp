@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lab/comparison.hpp"
+#include "lab/epoch_scenario.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/search_scenario.hpp"
 
@@ -51,12 +52,20 @@ ReadyScenario ready_search(const ScenarioText& text) {
           }};
 }
 
+ReadyScenario ready_epoch(const ScenarioText& text) {
+  auto scenario = std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file));
+  return {scenario->expectations, [scenario] {
+            return std::make_unique<LabelledMetrics<EpochResult>>(compare_composers(*scenario));
+          }};
+}
+
 }  // namespace
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
       {"training", training_schema, ready_training},
       {"jobs", jobs_schema, ready_jobs},
+      {"epoch", epoch_schema, ready_epoch},
       {"search", search_schema, ready_search},
   };
   return kinds;

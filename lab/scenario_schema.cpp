@@ -1,9 +1,11 @@
+#include "lab/epoch_scenario.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_kinds.hpp"
 #include "lab/search_scenario.hpp"
 #include "policies/admitter_registry.hpp"
+#include "policies/composer_registry.hpp"
 #include "policies/registry.hpp"
 #include "policies/searcher_registry.hpp"
 
@@ -66,6 +68,14 @@ Json searcher_schemas(const Json& entry) {
   Json alternatives = Json::array();
   for (const SearcherEntry& searcher : builtin_searchers()) {
     alternatives.push_back(policy_schema(searcher, entry));
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
+Json composer_schemas(const Json& entry) {
+  Json alternatives = Json::array();
+  for (const ComposerEntry& composer : builtin_composers()) {
+    alternatives.push_back(policy_schema(composer, entry));
   }
   return {{"oneOf", std::move(alternatives)}};
 }

@@ -1,34 +1,30 @@
 #include "lab/table_estimate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "policies/oom_guardian.hpp"
+#include "policies/task_table.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
 
-// P2.1, in GB.
-constexpr double kBase = 0.15;
-constexpr double kBatch = 0.12;
-constexpr double kForward = 0.28;
-constexpr double kBackward = 0.35;
 constexpr double kMbInGb = 1024;
-struct Task {
-  const char* name;
-  double factor;
-  double images;
-};
-constexpr std::array<Task, 3> kTasks{{{"T1", 1.0, 1}, {"T2", 1.85, 3}, {"T3", 1.87, 4}}};
 
-const Task& find_task(const std::string& name) {
-  const auto found =
-      std::find_if(kTasks.begin(), kTasks.end(), [&](const Task& task) { return task.name == name; });
-  if (found != kTasks.end()) return *found;
-  throw InputError("--tasks", '"' + name + "\" is no task." + suggest_name(name, {"T1", "T2", "T3"}));
+const TaskTable::Task& find_task(const std::string& name) {
+  std::vector<std::string> names;
+  for (const TaskTable::Task& task : TaskTable::kTasks) {
+    if (task.name == name) return task;
+    names.emplace_back(task.name);
+  }
+  throw InputError("--tasks", '"' + name + "\" is no task." + suggest_name(name, names));
+}
+
+double sample_gb(const TaskTable::Task& task, bool training) {
+  return task.images * (TaskTable::kForward + (training ? TaskTable::kBackward : 0)) * task.multiplier;
 }
 
 void need_positive(std::int64_t value, const char* option) {
@@ -55,15 +51,13 @@ TaskEstimateResult estimate_tasks(const TaskEstimate& tasks) {
   need_positive(tasks.samples, "--samples");
   need_positive(tasks.batch, "--batch");
   need_positive(tasks.epochs, "--epochs");
-  const double per_image = kForward + (tasks.training ? kBackward : 0);
   double shares = 0;
   double mean = 0;
   double largest = 0;
   for (const auto& [name, share] : tasks.tasks) {
     if (!(share >= 0 && share <= 1))
       throw InputError("--tasks", fmt::format("the share of {} is not within 0 to 1.", name));
-    const Task& task = find_task(name);
-    const double sample = task.images * per_image * task.factor;
+    const double sample = sample_gb(find_task(name), tasks.training);
     shares += share;
     mean += share * sample;
     if (share > 0) largest = std::max(largest, sample);
@@ -72,10 +66,19 @@ TaskEstimateResult estimate_tasks(const TaskEstimate& tasks) {
     throw InputError("--tasks", fmt::format("the shares sum up to {:g}; they must sum up to 1.", shares));
   }
   const auto of_batch = [&](double sample) {
-    return kMbInGb * (kBase + kBatch + static_cast<double>(tasks.batch) * sample);
+    return kMbInGb * (TaskTable::kBase + TaskTable::kOverhead + static_cast<double>(tasks.batch) * sample);
   };
   const std::int64_t batches = (tasks.samples + tasks.batch - 1) / tasks.batch * tasks.epochs;
-  return {of_batch(mean), of_batch(largest), batches};
+  TaskEstimateResult result{of_batch(mean), of_batch(largest), batches, {}};
+  if (!tasks.budget) return result;
+  const double budget_gb = static_cast<double>(*tasks.budget) / static_cast<double>(1_GiB);
+  for (const auto& [name, share] : tasks.tasks) {
+    const double sample = sample_gb(find_task(name), tasks.training);
+    result.safe_batch[name] = safe_batch_size([&](std::int64_t samples) {
+      return TaskTable::kBase + TaskTable::kOverhead + static_cast<double>(samples) * sample <= budget_gb;
+    });
+  }
+  return result;
 }
 
 }  // namespace vramlab

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,13 @@ struct TaskEstimate {
   std::int64_t batch = 16;
   std::int64_t epochs = 1;
   bool training = true;
+  std::optional<Bytes> budget;  ///< for `safe_batch`
 };
 struct TaskEstimateResult {
-  double per_batch_mb = 0;   ///< a batch of average samples
-  double peak_mb = 0;        ///< a batch of the largest samples
-  std::int64_t batches = 0;  ///< of all epochs
+  double per_batch_mb = 0;                         ///< a batch of average samples
+  double peak_mb = 0;                              ///< a batch of the largest samples
+  std::int64_t batches = 0;                        ///< of all epochs
+  std::map<std::string, std::int64_t> safe_batch;  ///< by task: samples within the budget, at most 256 (P2.4)
 };
 /// Throws InputError for unknown tasks or shares that do not sum up to 1.
 TaskEstimateResult estimate_tasks(const TaskEstimate& tasks);

@@ -1,26 +1,8 @@
 #include "policies/admitter_registry.hpp"
 
-#include "sim/core/error.hpp"
+#include "policies/find_named.hpp"
 
 namespace vramlab {
-namespace {
-
-template <class Named>
-const Named& find_named(const std::vector<Named>& entries, std::string_view name, const std::string& what,
-                        const std::string& where) {
-  std::vector<std::string> names;
-  for (const Named& entry : entries) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw InputError(where, what + " \"" + std::string(name) + "\"." + suggest_name(name, names));
-}
-
-std::string below(const std::string& where, const char* key) {
-  return where.empty() ? key : where + "/" + key;
-}
-
-}  // namespace
 
 const std::vector<AdmitterEntry>& builtin_admitters() {
   static const std::vector<AdmitterEntry> entries = {job_queue_entry()};
@@ -38,8 +20,8 @@ const PolicyProfile& find_profile(const AdmitterEntry& admitter, std::string_vie
 }
 
 std::unique_ptr<Admitter> make_admitter(const TunerChoice& choice) {
-  const AdmitterEntry& entry = find_admitter(choice.use, below(choice.where, "use"));
-  const PolicyProfile& profile = find_profile(entry, choice.profile, below(choice.where, "profile"));
+  const AdmitterEntry& entry = find_admitter(choice.use, place_below(choice.where, "use"));
+  const PolicyProfile& profile = find_profile(entry, choice.profile, place_below(choice.where, "profile"));
   return entry.make(overlay(profile.options, choice.options));
 }
 

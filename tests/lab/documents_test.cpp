@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/comparison.hpp"
+#include "lab/epoch_scenario.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_kinds.hpp"
@@ -32,26 +33,36 @@ TEST(Documents, TheScenarioSkeletonRuns) {
   EXPECT_EQ(result.run.iterations.size(), static_cast<std::size_t>(scenario.setup.iterations));
 }
 
-TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
-  const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
-  const auto checked =
-      check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks.back(), "jobs"}));
+// The first skeleton of that kind in docs/scenarios.md.
+std::string skeleton_of(const std::string& kind) {
+  for (const std::string& text : json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"))) {
+    if (text.find("\"kind\": \"" + kind + '"') != std::string::npos) return text;
+  }
+  return {};
+}
+
+class Skeletons : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Skeletons, HoldTheirExpectations) {
+  const auto checked = check_scenario(
+      ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", skeleton_of(GetParam()), GetParam()}));
   ASSERT_EQ(checked.size(), 1u);
   EXPECT_TRUE(checked.front().ok) << checked.front().value;
 }
 
-TEST(Documents, TheSearchSkeletonHoldsItsExpectations) {
-  const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
-  ASSERT_EQ(blocks.size(), 3u);
-  const auto checked =
-      check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks[1], "search"}));
-  ASSERT_EQ(checked.size(), 1u);
-  EXPECT_TRUE(checked.front().ok) << checked.front().value;
-}
+INSTANTIATE_TEST_SUITE_P(Documents, Skeletons, ::testing::Values("jobs", "epoch", "search"),
+                         [](const auto& instance) { return std::string{instance.param}; });
 
 TEST(Documents, EveryMetricOfASearchIsExplained) {
   const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
   for (const std::string& name : search_metric_names()) {
+    EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(Documents, EveryMetricOfAnEpochIsExplained) {
+  const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
+  for (const std::string& name : epoch_metric_names()) {
     EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
   }
 }

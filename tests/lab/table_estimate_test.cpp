@@ -32,6 +32,12 @@ TEST(TableEstimate, AddsUpABatchOfMixedTasks) {
   EXPECT_DOUBLE_EQ(inference.per_batch_mb, 1024 * (0.15 + 0.12 + 0.28));
 }
 
+// P2.4: (8 - 0.27) / 0.63, / (3 · 0.63 · 1.85), / (4 · 0.63 · 1.87), rounded down.
+TEST(TableEstimate, FindsTheLargestBatchOfEachTask) {
+  const TaskEstimateResult result = estimate_tasks({.samples = 5000, .budget = 8_GiB});
+  EXPECT_EQ(result.safe_batch, (std::map<std::string, std::int64_t>{{"T1", 12}, {"T2", 2}, {"T3", 1}}));
+}
+
 TEST(TableEstimate, RefusesWhatTheTablesDoNotHold) {
   EXPECT_THROW(estimate_job({.type = "mlp"}), InputError);
   EXPECT_THROW(estimate_job({.type = "cnn", .size = "xlarge"}), InputError);

@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include "lab/epoch_scenario.hpp"
+#include "lab/result_json.hpp"
+#include "policies/composer_registry.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+
+void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels) {
+  std::vector<std::string> known;
+  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
+  for (const std::string& label : labels) {
+    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    throw InputError(scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known));
+  }
+}
+
+EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
+  EpochSetup setup = scenario.setup;
+  setup.listener = listener;
+  const auto composer = make_composer(entry.choice, setup.tasks);
+  EpochResult result{entry.choice.use, entry.choice.profile, entry.label, run_epochs(setup, *composer), {}};
+  result.metrics = epoch_metrics(setup, result.run);
+  return result;
+}
+
+std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
+                                           const std::vector<std::string>& labels) {
+  require_labels(scenario, labels);
+  std::vector<EpochResult> results;
+  for (const PolicyEntry& entry : scenario.policies) {
+    if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
+    results.push_back(run_composer(scenario, entry));
+  }
+  return results;
+}
+
+Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
+  Json json;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["notes"] = scenario.notes;
+  json["series"] = scenario.series_origin.empty() ? Json(nullptr) : Json(scenario.series_origin);
+  json["policies"] = Json::array();
+  for (const EpochResult& result : results) {
+    Json entry;
+    entry["policy"] = result.policy;
+    entry["profile"] = result.profile;
+    entry["label"] = result.label;
+    for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    entry["tasks"] = task_json(scenario.setup, result.run);
+    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    for (const Statistic& statistic : result.run.statistics) {
+      entry["statistics"][statistic.name] = number_json(statistic.value);
+    }
+    json["policies"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace vramlab
