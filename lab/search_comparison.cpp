@@ -18,8 +18,8 @@ void require_known(const SearchScenario& scenario, const std::vector<std::string
   }
 }
 
-EpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<BucketResult>& found) {
-  EpochSetup setup = scenario.epoch;
+SearchEpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<BucketResult>& found) {
+  SearchEpochSetup setup = scenario.epoch;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const BatchSearchSetup& search = scenario.buckets[i].setup;
     if (!found[i].found()) return {};
@@ -27,7 +27,7 @@ EpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<BucketRe
     point[search.parameter] = found[i].run.answer.batch;
     setup.buckets.push_back({std::move(point), scenario.buckets[i].draws});
   }
-  return run_epoch(scenario.buckets.front().setup, setup);
+  return run_search_epoch(scenario.buckets.front().setup, setup);
 }
 
 // The answer is the number of the last bucket, where lengths are largest; costs are sums over all.
@@ -48,7 +48,7 @@ std::vector<Metric> metrics_of(const SearchResult& result) {
     }
   }
   const auto count = [](std::int64_t number) { return static_cast<double>(number); };
-  const EpochRun& epoch = result.epoch;
+  const SearchEpochRun& epoch = result.epoch;
   const bool survived = all && epoch.iterations > 0 && epoch.ooms == 0;
   const double batch = last.found() ? count(last.run.answer.batch) : 0;
   const double epoch_s = to_seconds(epoch.duration);

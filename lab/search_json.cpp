@@ -70,7 +70,7 @@ Json bucket_json(const SearchBucket& bucket, const BucketResult& result) {
   return json;
 }
 
-Json epoch_json(const EpochRun& epoch) {
+Json epoch_json(const SearchEpochRun& epoch) {
   return {{"iterations", epoch.iterations},
           {"ooms", epoch.ooms},
           {"retries", epoch.retries},

@@ -31,7 +31,7 @@ struct SearchScenario {
   std::string gpu;                                           ///< name of the card, for people
   std::vector<std::shared_ptr<const WorkloadModel>> models;  ///< what the setups refer to
   std::vector<SearchBucket> buckets;                         ///< at least one
-  EpochSetup epoch;                                          ///< without buckets; 0 iterations = none
+  SearchEpochSetup epoch;                                    ///< without buckets; 0 iterations = none
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;  ///< on metrics only
 };
@@ -50,7 +50,7 @@ struct SearchResult {
   std::string profile;
   std::string label;
   std::vector<BucketResult> buckets;
-  EpochRun epoch;
+  SearchEpochRun epoch;
   std::vector<Metric> metrics;
 };
 

@@ -11,10 +11,10 @@ namespace {
 
 class Epoch {
  public:
-  Epoch(const BatchSearchSetup& search, const EpochSetup& setup)
+  Epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup)
       : search_(search), setup_(setup), random_(setup.seed), runner_(*search.model, search.cards) {}
 
-  EpochRun run() {
+  SearchEpochRun run() {
     std::int64_t failures_in_a_row = 0;
     while (run_.iterations < setup_.iterations && failures_in_a_row < kMostFailuresInARow) {
       ++run_.iterations;
@@ -68,15 +68,15 @@ class Epoch {
   }
 
   const BatchSearchSetup& search_;
-  const EpochSetup& setup_;
+  const SearchEpochSetup& setup_;
   Random random_;
   CardRunner runner_;
-  EpochRun run_;
+  SearchEpochRun run_;
 };
 
 }  // namespace
 
-EpochRun run_epoch(const BatchSearchSetup& search, const EpochSetup& setup) {
+SearchEpochRun run_search_epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup) {
   return Epoch{search, setup}.run();
 }
 

@@ -20,7 +20,7 @@ struct EpochBucket {
   std::vector<Draw> draws;
 };
 
-struct EpochSetup {
+struct SearchEpochSetup {
   std::int64_t iterations = 0;
   std::int64_t phases_every = 0;  ///< the search's further phases, after so many steps; 0 = never
   std::uint64_t seed = 1;
@@ -28,7 +28,7 @@ struct EpochSetup {
 };
 
 /// What came of it.
-struct EpochRun {
+struct SearchEpochRun {
   std::int64_t iterations = 0;  ///< steps begun
   std::int64_t ooms = 0;        ///< steps that ran out of memory, phases included
   std::int64_t retries = 0;     ///< allocations that first had to release the cache
@@ -39,6 +39,6 @@ struct EpochRun {
 };
 
 /// Runs an epoch in a fresh process. It ends early after ten failed steps in a row.
-EpochRun run_epoch(const BatchSearchSetup& search, const EpochSetup& setup);
+SearchEpochRun run_search_epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup);
 
 }  // namespace vramlab

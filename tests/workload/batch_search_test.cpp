@@ -205,19 +205,20 @@ TEST(BatchSearch, NothingFits) {
 TEST(SearchEpoch, CountsFailuresAndEndsAfterTenInARow) {
   const LinearWorkload model = line(1_GiB, 512_MiB);
   const BatchSearchSetup setup = search_of(model, {card(8_GiB)});
-  EpochSetup epoch{.iterations = 50, .phases_every = 0, .seed = 1, .buckets = {{.point = {14}, .draws = {}}}};
-  const EpochRun fits = run_epoch(setup, epoch);
+  SearchEpochSetup epoch{
+      .iterations = 50, .phases_every = 0, .seed = 1, .buckets = {{.point = {14}, .draws = {}}}};
+  const SearchEpochRun fits = run_search_epoch(setup, epoch);
   EXPECT_EQ(fits.ooms, 0);
   EXPECT_EQ(fits.iterations, 50);
   EXPECT_EQ(fits.samples, 700);
   EXPECT_EQ(fits.peak_share, 1.0);
   epoch.buckets[0].point = {15};
-  const EpochRun fails = run_epoch(setup, epoch);
+  const SearchEpochRun fails = run_search_epoch(setup, epoch);
   EXPECT_EQ(fails.ooms, 10);
   EXPECT_EQ(fails.iterations, 10);
   // A batch drawn anew each step: some steps fail, not all.
   epoch.buckets[0].draws = {{0, 10, 18}};
-  const EpochRun mixed = run_epoch(setup, epoch);
+  const SearchEpochRun mixed = run_search_epoch(setup, epoch);
   EXPECT_GT(mixed.ooms, 0);
   EXPECT_GT(mixed.samples, 0);
 }
