@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare_jobs.hpp"
+#include "cli/compare_snapshot.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
@@ -168,6 +169,7 @@ struct TableKind {
 
 constexpr std::array kTableKinds{
     TableKind{"jobs", ready_jobs_comparison},
+    TableKind{"snapshot", ready_snapshot_comparison},
 };
 
 ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::string>& labels,
