@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include "cli/file_names.hpp"
+#include "cli/junit.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/parallel.hpp"
 #include "lab/result_json.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "lab/updated_expectations.hpp"
+#include "report/output_file.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -20,11 +23,15 @@ namespace fs = std::filesystem;
 
 void add_options(Options& options) {
   options.add_options()("jobs,j", po::value<unsigned>()->default_value(1)->value_name("N"),
-                        "scenarios to run at the same time");
+                        "scenarios to run at the same time")(
+      "junit", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "write the results as JUnit XML")(
+      "update", po::bool_switch(),
+      "put what was found in place of every \"equals\" that does not hold, and print the difference");
   add_output_options(options);
 }
 
-// A folder stands for the scenario files in it, in the order of their names.
+// A folder stands for the scenario files in it and below, in the order of their names.
 std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -34,7 +41,7 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(path)) {
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
       if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json") {
         inside.push_back(entry.path().string());
       }
@@ -46,49 +53,119 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-ReadyScenario read_any(const std::string& file) {
-  ReadyScenario scenario = ready_scenario(read_scenario_text(file));
-  if (scenario.expectations.empty()) throw InputError(file, "expects nothing: there is no \"expect\".");
+ReadyScenario ready_with_expectations(const ScenarioText& text) {
+  ReadyScenario scenario = ready_scenario(text);
+  if (scenario.expectations.empty()) {
+    throw InputError(text.file, "expects nothing: there is no \"expect\".");
+  }
   return scenario;
 }
 
 // Every expectation given, with its figure and its bound.
-std::string summary(const std::vector<CheckedExpectation>& checked) {
+std::string summary(const std::vector<const CheckedExpectation*>& checked) {
   std::string text;
-  for (const CheckedExpectation& one : checked) {
-    text += fmt::format("{}{} {} {} ({})", text.empty() ? "" : "; ", one.policy, one.metric,
-                        format_number(one.value), one.bound);
+  for (const CheckedExpectation* one : checked) {
+    text += fmt::format("{}{} {} {} ({})", text.empty() ? "" : "; ", one->policy, one->metric,
+                        format_number(one->value), one->bound);
   }
   return text;
 }
 
+/// Prints the lines of one file, and says whether all of its expectations hold.
+bool print_file(const CheckedFile& file, Output& output) {
+  std::vector<const CheckedExpectation*> all;
+  std::vector<const CheckedExpectation*> broken;
+  for (const CheckedExpectation& one : file.expectations) {
+    all.push_back(&one);
+    if (!one.ok) broken.push_back(&one);
+  }
+  output.line(fmt::format("{} {}: {}", broken.empty() ? "ok  " : "FAIL", file.file,
+                          summary(broken.empty() ? all : broken)));
+  std::vector<std::string> last;  // several failures often have one cause: it is shown once
+  for (const CheckedExpectation* one : broken) {
+    if (one->around.empty() || one->around == last) continue;
+    output.line(fmt::format("     {} {}:", one->policy, one->metric));
+    for (const std::string& line : one->around) output.line("     " + line);
+    last = one->around;
+  }
+  return broken.empty();
+}
+
+Table expectations_table(const std::vector<CheckedFile>& files) {
+  using Align = Table::Align;
+  Table table{{{"", Align::left},
+               {"scenario", Align::left},
+               {"run", Align::left},
+               {"figure", Align::left},
+               {"found"},
+               {"allowed", Align::left}}};
+  for (const CheckedFile& file : files) {
+    for (const CheckedExpectation& one : file.expectations) {
+      table.add_row(
+          {one.ok ? "ok" : "FAIL", file.file, one.policy, one.metric, format_number(one.value), one.bound});
+    }
+  }
+  return table;
+}
+
+void require_updatable(const std::vector<ScenarioText>& texts) {
+  for (const ScenarioText& text : texts) {
+    if (fs::path{text.file}.extension() == ".json" && fs::is_regular_file(text.file)) continue;
+    throw InputError(text.file, "--update rewrites plain .json files only. Unpack it first.");
+  }
+}
+
+void update(const ScenarioText& text, const ReadyScenario& scenario, const CheckedFile& checked,
+            Output& output) {
+  const UpdatedText updated = updated_expectations(text.text, scenario.expectations, checked.expectations);
+  if (updated.changes.empty()) return;
+  write_file(text.file, updated.text);
+  for (const std::string& change : updated.changes) output.line("     " + change);
+  output.wrote(text.file);
+}
+
+Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
+  Json json;
+  json["passed"] = files.size() - failed;
+  json["failed"] = failed;
+  json["scenarios"] = Json::array();
+  for (const CheckedFile& file : files) {
+    json["scenarios"].push_back(expectations_json(file.file, file.expectations));
+  }
+  return json;
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const auto junit = arguments["junit"].as<std::string>();
+  std::vector<ScenarioText> texts;
   const auto files = scenario_files(operands(arguments));
+  require_output_names(files, {arguments["json"].as<std::string>(), junit});
+  for (const std::string& file : files) texts.push_back(read_scenario_text(file));
+  if (arguments["update"].as<bool>()) require_updatable(texts);
   std::vector<ReadyScenario> scenarios;
-  for (const std::string& file : files) scenarios.push_back(read_any(file));
-  std::vector<std::vector<CheckedExpectation>> checked(files.size());
-  for_each_index(files.size(), arguments["jobs"].as<unsigned>(),
-                 [&](std::size_t i) { checked[i] = check_scenario(scenarios[i]); });
+  for (const ScenarioText& text : texts) scenarios.push_back(ready_with_expectations(text));
+  std::vector<CheckedFile> checked(files.size());
+  for_each_index(files.size(), arguments["jobs"].as<unsigned>(), [&](std::size_t i) {
+    checked[i] = {files[i], check_scenario(scenarios[i])};
+  });
 
+  const bool lines = arguments["format"].as<std::string>() == "text";
+  if (!lines) output.table(expectations_table(checked));
   std::size_t failed = 0;
-  Json results = Json::array();
   for (std::size_t i = 0; i < checked.size(); ++i) {
-    std::vector<CheckedExpectation> broken;
-    std::copy_if(checked[i].begin(), checked[i].end(), std::back_inserter(broken),
-                 [](const CheckedExpectation& one) { return !one.ok; });
-    failed += broken.empty() ? 0 : 1;
-    output.line(fmt::format("{} {}: {}", broken.empty() ? "ok  " : "FAIL", files[i],
-                            summary(broken.empty() ? checked[i] : broken)));
-    results.push_back(expectations_json(files[i], checked[i]));
+    const auto& all = checked[i].expectations;
+    const bool held = lines ? print_file(checked[i], output)
+                            : std::all_of(all.begin(), all.end(), [](const auto& one) { return one.ok; });
+    failed += held ? 0 : 1;
+    if (!held && arguments["update"].as<bool>()) update(texts[i], scenarios[i], checked[i], output);
   }
-  output.line(fmt::format("{} passed, {} failed", checked.size() - failed, failed));
-  Json json;
-  json["passed"] = checked.size() - failed;
-  json["failed"] = failed;
-  json["scenarios"] = std::move(results);
-  output.json(json);
+  if (lines) output.line(fmt::format("{} passed, {} failed", checked.size() - failed, failed));
+  if (!junit.empty()) {
+    write_file(junit, junit_xml(checked));
+    output.wrote(junit);
+  }
+  output.json(results_json(checked, failed));
   return failed == 0 ? kDone : kExpectationFailed;
 }
 
@@ -98,7 +175,7 @@ Verb check_verb() {
   return {.name = "check",
           .summary = "do the expectations in these scenario files, or folders of them, hold",
           .operands = "PATH...",
-          .example = "vramlab check scenarios -j 2",
+          .example = "vramlab check scenarios -j 2 --junit check.xml",
           .least_operands = 1,
           .most_operands = 1000,
           .add_options = add_options,

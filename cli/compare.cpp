@@ -13,6 +13,7 @@
 #include "cli/compare_epoch.hpp"
 #include "cli/compare_jobs.hpp"
 #include "cli/compare_search.hpp"
+#include "cli/compare_snapshot.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
@@ -193,6 +194,7 @@ constexpr std::array kComparedKinds{
                  .is_drawn = true},
     ComparedKind{.name = "epoch", .ready = ready_epoch_comparison, .has_traces = true},
     ComparedKind{.name = "search", .ready = ready_search_comparison},
+    ComparedKind{.name = "snapshot", .ready = ready_snapshot_comparison},
 };
 
 // The kinds for which `option` is, in a sentence.

@@ -1,5 +1,6 @@
 #include "lab/expectations.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -26,14 +27,53 @@ std::string bound_in_words(const Expectation& expectation) {
   return text;
 }
 
+std::string figure_in_words(const Expectation& expectation) {
+  std::string text = expectation.name;
+  switch (expectation.subject) {
+    case Expectation::Subject::metric:
+      break;
+    case Expectation::Subject::final_value:
+      text = "final " + expectation.name;
+      break;
+    case Expectation::Subject::adjustment:
+      text = fmt::format("{} {} {}", expectation.name.empty() ? "iteration" : expectation.name,
+                         expectation.name.empty() ? "of change" : "after change", expectation.number);
+      break;
+    case Expectation::Subject::oom:
+      text = fmt::format("iteration of OOM {}", expectation.number);
+      break;
+  }
+  if (!expectation.mark.empty()) text += " at " + expectation.mark;
+  if (!expectation.relative_to.empty()) text += " / that of " + expectation.relative_to;
+  return text;
+}
+
 }  // namespace
 
 CheckedExpectation check_value(const Expectation& expectation, double value) {
-  const bool is_final = expectation.subject == Expectation::Subject::final_value;
-  return {expectation.policy, (is_final ? "final " : "") + expectation.name, value,
-          bound_in_words(expectation), holds(expectation, value)};
+  return {expectation.policy, figure_in_words(expectation), value, bound_in_words(expectation),
+          holds(expectation, value)};
 }
 
-std::string format_number(double value) { return std::isnan(value) ? "none" : fmt::format("{:.6g}", value); }
+CheckedExpectation check_values(const Expectation& expectation, const std::vector<double>& values) {
+  if (values.size() == 1) return check_value(expectation, values.front());
+  const auto held =
+      std::count_if(values.begin(), values.end(), [&](double value) { return holds(expectation, value); });
+  CheckedExpectation checked = check_value(expectation, std::nan(""));
+  checked.value = static_cast<double>(held) / static_cast<double>(values.size());
+  checked.bound = fmt::format("share of {} seeds with {}, >= {}", values.size(), checked.bound,
+                              format_number(expectation.share));
+  checked.ok = checked.value >= expectation.share;
+  checked.seeds = values.size();
+  return checked;
+}
+
+double ratio(double value, double base) { return value == 0 && base == 0 ? 1 : value / base; }
+
+std::string format_number(double value) {
+  if (std::isnan(value)) return "none";
+  const bool whole = value == std::floor(value) && std::abs(value) < 9007199254740992.0;  // 2^53
+  return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
 
 }  // namespace vramlab

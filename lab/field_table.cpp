@@ -85,6 +85,12 @@ class FieldCheck {
           wrong(pointer, json, "a whole number or \"auto_batch_size\"");
         }
         return;
+      case FieldKind::bound:
+        if (!json.is_number() && !json.is_boolean() &&
+            !(json.is_string() && parse_bytes(json.get<std::string>()))) {
+          wrong(pointer, json, "a number, true or false, or a size such as \"12GiB\"");
+        }
+        return;
       case FieldKind::model:
         if (!json.is_string() && !json.is_object())
           wrong(pointer, json, "a model file's name or a model in { }");
@@ -190,6 +196,8 @@ class FieldCheck {
   std::vector<Problem>& problems_;
 };
 
+constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$";
+
 Json field_schema(const Field& field) {
   Json schema;
   const auto set_range = [&] {
@@ -214,8 +222,12 @@ Json field_schema(const Field& field) {
       break;
     case FieldKind::size:
       schema["type"] = Json::array({"string", "integer"});
-      schema["pattern"] = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$";
+      schema["pattern"] = kSizePattern;
       schema["minimum"] = 0;
+      break;
+    case FieldKind::bound:
+      schema["type"] = Json::array({"number", "boolean", "string"});
+      schema["pattern"] = kSizePattern;
       break;
     case FieldKind::choice:
       schema["enum"] = field.choices;
@@ -271,6 +283,11 @@ Json fields_schema(const std::vector<Field>& fields, bool open) {
 
 Bytes size_value(const Json& json) {
   return json.is_string() ? parse_bytes(json.get<std::string>()).value() : json.get<Bytes>();
+}
+
+double bound_value(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>() ? 1 : 0;
+  return json.is_string() ? static_cast<double>(size_value(json)) : json.get<double>();
 }
 
 }  // namespace vramlab

@@ -22,6 +22,7 @@ enum class FieldKind : std::uint8_t {
   list,        ///< of objects with those fields
   values,      ///< an object of integers, one a parameter of the workload
   bounds,      ///< an object of [low, high], one a parameter of the workload
+  bound,       ///< a number, true or false, or a size in quotes
   integers,    ///< a list of whole numbers
   batch_size,  ///< a whole number, or "auto_batch_size"
   model        ///< a file's name, or a model written in place; checked where models are read
@@ -53,5 +54,8 @@ inline constexpr const char* kAutoBatchSize = "auto_batch_size";
 
 /// The bytes of a value that passed as FieldKind::size.
 Bytes size_value(const Json& json);
+
+/// The number of a value that passed as FieldKind::bound; true is 1.
+double bound_value(const Json& json);
 
 }  // namespace vramlab

@@ -196,7 +196,11 @@ std::vector<Field> jobs_fields() {
   Field kind = shared_field("kind");
   kind.choices = {"jobs"};
   Field expect = shared_field("expect");
-  std::erase_if(expect.fields, [](const Field& field) { return field.key == "final"; });
+  std::erase_if(expect.fields, [](const Field& field) {
+    return field.key == "final" || field.key == "adjustment" || field.key == "parameter" ||
+           field.key == "oom";
+  });
+  expect.fields.push_back(share_field());
   for (Field& field : expect.fields) {
     if (field.key == "metric")
       field = {.key = "metric", .kind = Kind::text, .help = "a metric of the results", .required = true};
@@ -211,6 +215,7 @@ std::vector<Field> jobs_fields() {
       shared_field("name"),
       shared_field("description"),
       shared_field("seed"),
+      seeds_field(),
       {.key = "fidelity",
        .kind = Kind::choice,
        .help = "declared: jobs are needs and durations (default); steps: each has an allocator of its own",

@@ -281,9 +281,8 @@ class JobsReader {
       const std::string pointer = "/expect/" + std::to_string(i);
       Expectation expectation{.policy = json["policy"].get<std::string>(),
                               .name = json["metric"].get<std::string>()};
-      if (!labels_.contains(expectation.policy) && all_policies_read_) {
-        problem(pointer + "/policy", "no policy is labelled \"" + expectation.policy + "\"." +
-                                         suggest_name(expectation.policy, {labels_.begin(), labels_.end()}));
+      if (all_policies_read_) {
+        require_expected_labels(json, "policy", pointer, {labels_.begin(), labels_.end()}, problems_);
       }
       const auto names = jobs_metric_names();
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
@@ -291,6 +290,9 @@ class JobsReader {
                 "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
       }
       read_expected_bounds(json, pointer, expectation, problems_);
+      if (json.contains("share") && !json_.contains("seeds")) {
+        problem(pointer + "/share", "goes with the scenario's \"seeds\", which is not given.");
+      }
       scenario_.expectations.push_back(std::move(expectation));
     }
   }

@@ -80,6 +80,7 @@ Json expectations_json(const std::string& file, const std::vector<CheckedExpecta
     entry["value"] = number_json(one.value);
     entry["bound"] = one.bound;
     entry["ok"] = one.ok;
+    if (!one.around.empty()) entry["around"] = one.around;
     json["expectations"].push_back(std::move(entry));
   }
   return json;

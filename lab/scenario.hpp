@@ -36,10 +36,19 @@ struct PolicyEntry {
 
 /// Something that must hold for the run of one policy.
 struct Expectation {
-  enum class Subject : std::uint8_t { metric, final_value };
+  enum class Subject : std::uint8_t {
+    metric,
+    final_value,  ///< of a parameter after the last step
+    adjustment,   ///< iteration of a change, or with a name that parameter's value after it
+    oom           ///< iteration of a failed step
+  };
   std::string policy;  ///< a label, or "oracle"
   Subject subject = Subject::metric;
-  std::string name;  ///< of the metric, or of the parameter
+  std::string name;         ///< of the metric, or of the parameter
+  std::int64_t number = 1;  ///< which change or failed step, from 1
+  std::string mark;         ///< kind snapshot: the mark at which; empty = at the end
+  std::string relative_to;  ///< label of the run whose figure this one is divided by; empty = none
+  double share = 1;         ///< of the seeds' runs, how many must hold
   std::optional<double> min;
   std::optional<double> max;
   std::optional<double> equals;

@@ -126,19 +126,28 @@ std::vector<Field> policy_fields() {
 }
 
 std::vector<Field> expectation_fields() {
-  return {
+  std::vector<Field> fields{
       {.key = "policy", .kind = Kind::text, .help = "the label of a policy, or oracle", .required = true},
-      {.key = "metric", .kind = Kind::text, .help = "a metric of the results (or give `final`)"},
+      {.key = "metric",
+       .kind = Kind::text,
+       .help = "a metric of the results (or give `final`, `adjustment` or `oom`)"},
       {.key = "final", .kind = Kind::text, .help = "a parameter, as it stands after the last step"},
-      {.key = "min", .kind = Kind::number, .help = "the value must not be below it"},
-      {.key = "max", .kind = Kind::number, .help = "the value must not be above it"},
-      {.key = "equals", .kind = Kind::number, .help = "the value must be this"},
-      {.key = "tolerance",
-       .kind = Kind::number,
-       .help = "how far from `equals` it may be (default 0)",
-       .low = 0,
-       .high = 1e18},
+      {.key = "adjustment",
+       .kind = Kind::integer,
+       .help = "number of a change, from 1: the iteration after which it was made",
+       .low = 1,
+       .high = kLongestRun},
+      {.key = "parameter",
+       .kind = Kind::text,
+       .help = "with `adjustment`: the value of this parameter after it instead"},
+      {.key = "oom",
+       .kind = Kind::integer,
+       .help = "number of a failed step, from 1: its iteration",
+       .low = 1,
+       .high = kLongestRun},
   };
+  for (Field& field : bound_fields()) fields.push_back(std::move(field));
+  return fields;
 }
 
 std::vector<Field> target_fields() {
@@ -158,6 +167,38 @@ std::vector<Field> target_fields() {
 
 }  // namespace
 
+std::vector<Field> bound_fields() {
+  return {
+      {.key = "min", .kind = Kind::bound, .help = "the value must not be below it"},
+      {.key = "max", .kind = Kind::bound, .help = "the value must not be above it"},
+      {.key = "equals", .kind = Kind::bound, .help = "the value must be this"},
+      {.key = "tolerance",
+       .kind = Kind::number,
+       .help = "how far from `equals` it may be (default 0)",
+       .low = 0,
+       .high = 1e18},
+      {.key = "relative_to",
+       .kind = Kind::text,
+       .help = "label of another run: the value is divided by the same figure of that one"},
+  };
+}
+
+Field share_field() {
+  return {.key = "share",
+          .kind = Kind::number,
+          .help = "with `seeds`: share of the runs in which it must hold (default 1)",
+          .low = 0.001,
+          .high = 1};
+}
+
+Field seeds_field() {
+  return {.key = "seeds",
+          .kind = Kind::integer,
+          .help = "`check` runs so many seeds, from `seed` on (default 1)",
+          .low = 1,
+          .high = 1000};
+}
+
 std::vector<Field> scenario_fields() {
   return {
       {.key = "$schema", .kind = Kind::text, .help = "for editors: where the schema of this file lies"},
@@ -169,7 +210,8 @@ std::vector<Field> scenario_fields() {
        .high = 1},
       {.key = "kind",
        .kind = Kind::choice,
-       .help = "what is simulated: training, jobs (docs/job-queue.md), or search (docs/batch-size-finder.md)",
+       .help = "what is simulated: training, jobs (docs/job-queue.md), epoch (docs/mixed-tasks.md), search "
+               "(docs/batch-size-finder.md), or snapshot, a recorded program",
        .required = true,
        .choices = {"training"}},
       {.key = "name", .kind = Kind::text, .help = "a short name", .required = true},

@@ -4,17 +4,41 @@
 
 #include "lab/comparison.hpp"
 #include "lab/epoch_scenario.hpp"
+#include "lab/failure_trace.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/search_scenario.hpp"
+#include "lab/snapshot_scenario.hpp"
 
 namespace vramlab {
 namespace {
 
+const double kNone = std::nan("");
+
 double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
-  if (expectation.subject == Expectation::Subject::final_value) {
-    return static_cast<double>(result.run.final_point[*space.find(expectation.name)]);
+  using Subject = Expectation::Subject;
+  const auto place = static_cast<std::size_t>(expectation.number - 1);
+  const TrainingRun& run = result.run;
+  switch (expectation.subject) {
+    case Subject::metric:
+      return find_metric(result.metrics, expectation.name).value_or(kNone);
+    case Subject::final_value:
+      return static_cast<double>(run.final_point[*space.find(expectation.name)]);
+    case Subject::adjustment: {
+      if (place >= run.adjustments.size()) return kNone;
+      const Adjustment& change = run.adjustments[place];
+      const auto value =
+          expectation.name.empty() ? change.iteration : change.to[*space.find(expectation.name)];
+      return static_cast<double>(value);
+    }
+    case Subject::oom: {
+      std::int64_t left = expectation.number;
+      for (const IterationRecord& record : run.iterations) {
+        if (record.result != StepResult::ok && --left == 0) return static_cast<double>(record.iteration);
+      }
+      return kNone;
+    }
   }
-  return find_metric(result.metrics, expectation.name).value_or(std::nan(""));
+  return kNone;
 }
 
 class TrainingFigures : public RunFigures {
@@ -25,12 +49,31 @@ class TrainingFigures : public RunFigures {
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
     const PolicyResult* result = comparison_.find(label);
     // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
-    return result != nullptr ? found_value(expectation, *result, scenario_->setup.bounds) : std::nan("");
+    return result != nullptr ? found_value(expectation, *result, scenario_->setup.bounds) : kNone;
+  }
+
+  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
+    const PolicyResult* result = comparison_.find(expectation.policy);
+    if (result == nullptr) return {"  no fixed choice is safe"};
+    return iterations_around(expectation, *scenario_, result->run);
   }
 
  private:
   std::shared_ptr<const Scenario> scenario_;
   Comparison comparison_;
+};
+
+class JobsFigures : public LabelledMetrics<JobsResult> {
+ public:
+  explicit JobsFigures(std::shared_ptr<const JobsScenario> scenario)
+      : LabelledMetrics(compare_queues(*scenario)), scenario_(std::move(scenario)) {}
+
+  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
+    return jobs_to_look_at(scenario_->setup, find(expectation.policy)->run);
+  }
+
+ private:
+  std::shared_ptr<const JobsScenario> scenario_;
 };
 
 ReadyScenario ready_training(const ScenarioText& text) {
@@ -41,8 +84,13 @@ ReadyScenario ready_training(const ScenarioText& text) {
 
 ReadyScenario ready_jobs(const ScenarioText& text) {
   auto scenario = std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file));
-  return {scenario->expectations,
-          [scenario] { return std::make_unique<LabelledMetrics<JobsResult>>(compare_queues(*scenario)); }};
+  return {scenario->expectations, [scenario] { return std::make_unique<JobsFigures>(scenario); }};
+}
+
+double figure(const Expectation& expectation, const RunFigures& runs) {
+  const double value = runs.value(expectation, expectation.policy);
+  if (expectation.relative_to.empty()) return value;
+  return ratio(value, runs.value(expectation, expectation.relative_to));
 }
 
 ReadyScenario ready_search(const ScenarioText& text) {
@@ -63,10 +111,9 @@ ReadyScenario ready_epoch(const ScenarioText& text) {
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
-      {"training", training_schema, ready_training},
-      {"jobs", jobs_schema, ready_jobs},
-      {"epoch", epoch_schema, ready_epoch},
-      {"search", search_schema, ready_search},
+      {"training", training_schema, ready_training}, {"jobs", jobs_schema, ready_jobs},
+      {"epoch", epoch_schema, ready_epoch},          {"search", search_schema, ready_search},
+      {"snapshot", snapshot_schema, ready_snapshot},
   };
   return kinds;
 }
@@ -81,17 +128,33 @@ void require_known_kind(const ScenarioText& text) {
 
 ReadyScenario ready_scenario(const ScenarioText& text) {
   require_known_kind(text);
-  for (const ScenarioKind& kind : scenario_kinds()) {
-    if (kind.name == text.kind) return kind.ready(text);
+  const auto kind = std::find_if(scenario_kinds().begin(), scenario_kinds().end(),
+                                 [&](const ScenarioKind& one) { return one.name == text.kind; });
+  if (kind == scenario_kinds().end()) return ready_training(text);  // says what is missing
+  ReadyScenario scenario = kind->ready(text);
+  Json json = parse_json(text.text, text.file);
+  const auto first = json.value("seed", std::uint64_t{1});
+  const auto seeds = json.value("seeds", std::uint64_t{1});
+  for (std::uint64_t i = 1; i < seeds; ++i) {
+    json["seed"] = first + i;
+    scenario.more_seeds.push_back(kind->ready({text.file, json.dump(), text.kind}).run);
   }
-  return ready_training(text);  // says what is missing
+  return scenario;
 }
 
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario) {
-  const std::unique_ptr<RunFigures> runs = scenario.run();
+  std::vector<std::unique_ptr<RunFigures>> runs;
+  runs.push_back(scenario.run());
+  for (const auto& run : scenario.more_seeds) runs.push_back(run());
   std::vector<CheckedExpectation> checked;
   for (const Expectation& expectation : scenario.expectations) {
-    checked.push_back(check_value(expectation, runs->value(expectation, expectation.policy)));
+    std::vector<double> values;
+    for (const auto& one : runs) values.push_back(figure(expectation, *one));
+    checked.push_back(check_values(expectation, values));
+    if (checked.back().ok) continue;
+    const auto bad = std::find_if(values.begin(), values.end(),
+                                  [&](double value) { return !check_value(expectation, value).ok; });
+    checked.back().around = runs[static_cast<std::size_t>(bad - values.begin())]->around(expectation);
   }
   return checked;
 }

@@ -24,12 +24,19 @@ class RunFigures {
 
   /// The figure that `expectation` is about, of the run labelled `label`; NaN if there is none.
   [[nodiscard]] virtual double value(const Expectation& expectation, const std::string& label) const = 0;
+
+  /// For an expectation that does not hold: what happened around it, a few lines for people.
+  [[nodiscard]] virtual std::vector<std::string> around(const Expectation& /*expectation*/) const {
+    return {};
+  }
 };
 
 /// A scenario of any kind, read and ready to run.
 struct ReadyScenario {
   std::vector<Expectation> expectations;
   std::function<std::unique_ptr<RunFigures>()> run;  ///< may be called on any thread
+  /// The same for the further seeds, where the file asks for several. Set by ready_scenario.
+  std::vector<std::function<std::unique_ptr<RunFigures>()>> more_seeds{};
 };
 
 /// One kind of scenario.
@@ -45,7 +52,8 @@ const std::vector<ScenarioKind>& scenario_kinds();
 /// Throws InputError, with the nearest right ones, for a kind that there is not. One that is missing passes.
 void require_known_kind(const ScenarioText& text);
 
-/// Reads a scenario by its kind. Throws InputError with every problem of the file.
+/// Reads a scenario by its kind, once for each of its seeds. Throws InputError with every problem of the
+/// file.
 ReadyScenario ready_scenario(const ScenarioText& text);
 
 /// Runs the scenario and holds its runs against every expectation, in their order.
@@ -58,10 +66,17 @@ class LabelledMetrics : public RunFigures {
   explicit LabelledMetrics(std::vector<Result> results) : results_(std::move(results)) {}
 
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
+    const Result* result = find(label);
+    if (result == nullptr) return std::nan("");
+    return find_metric(result->metrics, expectation.name).value_or(std::nan(""));
+  }
+
+ protected:
+  [[nodiscard]] const Result* find(const std::string& label) const {
     for (const Result& result : results_) {
-      if (result.label == label) return find_metric(result.metrics, expectation.name).value_or(std::nan(""));
+      if (result.label == label) return &result;
     }
-    return std::nan("");
+    return nullptr;
   }
 
  private:

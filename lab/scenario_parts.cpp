@@ -1,8 +1,10 @@
 #include "lab/scenario_parts.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "lab/data_files.hpp"
+#include "lab/field_table.hpp"
 #include "lab/model_file.hpp"
 #include "trace/input_file.hpp"
 
@@ -78,13 +80,15 @@ AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problem
 
 void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
                           FileProblems& problems) {
-  const auto number = [&](const char* key) {
-    return json.contains(key) ? std::optional{json[key].get<double>()} : std::nullopt;
+  const auto bound = [&](const char* key) {
+    return json.contains(key) ? std::optional{bound_value(json[key])} : std::nullopt;
   };
-  expectation.min = number("min");
-  expectation.max = number("max");
-  expectation.equals = number("equals");
+  expectation.min = bound("min");
+  expectation.max = bound("max");
+  expectation.equals = bound("equals");
   expectation.tolerance = json.value("tolerance", 0.0);
+  expectation.relative_to = json.value("relative_to", std::string{});
+  expectation.share = json.value("share", 1.0);
   if (!expectation.min && !expectation.max && !expectation.equals) {
     problems.add(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
   }
@@ -93,6 +97,17 @@ void read_expected_bounds(const Json& json, const std::string& pointer, Expectat
   }
   if (expectation.min && expectation.max && *expectation.min > *expectation.max) {
     problems.add(pointer, "\"min\" is above \"max\": nothing can hold.");
+  }
+}
+
+void require_expected_labels(const Json& json, const std::string& key, const std::string& pointer,
+                             const std::vector<std::string>& labels, FileProblems& problems) {
+  for (const std::string& name : {key, std::string{"relative_to"}}) {
+    if (!json.contains(name)) continue;
+    const auto label = json[name].get<std::string>();
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    problems.add(pointer + "/" + name,
+                 "no " + key + " is labelled \"" + label + "\"." + suggest_name(label, labels));
   }
 }
 

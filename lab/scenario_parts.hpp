@@ -71,7 +71,11 @@ std::shared_ptr<const WorkloadModel> scenario_model(const Json& model, const std
 /// Reads the "allocator" of a scenario, if it has one.
 AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problems);
 
-/// Reads "min", "max", "equals" and "tolerance".
+/// Adds a problem where the labels under `key` ("policy" or "row") and "relative_to" are not among `labels`.
+void require_expected_labels(const Json& json, const std::string& key, const std::string& pointer,
+                             const std::vector<std::string>& labels, FileProblems& problems);
+
+/// Reads what bound_fields() and share_field() list.
 void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
                           FileProblems& problems);
 

@@ -176,30 +176,45 @@ class ScenarioReader {
     expectation.policy = json["policy"].get<std::string>();
     std::vector<std::string> labels(labels_.begin(), labels_.end());
     labels.emplace_back("oracle");
-    const bool is_known = std::find(labels.begin(), labels.end(), expectation.policy) != labels.end();
-    if (!is_known && all_policies_read_) {  // else the label may be that of a policy with another fault
-      problem(pointer + "/policy", "no policy is labelled \"" + expectation.policy + "\"." +
-                                       suggest_name(expectation.policy, labels));
+    // Else the label may be that of a policy with another fault.
+    if (all_policies_read_) require_expected_labels(json, "policy", pointer, labels, problems_);
+    if (!read_subject(json, pointer, expectation)) return;
+    read_expected_bounds(json, pointer, expectation, problems_);
+    scenario_.expectations.push_back(std::move(expectation));
+  }
+
+  bool read_subject(const Json& json, const std::string& pointer, Expectation& expectation) {
+    using Subject = Expectation::Subject;
+    const int given = int{json.contains("metric")} + int{json.contains("final")} +
+                      int{json.contains("adjustment")} + int{json.contains("oom")};
+    if (given != 1) {
+      problem(pointer,
+              "give one of \"metric\", \"final\" (a parameter), \"adjustment\" and \"oom\" (a number).");
+      return false;
     }
-    if (json.contains("metric") == json.contains("final")) {
-      problem(pointer, "give either \"metric\" or \"final\" (a parameter).");
-      return;
+    if (json.contains("parameter") && !json.contains("adjustment")) {
+      problem(pointer + "/parameter", "goes with \"adjustment\", which is not given.");
     }
-    if (json.contains("final")) {
-      expectation.subject = Expectation::Subject::final_value;
-      expectation.name = json["final"].get<std::string>();
-      if (scenario_.model)
-        parameter_index(scenario_.setup.bounds, expectation.name, pointer + "/final", problems_);
-    } else {
+    if (json.contains("metric")) {
       expectation.name = json["metric"].get<std::string>();
       const auto names = training_metric_names();
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
         problem(pointer + "/metric",
                 "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
       }
+      return true;
     }
-    read_expected_bounds(json, pointer, expectation, problems_);
-    scenario_.expectations.push_back(std::move(expectation));
+    const char* key = json.contains("final") ? "final" : "parameter";
+    if (json.contains(key)) {
+      expectation.name = json[key].get<std::string>();
+      if (scenario_.model)
+        parameter_index(scenario_.setup.bounds, expectation.name, pointer + "/" + key, problems_);
+    }
+    expectation.subject = json.contains("final")        ? Subject::final_value
+                          : json.contains("adjustment") ? Subject::adjustment
+                                                        : Subject::oom;
+    expectation.number = json.value("adjustment", json.value("oom", std::int64_t{1}));
+    return true;
   }
 
   const Json& json_;

@@ -11,24 +11,6 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json mark_json(const MarkFigures& mark) {
-  const MemoryStats& stats = mark.stats;
-  return {{"text", mark.text},
-          {"allocated_bytes", stats.allocated_bytes.all().current},
-          {"reserved_bytes", stats.reserved_bytes.all().current},
-          {"requested_bytes", stats.requested_bytes.all().current},
-          {"active_bytes", stats.active_bytes.all().current},
-          {"retries", stats.num_alloc_retries},
-          {"ooms", stats.num_ooms},
-          {"segments", stats.segment.all().current},
-          {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
-          {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
-          {"peak_requested_bytes", stats.requested_bytes.all().peak},
-          {"inactive_split_bytes", stats.inactive_split_bytes.all().current},
-          {"device_allocs", stats.num_device_alloc},
-          {"device_frees", stats.num_device_free}};
-}
-
 Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
   if (!row.outcome.first_oom) return nullptr;
   const FailedRequest& failed = *row.outcome.first_oom;
@@ -50,47 +32,6 @@ Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
 double fragmentation(const ProgramOutcome& outcome) {
   if (outcome.reserved_at_peak == 0) return 0;
   return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
-}
-
-Json row_json(const std::vector<ClientProgram>& programs, const WhatIfRow& row) {
-  const ClientProgram& program = programs[row.program];
-  const ProgramOutcome& outcome = row.outcome;
-  const MemoryStats& stats = outcome.stats;
-  Json json{{"alloc_conf", row.conf},
-            {"gpu", row.card.gpu},
-            {"card", row.card.name},
-            {"capacity_bytes", or_null(row.card.capacity)},
-            {"context_bytes", row.card.context},
-            {"context_assumed", row.card.context_assumed},
-            {"limit_bytes", or_null(row.limit)},
-            {"usable_bytes", row.usable},
-            {"fits", outcome.fits()},
-            {"ooms", outcome.ooms},
-            {"allocator_ooms", stats.num_ooms},
-            {"retries", stats.num_alloc_retries},
-            {"unreplayed_attempts", program.attempts},
-            {"attempts_that_would_succeed", outcome.attempts_served},
-            {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
-            {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
-            {"peak_requested_bytes", stats.requested_bytes.all().peak},
-            {"highest_allocated_bytes", outcome.highest_allocated},
-            {"highest_reserved_bytes", outcome.highest_reserved},
-            {"end_allocated_bytes", stats.allocated_bytes.all().current},
-            {"end_reserved_bytes", stats.reserved_bytes.all().current},
-            {"segments", stats.segment.all().current},
-            {"device_allocs", stats.num_device_alloc},
-            {"device_frees", stats.num_device_free},
-            {"driver_time_s", to_seconds(outcome.driver_time)},
-            {"fragmentation", fragmentation(outcome)},
-            {"smallest_usable_bytes", or_null(row.smallest)},
-            {"smallest_without_retry_bytes", or_null(row.smallest_without_retry)}};
-  json["marks"] = Json::array();
-  for (const MarkFigures& mark : outcome.marks) json["marks"].push_back(mark_json(mark));
-  json["first_oom"] = first_oom_json(program, row);
-  json["fault"] = or_null(outcome.fault);
-  json["file"] = program.file;
-  json["device"] = program.device;
-  return json;
 }
 
 Json shares_json(const std::vector<PeakShare>& shares, const char* key) {
@@ -124,11 +65,69 @@ void add_peak(Json& json, const PeakMemory& peak) {
 
 Json rows_json(const std::vector<ClientProgram>& programs, const std::vector<WhatIfRow>& rows) {
   Json list = Json::array();
-  for (const WhatIfRow& row : rows) list.push_back(row_json(programs, row));
+  for (const WhatIfRow& row : rows) list.push_back(whatif_row_json(programs[row.program], row));
   return list;
 }
 
 }  // namespace
+
+Json whatif_mark_json(const MarkFigures& mark) {
+  const MemoryStats& stats = mark.stats;
+  return {{"text", mark.text},
+          {"allocated_bytes", stats.allocated_bytes.all().current},
+          {"reserved_bytes", stats.reserved_bytes.all().current},
+          {"requested_bytes", stats.requested_bytes.all().current},
+          {"active_bytes", stats.active_bytes.all().current},
+          {"retries", stats.num_alloc_retries},
+          {"ooms", stats.num_ooms},
+          {"segments", stats.segment.all().current},
+          {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
+          {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
+          {"peak_requested_bytes", stats.requested_bytes.all().peak},
+          {"inactive_split_bytes", stats.inactive_split_bytes.all().current},
+          {"device_allocs", stats.num_device_alloc},
+          {"device_frees", stats.num_device_free}};
+}
+
+Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
+  const ProgramOutcome& outcome = row.outcome;
+  const MemoryStats& stats = outcome.stats;
+  Json json{{"alloc_conf", row.conf},
+            {"gpu", row.card.gpu},
+            {"card", row.card.name},
+            {"capacity_bytes", or_null(row.card.capacity)},
+            {"context_bytes", row.card.context},
+            {"context_assumed", row.card.context_assumed},
+            {"limit_bytes", or_null(row.limit)},
+            {"usable_bytes", row.usable},
+            {"fits", outcome.fits()},
+            {"ooms", outcome.ooms},
+            {"allocator_ooms", stats.num_ooms},
+            {"retries", stats.num_alloc_retries},
+            {"unreplayed_attempts", program.attempts},
+            {"attempts_that_would_succeed", outcome.attempts_served},
+            {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
+            {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
+            {"peak_requested_bytes", stats.requested_bytes.all().peak},
+            {"highest_allocated_bytes", outcome.highest_allocated},
+            {"highest_reserved_bytes", outcome.highest_reserved},
+            {"end_allocated_bytes", stats.allocated_bytes.all().current},
+            {"end_reserved_bytes", stats.reserved_bytes.all().current},
+            {"segments", stats.segment.all().current},
+            {"device_allocs", stats.num_device_alloc},
+            {"device_frees", stats.num_device_free},
+            {"driver_time_s", to_seconds(outcome.driver_time)},
+            {"fragmentation", fragmentation(outcome)},
+            {"smallest_usable_bytes", or_null(row.smallest)},
+            {"smallest_without_retry_bytes", or_null(row.smallest_without_retry)}};
+  json["marks"] = Json::array();
+  for (const MarkFigures& mark : outcome.marks) json["marks"].push_back(whatif_mark_json(mark));
+  json["first_oom"] = first_oom_json(program, row);
+  json["fault"] = or_null(outcome.fault);
+  json["file"] = program.file;
+  json["device"] = program.device;
+  return json;
+}
 
 Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer,
                  const std::vector<PeakMemory>& peaks) {

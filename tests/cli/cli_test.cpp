@@ -112,6 +112,46 @@ TEST_F(CliTest, CheckEndsWithOneWhereAnExpectationFails) {
   EXPECT_THAT(run("check bad.json").out, HasSubstr("FAIL bad.json: fixed iterations 50 (<= 10)"));
 }
 
+// 14 samples take 1000 + 14 * 810 = 12,340 MiB of 10,000: every step fails.
+TEST_F(CliTest, CheckShowsTheTraceAroundAFailure) {
+  write_scenario("small.json",
+                 R"([{"policy": "fixed", "oom": 1, "max": 0}, {"policy": "fixed", "oom": 1, "equals": 1},
+    {"policy": "rule", "metric": "samples_per_s", "relative_to": "fixed", "max": 0}])");
+  std::string text = read_input_file(folder.file("small.json"));
+  const std::string start = "\"batch\": 8";
+  std::ofstream{folder.file("bad.json")} << text.replace(text.find(start), start.size(), "\"batch\": 14");
+  const Ran ran = run("check bad.json");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(
+      ran.out,
+      StartsWith("FAIL bad.json: fixed iteration of OOM 1 1 (<= 0); rule samples_per_s / that of fixed "));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("(= 1)")));  // holds
+  EXPECT_THAT(ran.out, HasSubstr("     fixed iteration of OOM 1:\n     > iteration 1: batch 14, peak "));
+  EXPECT_THAT(ran.out, HasSubstr(", OOM"));
+}
+
+TEST_F(CliTest, CheckWritesJUnitXmlAndTables) {
+  write_scenario("good.json");
+  write_scenario("bad.json", R"([{"policy": "fixed", "metric": "iterations", "max": 10}])");
+  const Ran ran = run("check good.json bad.json --junit check.xml --format md");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("| FAIL | bad.json | fixed | iterations | 50 | <= 10 |"));
+  const std::string xml = read_input_file(folder.file("check.xml"));
+  EXPECT_THAT(xml, HasSubstr("<testsuites tests=\"2\" failures=\"1\">"));
+  EXPECT_THAT(xml, HasSubstr("<testcase classname=\"good.json\" name=\"fixed ooms = 0\"/>"));
+  EXPECT_THAT(xml, HasSubstr("<failure message=\"fixed iterations is 50 (&lt;= 10)\">"));
+}
+
+TEST_F(CliTest, CheckUpdatesExactValuesAndNothingElse) {
+  write_scenario("old.json", R"([{"policy": "fixed", "metric": "iterations", "equals": 49}])");
+  write_scenario("new.json", R"([{"policy": "fixed", "metric": "iterations", "equals": 50}])");
+  const Ran ran = run("check old.json --update");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("fixed iterations: 49 -> 50\nwrote old.json"));
+  EXPECT_EQ(read_input_file(folder.file("old.json")), read_input_file(folder.file("new.json")));
+  EXPECT_EQ(run("check old.json").code, 0);
+}
+
 TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
   write_scenario("small.json");
   EXPECT_EQ(run("run small.json --policy rule --trace t.csv").code, 0);

@@ -28,7 +28,7 @@ bool is_valid(const PlainJson& document) {
 
 TEST(Schema, AcceptsEveryScenario) {
   int seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator{VRAMLAB_SOURCE_DIR "/scenarios"}) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{VRAMLAB_SOURCE_DIR "/scenarios"}) {
     if (entry.path().extension() != ".json" || entry.path().filename() == "schema.json") continue;
     EXPECT_TRUE(is_valid(plain(read_json_file(entry.path())))) << entry.path();
     ++seen;
