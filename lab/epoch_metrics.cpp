@@ -6,7 +6,7 @@
 namespace vramlab {
 namespace {
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+double part_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 /// Shares of each task, by number.
 struct TaskShares {
@@ -20,9 +20,9 @@ TaskShares shares_of(const EpochSetup& setup, const EpochRun& run) {
   TaskShares shares;
   for (std::size_t task = 0; task < counts.size(); ++task) {
     shares.data.push_back(
-        ratio(static_cast<double>(counts[task]), static_cast<double>(setup.samples.size())));
+        part_of(static_cast<double>(counts[task]), static_cast<double>(setup.samples.size())));
     shares.trained.push_back(
-        ratio(static_cast<double>(run.totals.task_samples[task]), static_cast<double>(run.totals.samples)));
+        part_of(static_cast<double>(run.totals.task_samples[task]), static_cast<double>(run.totals.samples)));
   }
   return shares;
 }
@@ -58,14 +58,14 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
       {"smallest_step", static_cast<double>(totals.smallest_step)},
       {"largest_step", static_cast<double>(totals.largest_step)},
       {"duration_s", seconds},
-      {"samples_per_s", ratio(static_cast<double>(totals.samples), seconds)},
-      {"tokens_per_s", ratio(static_cast<double>(totals.tokens), seconds)},
-      {"oom_time_share", ratio(static_cast<double>(totals.oom_time.count()) / 1e9, seconds)},
-      {"budget_use", ratio(totals.usage, batches)},
-      {"peak_allocated_ratio", ratio(static_cast<double>(totals.peak_allocated), total)},
-      {"peak_reserved_ratio", ratio(static_cast<double>(totals.peak_reserved), total)},
+      {"samples_per_s", part_of(static_cast<double>(totals.samples), seconds)},
+      {"tokens_per_s", part_of(static_cast<double>(totals.tokens), seconds)},
+      {"oom_time_share", part_of(static_cast<double>(totals.oom_time.count()) / 1e9, seconds)},
+      {"budget_use", part_of(totals.usage, batches)},
+      {"peak_allocated_ratio", part_of(static_cast<double>(totals.peak_allocated), total)},
+      {"peak_reserved_ratio", part_of(static_cast<double>(totals.peak_reserved), total)},
       {"padding_share",
-       ratio(static_cast<double>(totals.positions - totals.tokens), static_cast<double>(totals.positions))},
+       part_of(static_cast<double>(totals.positions - totals.tokens), static_cast<double>(totals.positions))},
       {"predictor_error", totals.errors.mean()},
       {"predictor_bias", totals.errors.bias()},
       {"predictor_unsafe_share", totals.errors.unsafe_share()},
