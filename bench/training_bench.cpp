@@ -33,11 +33,13 @@ BENCHMARK_CAPTURE(run_scenario, ratchet_full, "ratchet", false)->Unit(benchmark:
 // Mixed tasks: a batch of twelve samples, fitted from recordings of real training.
 void run_2000_tensors(benchmark::State& state, bool use_step_cache) {
   const auto model = load_model_file(VRAMLAB_SOURCE_DIR "/models/mixed-tasks.json");
-  TrainingSetup setup{.model = model.get(),
-                      .bounds = model->parameters(),
-                      .start = {5, 4, 3},
-                      .iterations = 10000,
-                      .process = {.card_total = 80_GiB, .allocator = {}, .use_step_cache = use_step_cache}};
+  TrainingSetup setup;
+  setup.model = model.get();
+  setup.bounds = model->parameters();
+  setup.start = {5, 4, 3};
+  setup.iterations = 10000;
+  setup.process.card_total = 80_GiB;
+  setup.process.use_step_cache = use_step_cache;
   for (auto _ : state) {
     const TrainingRun run = run_training(setup, make_tuner({.use = "fixed"}, setup.bounds));
     state.counters["iterations"] = static_cast<double>(run.iterations.size());

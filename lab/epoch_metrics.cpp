@@ -75,7 +75,8 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
 
 std::vector<std::string> epoch_metric_names() {
   std::vector<std::string> names;
-  for (const Metric& metric : epoch_metrics({}, {})) names.push_back(metric.name);
+  const EpochSetup nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
+  for (const Metric& metric : epoch_metrics(nothing, {})) names.push_back(metric.name);
   return names;
 }
 
