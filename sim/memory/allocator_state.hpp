@@ -77,8 +77,10 @@ struct AllocatorState {
   std::optional<Bytes> limit;
   MemoryStats stats;
 
-  std::vector<Block> blocks;
+  BlockTable blocks;
   std::vector<BlockIndex> spare_blocks;
+  /// By block: its pool's search counter when it became free (R0.4). Empty until a search is counted.
+  std::vector<std::uint64_t> gc_base;
   std::vector<Segment> segments;
   std::vector<SegmentIndex> spare_segments;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/core/units.hpp"
 #include "sim/memory/allocator.hpp"
@@ -27,9 +28,10 @@ struct alignas(64) Block {
   Bytes size = 0;
   Bytes requested = 0;             ///< what the program asked for; stale while the block is free (R8.9)
   StreamId stream = 0;             ///< allocation stream, never changes
-  std::uint64_t gc_base = 0;       ///< the pool's search counter when the block became free (R0.4)
   BlockIndex previous = kNoBlock;  ///< neighbours in the segment, by address
   BlockIndex next = kNoBlock;
+  BlockIndex smaller = kNoBlock;  ///< neighbours in its bin of the free list
+  BlockIndex larger = kNoBlock;
   SegmentIndex segment = 0;
   PoolIndex pool = 0;
   std::uint16_t pending_events = 0;  ///< events of other streams that a deferred free waits for (R3.4)
@@ -38,6 +40,7 @@ struct alignas(64) Block {
   bool mapped = true;                ///< has memory behind it; false only in expandable segments
   bool expandable = false;           ///< belongs to an expandable segment
   bool has_stream_uses = false;      ///< other streams are recorded for it (R3.7)
+  bool listed = false;               ///< in a bin of the free list
 
   /// R0: a block with a neighbour, unmapped ones included.
   [[nodiscard]] bool is_split() const { return previous != kNoBlock || next != kNoBlock; }
@@ -48,6 +51,11 @@ struct alignas(64) Block {
   /// Neither held nor waiting: a cached block, or an unmapped one.
   [[nodiscard]] bool is_idle() const { return !allocated && pending_events == 0 && !has_stream_uses; }
 };
+
+static_assert(sizeof(Block) == 64);
+
+/// All blocks of one allocator, by BlockIndex.
+using BlockTable = std::vector<Block>;
 
 /// One cudaMalloc result, or one reserved range that memory is mapped into.
 struct Segment {

@@ -115,7 +115,8 @@ Bytes CachingAllocator::private_pools_idle() const {
   Bytes idle = 0;
   for (PoolIndex pool = 2; pool < state_.pools.size(); ++pool) {
     if (state_.groups[group_of(pool)].dropped) continue;
-    for (const BlockIndex block : state_.pools[pool].free.in_order()) idle += state_.blocks[block].size;
+    for (const BlockIndex block : state_.pools[pool].free.in_order(state_.blocks))
+      idle += state_.blocks[block].size;
   }
   return idle;
 }

@@ -170,7 +170,7 @@ class CachingAllocator : public Allocator {
   struct Request {
     Bytes size = 0;     ///< n, as the program asked
     Bytes rounded = 0;  ///< S
-    Bytes segment = 0;  ///< A
+    Bytes segment = 0;  ///< A; only known once the search has missed
     StreamId stream = 0;
     PoolIndex pool = 0;
     bool expandable = false;  ///< X
@@ -238,6 +238,8 @@ class CachingAllocator : public Allocator {
   void unmap_block(BlockIndex block);
 
   // garbage_collection.cpp
+  void start_age(BlockIndex block);
+  [[nodiscard]] std::uint64_t age(BlockIndex block) const;
   void collect_garbage();
 
   // release.cpp

@@ -57,7 +57,7 @@ void CachingAllocator::append_canonical_state(std::vector<std::uint64_t>& out) c
       if (!block.is_idle()) {
         out.push_back(block.requested);
       } else if (block.mapped && gc_active()) {
-        out.push_back(state_.pools[block.pool].calls - block.gc_base);
+        out.push_back(age(i));
       }
     }
   }

@@ -65,116 +65,120 @@ BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
 
 BlockIndex BinnedFreeList::Lane::smallest_from(std::size_t bin) const {
   const std::size_t found = occupied_from(bin);
-  return found == kBins ? kNoBlock : smallest[found];
+  return found == kBins ? kNoBlock : bins[found].smallest;
 }
 
-bool BinnedFreeList::is_before(BlockIndex block, Bytes size, Address address) const {
-  const Node& node = nodes_[block];
-  return node.size != size ? node.size < size : node.address < address;
+namespace {
+
+bool is_before(const Block& block, Bytes size, Address address) {
+  return block.size != size ? block.size < size : block.address < address;
 }
 
-// The block of the bin behind which (size, address) belongs; kNoBlock if it belongs at the head. Blocks that
+// The block of a bin behind which (size, address) belongs; kNoBlock if it belongs at the head. Blocks that
 // come in ascending order are met at the tail, all others by walking from the head.
-BlockIndex BinnedFreeList::last_before(const Lane& lane, std::size_t bin, Bytes size, Address address) const {
-  const BlockIndex largest = lane.largest[bin];
-  if (largest == kNoBlock || is_before(largest, size, address)) return largest;
+BlockIndex last_before(const BlockTable& blocks, BlockIndex smallest, BlockIndex largest, Bytes size,
+                       Address address) {
+  if (largest == kNoBlock || is_before(blocks[largest], size, address)) return largest;
   BlockIndex before = kNoBlock;
-  for (BlockIndex at = lane.smallest[bin]; is_before(at, size, address); at = nodes_[at].next) before = at;
+  for (BlockIndex at = smallest; is_before(blocks[at], size, address); at = blocks[at].larger) before = at;
   return before;
 }
 
-void BinnedFreeList::insert(const FreeBlock& block) {
-  if (block.block >= nodes_.size()) nodes_.resize(std::size_t{block.block} + 1);
-  Lane& lane = lane_of(block.stream);
-  const std::size_t bin = bin_of(block.size);
-  const BlockIndex before = last_before(lane, bin, block.size, block.address);
-  const BlockIndex after = before == kNoBlock ? lane.smallest[bin] : nodes_[before].next;
+}  // namespace
 
-  Node& node = nodes_[block.block];
-  node.size = block.size;
-  node.address = block.address;
-  node.previous = before;
-  node.next = after;
-  node.bin = static_cast<std::uint32_t>(bin);
-  (before == kNoBlock ? lane.smallest[bin] : nodes_[before].next) = block.block;
-  (after == kNoBlock ? lane.largest[bin] : nodes_[after].previous) = block.block;
-  lane.occupied[bin / 64] |= std::uint64_t{1} << (bin % 64);
+void BinnedFreeList::insert(BlockTable& blocks, BlockIndex index) {
+  Block& block = blocks[index];
+  Lane& lane = lane_of(block.stream);
+  const std::size_t at = bin_of(block.size);
+  Bin& bin = lane.bins[at];
+  const BlockIndex before = last_before(blocks, bin.smallest, bin.largest, block.size, block.address);
+  const BlockIndex after = before == kNoBlock ? bin.smallest : blocks[before].larger;
+  block.smaller = before;
+  block.larger = after;
+  block.listed = true;
+  (before == kNoBlock ? bin.smallest : blocks[before].larger) = index;
+  (after == kNoBlock ? bin.largest : blocks[after].smaller) = index;
+  lane.occupied[at / 64] |= std::uint64_t{1} << (at % 64);
 }
 
-void BinnedFreeList::erase(const FreeBlock& block) {
-  if (find_lane(block.stream) == nullptr || block.block >= nodes_.size() || nodes_[block.block].bin == kNoBin)
-    throw InternalError("block is not in its free list");
+void BinnedFreeList::erase(BlockTable& blocks, BlockIndex index) {
+  Block& block = blocks[index];
+  if (!block.listed) throw InternalError("block is not in its free list");
   Lane& lane = lane_of(block.stream);
-  Node& node = nodes_[block.block];
-  const std::size_t bin = node.bin;
-  (node.previous == kNoBlock ? lane.smallest[bin] : nodes_[node.previous].next) = node.next;
-  (node.next == kNoBlock ? lane.largest[bin] : nodes_[node.next].previous) = node.previous;
-  node.bin = kNoBin;
-  if (lane.smallest[bin] == kNoBlock) lane.occupied[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+  const std::size_t at = bin_of(block.size);
+  Bin& bin = lane.bins[at];
+  (block.smaller == kNoBlock ? bin.smallest : blocks[block.smaller].larger) = block.larger;
+  (block.larger == kNoBlock ? bin.largest : blocks[block.larger].smaller) = block.smaller;
+  block.listed = false;
+  if (bin.smallest == kNoBlock) lane.occupied[at / 64] &= ~(std::uint64_t{1} << (at % 64));
 }
 
-BlockIndex BinnedFreeList::first_not_less(StreamId stream, Bytes size) const {
+BlockIndex BinnedFreeList::first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const {
   const Lane* lane = find_lane(stream);
   if (lane == nullptr) return kNoBlock;
   const std::size_t bin = bin_of(size);
-  for (BlockIndex at = lane->smallest[bin]; at != kNoBlock; at = nodes_[at].next) {
-    if (nodes_[at].size >= size) return at;
+  for (BlockIndex at = lane->bins[bin].smallest; at != kNoBlock; at = blocks[at].larger) {
+    if (blocks[at].size >= size) return at;
   }
   return lane->smallest_from(bin + 1);
 }
 
-BlockIndex BinnedFreeList::next(const FreeBlock& position) const {
+BlockIndex BinnedFreeList::next(const BlockTable& blocks, const FreeBlock& position) const {
   const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
-  const std::size_t bin = bin_of(position.size);
-  const BlockIndex before = last_before(*lane, bin, position.size, position.address + 1);
-  const BlockIndex after = before == kNoBlock ? lane->smallest[bin] : nodes_[before].next;
-  return after != kNoBlock ? after : lane->smallest_from(bin + 1);
+  const std::size_t at = bin_of(position.size);
+  const Bin& bin = lane->bins[at];
+  const BlockIndex before =
+      last_before(blocks, bin.smallest, bin.largest, position.size, position.address + 1);
+  const BlockIndex after = before == kNoBlock ? bin.smallest : blocks[before].larger;
+  return after != kNoBlock ? after : lane->smallest_from(at + 1);
 }
 
-BlockIndex BinnedFreeList::previous(const FreeBlock& position) const {
+BlockIndex BinnedFreeList::previous(const BlockTable& blocks, const FreeBlock& position) const {
   const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
-  const std::size_t bin = bin_of(position.size);
-  const BlockIndex before = last_before(*lane, bin, position.size, position.address);
+  const std::size_t at = bin_of(position.size);
+  const Bin& bin = lane->bins[at];
+  const BlockIndex before = last_before(blocks, bin.smallest, bin.largest, position.size, position.address);
   if (before != kNoBlock) return before;
-  const std::size_t smaller = lane->occupied_before(bin);
-  return smaller == kBins ? kNoBlock : lane->largest[smaller];
+  const std::size_t smaller = lane->occupied_before(at);
+  return smaller == kBins ? kNoBlock : lane->bins[smaller].largest;
 }
 
-void BinnedFreeList::append_all(std::vector<BlockIndex>& out) const {
+void BinnedFreeList::append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const {
   for (const Lane& lane : lanes_) {
-    for (BlockIndex at = lane.smallest_from(0); at != kNoBlock;) {
-      out.push_back(at);
-      at =
-          nodes_[at].next != kNoBlock ? nodes_[at].next : lane.smallest_from(std::size_t{nodes_[at].bin} + 1);
+    for (std::size_t bin = lane.occupied_from(0); bin != kBins; bin = lane.occupied_from(bin + 1)) {
+      for (BlockIndex at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger) out.push_back(at);
     }
   }
 }
 
-void OrderedFreeList::insert(const FreeBlock& block) { blocks_.insert(block); }
-
-void OrderedFreeList::erase(const FreeBlock& block) {
-  if (blocks_.erase(block) == 0) throw InternalError("block is not in its free list");
+void OrderedFreeList::insert(const BlockTable& blocks, BlockIndex index) {
+  blocks_.insert(free_entry(blocks[index], index));
 }
 
-BlockIndex OrderedFreeList::first_not_less(StreamId stream, Bytes size) const {
+void OrderedFreeList::erase(const BlockTable& blocks, BlockIndex index) {
+  if (blocks_.erase(free_entry(blocks[index], index)) == 0)
+    throw InternalError("block is not in its free list");
+}
+
+BlockIndex OrderedFreeList::first_not_less(const BlockTable&, StreamId stream, Bytes size) const {
   const auto found = blocks_.lower_bound({stream, size, 0, kNoBlock});
   return found == blocks_.end() || found->stream != stream ? kNoBlock : found->block;
 }
 
-BlockIndex OrderedFreeList::next(const FreeBlock& block) const {
-  const auto found = blocks_.upper_bound(block);
-  return found == blocks_.end() || found->stream != block.stream ? kNoBlock : found->block;
+BlockIndex OrderedFreeList::next(const BlockTable&, const FreeBlock& position) const {
+  const auto found = blocks_.upper_bound(position);
+  return found == blocks_.end() || found->stream != position.stream ? kNoBlock : found->block;
 }
 
-BlockIndex OrderedFreeList::previous(const FreeBlock& position) const {
+BlockIndex OrderedFreeList::previous(const BlockTable&, const FreeBlock& position) const {
   const auto found = blocks_.lower_bound(position);
   if (found == blocks_.begin() || std::prev(found)->stream != position.stream) return kNoBlock;
   return std::prev(found)->block;
 }
 
-void OrderedFreeList::append_all(std::vector<BlockIndex>& out) const {
+void OrderedFreeList::append_all(const BlockTable&, std::vector<BlockIndex>& out) const {
   for (const FreeBlock& block : blocks_) out.push_back(block.block);
 }
 
@@ -182,29 +186,29 @@ FreeList::FreeList(FreeListKind kind) {
   if (kind == FreeListKind::ordered) list_.emplace<OrderedFreeList>();
 }
 
-void FreeList::insert(const FreeBlock& block) {
-  std::visit([&](auto& list) { list.insert(block); }, list_);
+void FreeList::insert(BlockTable& blocks, BlockIndex index) {
+  std::visit([&](auto& list) { list.insert(blocks, index); }, list_);
 }
 
-void FreeList::erase(const FreeBlock& block) {
-  std::visit([&](auto& list) { list.erase(block); }, list_);
+void FreeList::erase(BlockTable& blocks, BlockIndex index) {
+  std::visit([&](auto& list) { list.erase(blocks, index); }, list_);
 }
 
-BlockIndex FreeList::first_not_less(StreamId stream, Bytes size) const {
-  return std::visit([&](const auto& list) { return list.first_not_less(stream, size); }, list_);
+BlockIndex FreeList::first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const {
+  return std::visit([&](const auto& list) { return list.first_not_less(blocks, stream, size); }, list_);
 }
 
-BlockIndex FreeList::next(const FreeBlock& block) const {
-  return std::visit([&](const auto& list) { return list.next(block); }, list_);
+BlockIndex FreeList::next(const BlockTable& blocks, const FreeBlock& position) const {
+  return std::visit([&](const auto& list) { return list.next(blocks, position); }, list_);
 }
 
-BlockIndex FreeList::previous(const FreeBlock& position) const {
-  return std::visit([&](const auto& list) { return list.previous(position); }, list_);
+BlockIndex FreeList::previous(const BlockTable& blocks, const FreeBlock& position) const {
+  return std::visit([&](const auto& list) { return list.previous(blocks, position); }, list_);
 }
 
-std::vector<BlockIndex> FreeList::in_order() const {
+std::vector<BlockIndex> FreeList::in_order(const BlockTable& blocks) const {
   std::vector<BlockIndex> all;
-  std::visit([&](const auto& list) { list.append_all(all); }, list_);
+  std::visit([&](const auto& list) { list.append_all(blocks, all); }, list_);
   return all;
 }
 

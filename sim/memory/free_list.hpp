@@ -33,35 +33,30 @@ inline FreeBlock free_entry(const Block& block, BlockIndex index) {
 /// The fast list: for each stream, bins of similar sizes, and a bitmap of the bins in use.
 ///
 /// A power of two is divided in 32 bins, so a bin rarely holds more than a few blocks. They are linked from
-/// the smallest to the largest: the best fit is the head of a bin, a block that leaves is not searched for,
-/// and one that comes walks past the smaller ones of its bin.
+/// the smallest to the largest, through the blocks themselves: the best fit is the head of a bin, a block
+/// that leaves is not searched for, and one that comes walks past the smaller ones of its bin.
 class BinnedFreeList {
  public:
-  void insert(const FreeBlock& block);
-  void erase(const FreeBlock& block);
-  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
-  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
-  void append_all(std::vector<BlockIndex>& out) const;
+  void insert(BlockTable& blocks, BlockIndex index);
+  void erase(BlockTable& blocks, BlockIndex index);
+  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
+  void append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const;
 
  private:
   static constexpr int kLog2BinsPerDoubling = 5;
   static constexpr std::size_t kBins = 1024;
 
-  struct Node {  ///< a block in its bin; `bin` is kNoBin while it is in none
-    Bytes size = 0;
-    Address address = 0;
-    BlockIndex previous = kNoBlock;
-    BlockIndex next = kNoBlock;
-    std::uint32_t bin = kNoBin;
+  struct Bin {
+    BlockIndex smallest = kNoBlock;
+    BlockIndex largest = kNoBlock;
   };
-  static constexpr std::uint32_t kNoBin = 0xFFFF'FFFF;
 
   struct Lane {  ///< the blocks of one stream
     StreamId stream = 0;
     std::array<std::uint64_t, kBins / 64> occupied{};
-    std::vector<BlockIndex> smallest = std::vector<BlockIndex>(kBins, kNoBlock);
-    std::vector<BlockIndex> largest = std::vector<BlockIndex>(kBins, kNoBlock);
+    std::array<Bin, kBins> bins{};
 
     [[nodiscard]] std::size_t occupied_from(std::size_t bin) const;  ///< kBins if there is none
     [[nodiscard]] std::size_t occupied_before(std::size_t bin) const;
@@ -73,22 +68,18 @@ class BinnedFreeList {
   Lane& lane_of(StreamId stream);
   Lane& add_lane(StreamId stream);
 
-  [[nodiscard]] bool is_before(BlockIndex block, Bytes size, Address address) const;
-  [[nodiscard]] BlockIndex last_before(const Lane& lane, std::size_t bin, Bytes size, Address address) const;
-
   std::vector<Lane> lanes_;  // by ascending stream
-  std::vector<Node> nodes_;  // by block
 };
 
 /// The reference: an ordered set, slow and plain. Tests hold the fast list against it.
 class OrderedFreeList {
  public:
-  void insert(const FreeBlock& block);
-  void erase(const FreeBlock& block);
-  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
-  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
-  void append_all(std::vector<BlockIndex>& out) const;
+  void insert(const BlockTable& blocks, BlockIndex index);
+  void erase(const BlockTable& blocks, BlockIndex index);
+  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
+  void append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const;
 
  private:
   std::set<FreeBlock> blocks_;
@@ -96,28 +87,28 @@ class OrderedFreeList {
 
 enum class FreeListKind : std::uint8_t { binned, ordered };
 
-/// Either list behind one face.
+/// Either list behind one face. `blocks` is the table that the indices point into, always the same one.
 class FreeList {
  public:
   explicit FreeList(FreeListKind kind = FreeListKind::binned);
 
-  /// Adds a block that is not in the list.
-  void insert(const FreeBlock& block);
+  /// Adds a block that is not in the list; its stream, size and address must not change while it is in.
+  void insert(BlockTable& blocks, BlockIndex index);
 
-  /// Removes a block that is in the list.
-  void erase(const FreeBlock& block);
+  /// Removes a block. Throws InternalError if it is not in the list.
+  void erase(BlockTable& blocks, BlockIndex index);
 
   /// The smallest block of `stream` with at least `size` bytes, the lowest address among equals (R2.2).
-  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
 
   /// The first block of the same stream behind `position`, which need not be in the list, or kNoBlock.
-  [[nodiscard]] BlockIndex next(const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
 
   /// The last block of the same stream before `position`, which need not be in the list, or kNoBlock.
-  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
 
   /// All blocks in the order of R0.1.
-  [[nodiscard]] std::vector<BlockIndex> in_order() const;
+  [[nodiscard]] std::vector<BlockIndex> in_order(const BlockTable& blocks) const;
 
  private:
   std::variant<BinnedFreeList, OrderedFreeList> list_;

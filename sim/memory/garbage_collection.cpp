@@ -5,6 +5,17 @@
 
 namespace vramlab {
 
+// R0.4: the block's age counts from here.
+void CachingAllocator::start_age(BlockIndex index) {
+  if (index >= state_.gc_base.size()) state_.gc_base.resize(state_.blocks.size());
+  state_.gc_base[index] = state_.pools[state_.blocks[index].pool].calls;
+}
+
+std::uint64_t CachingAllocator::age(BlockIndex index) const {
+  const std::uint64_t since = index < state_.gc_base.size() ? state_.gc_base[index] : 0;
+  return state_.pools[state_.blocks[index].pool].calls - since;
+}
+
 void CachingAllocator::collect_garbage() {
   constexpr PoolIndex kDefaultLargePool = 1;  // R6.1: whatever the pool of the request
   const auto allowed =
@@ -13,10 +24,9 @@ void CachingAllocator::collect_garbage() {
   const Bytes target = total_reserved() - allowed;  // R6.2: the size of the request does not matter
 
   const Pool& pool = state_.pools[kDefaultLargePool];
-  const auto age = [&](BlockIndex block) { return pool.calls - state_.blocks[block].gc_base; };
   std::uint64_t total_age = 0;  // R6.3
   std::uint64_t count = 0;
-  for (const BlockIndex block : pool.free.in_order()) {
+  for (const BlockIndex block : pool.free.in_order(state_.blocks)) {
     if (state_.blocks[block].is_split()) continue;
     total_age += age(block);
     ++count;
@@ -28,7 +38,7 @@ void CachingAllocator::collect_garbage() {
   while (reclaimed < target && freed && count > 0) {
     freed = false;
     const double mean_age = static_cast<double>(total_age) / static_cast<double>(count);
-    for (const BlockIndex index : pool.free.in_order()) {
+    for (const BlockIndex index : pool.free.in_order(state_.blocks)) {
       const Block& block = state_.blocks[index];
       if (block.is_split() || block.expandable || static_cast<double>(age(index)) < mean_age) continue;
       reclaimed += block.size;

@@ -29,7 +29,6 @@ CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId st
   Request request;
   request.size = size;
   request.rounded = rounded_size(size, state_.settings);
-  request.segment = segment_size(request.rounded, state_.settings);
   request.stream = stream;
   const std::size_t group = group_for(stream);
   request.pool = static_cast<PoolIndex>(2 * group + (is_small(request.rounded) ? 0 : 1));
@@ -43,6 +42,7 @@ CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId st
 BlockIndex CachingAllocator::find_or_make_block(Request& request) {
   BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
   if (block != kNoBlock) return block;
+  request.segment = segment_size(request.rounded, state_.settings);
   Bytes before = total_reserved();
   const auto given_back = [&] {  // since the last call; a failed try may have mapped a little more (R5.5)
     const Bytes earlier = std::exchange(before, total_reserved());
@@ -160,7 +160,7 @@ OutOfMemory CachingAllocator::report_oom(const Request& request) {
   tried.limit_refused = exceeds_limit(request);
   const bool hint_depends = state_.settings.torch > TorchVersion{2, 11};
   const FreeBlock end{request.stream, kUnlimited, kUnlimited, kNoBlock};
-  const BlockIndex largest = state_.pools[request.pool].free.previous(end);
+  const BlockIndex largest = state_.pools[request.pool].free.previous(state_.blocks, end);
   return {.requested = request.size,
           .rounded = request.rounded,
           .segment = request.segment,

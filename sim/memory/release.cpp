@@ -12,7 +12,7 @@ bool CachingAllocator::release_oversize(const Request& request) {
   const Bytes wanted = std::max(request.rounded, state_.settings.max_split_size);
   const FreeList& free = state_.pools[request.pool].free;
   FreeBlock position{request.stream, wanted, 0, kNoBlock};
-  const BlockIndex fitting = free.first_not_less(request.stream, wanted);
+  const BlockIndex fitting = free.first_not_less(state_.blocks, request.stream, wanted);
   if (fitting != kNoBlock && !state_.blocks[fitting].expandable) {
     release_plain(fitting);
     return true;
@@ -24,7 +24,7 @@ bool CachingAllocator::release_oversize(const Request& request) {
 
   Bytes released = 0;
   while (released < wanted) {
-    const BlockIndex index = free.previous(position);
+    const BlockIndex index = free.previous(state_.blocks, position);
     if (index == kNoBlock || !is_oversize(state_.blocks[index].size)) break;
     const Block block = state_.blocks[index];
     position = {block.stream, block.size, block.address, index};
@@ -77,7 +77,7 @@ void CachingAllocator::release_group(std::size_t group) {
 // R4.8 b: plain segments as they are met, expandable blocks after them in the same order.
 void CachingAllocator::release_pool(PoolIndex pool) {
   std::vector<BlockIndex> expandable;
-  for (const BlockIndex index : state_.pools[pool].free.in_order()) {
+  for (const BlockIndex index : state_.pools[pool].free.in_order(state_.blocks)) {
     const Block& block = state_.blocks[index];
     if (block.expandable) {
       expandable.push_back(index);

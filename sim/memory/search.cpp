@@ -5,8 +5,8 @@ namespace vramlab {
 // The block leaves its free list; kNoBlock is a miss.
 BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size, StreamId stream, bool expandable) {
   Pool& pool = state_.pools[pool_index];
-  if (gc_active()) ++pool.calls;                              // R2.1
-  BlockIndex found = pool.free.first_not_less(stream, size);  // R2.2
+  if (gc_active()) ++pool.calls;                                             // R2.1
+  BlockIndex found = pool.free.first_not_less(state_.blocks, stream, size);  // R2.2
   if (found == kNoBlock) return kNoBlock;
   if (state_.blocks[found].expandable) {
     found = expandable ? walk_to_least_extent(found) : first_plain_after(found);
@@ -26,7 +26,7 @@ BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
   };
   while (state_.blocks[candidate].expandable) {
     const Block& block = state_.blocks[candidate];
-    const BlockIndex next = state_.pools[block.pool].free.next(free_entry(block, candidate));
+    const BlockIndex next = state_.pools[block.pool].free.next(state_.blocks, free_entry(block, candidate));
     if (next == kNoBlock || extent(state_.blocks[next]) >= extent(block)) break;
     candidate = next;
   }
@@ -37,7 +37,7 @@ BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
 BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) const {
   while (candidate != kNoBlock && state_.blocks[candidate].expandable) {
     const Block& block = state_.blocks[candidate];
-    candidate = state_.pools[block.pool].free.next(free_entry(block, candidate));
+    candidate = state_.pools[block.pool].free.next(state_.blocks, free_entry(block, candidate));
   }
   return candidate;
 }

@@ -37,21 +37,13 @@ void CachingAllocator::retire_block(BlockIndex block) {
 // R3.2: the low part is [address, address + size) and keeps the table entry, so a segment's first block never
 // changes it; the remainder is returned and keeps the old block's stale requested size (R8.9).
 BlockIndex CachingAllocator::cut(BlockIndex index, Bytes size) {
-  const BlockIndex rest = new_block({});
-  Block& low = state_.blocks[index];
-  Block& high = state_.blocks[rest];
-  high.address = low.address + size;
-  high.size = low.size - size;
-  high.requested = low.requested;
-  high.stream = low.stream;
+  Block high = state_.blocks[index];
+  high.address += size;
+  high.size -= size;
   high.previous = index;
-  high.next = low.next;
-  high.segment = low.segment;
-  high.pool = low.pool;
-  high.live = true;
-  high.mapped = low.mapped;
-  high.expandable = low.expandable;
+  const BlockIndex rest = new_block(high);
   if (high.next != kNoBlock) state_.blocks[high.next].previous = rest;
+  Block& low = state_.blocks[index];
   low.size = size;
   low.next = rest;
   return rest;
@@ -60,7 +52,7 @@ BlockIndex CachingAllocator::cut(BlockIndex index, Bytes size) {
 // R3.6. The block is in no list; its neighbours leave theirs. The merged block takes the lower address and
 // the requested size of the block that asked for the merge (R8.9).
 CachingAllocator::Merged CachingAllocator::merge_with_neighbours(BlockIndex index) {
-  std::vector<Block>& blocks = state_.blocks;
+  BlockTable& blocks = state_.blocks;
   const bool mapped = blocks[index].mapped;
   const Bytes requested = blocks[index].requested;
   const BlockIndex previous = blocks[index].previous;
@@ -96,17 +88,15 @@ CachingAllocator::Merged CachingAllocator::merge_with_neighbours(BlockIndex inde
   return merged;
 }
 
-// R0.4: the block's age counts from here.
+// Ages are kept only from the first counted search on (R0.4): until then all are 0.
 void CachingAllocator::add_free(BlockIndex index) {
-  Block& block = state_.blocks[index];
-  Pool& pool = state_.pools[block.pool];
-  block.gc_base = pool.calls;
-  pool.free.insert(free_entry(block, index));
+  Pool& pool = state_.pools[state_.blocks[index].pool];
+  if (pool.calls != 0 || !state_.gc_base.empty()) start_age(index);
+  pool.free.insert(state_.blocks, index);
 }
 
 void CachingAllocator::remove_free(BlockIndex index) {
-  const Block& block = state_.blocks[index];
-  state_.pools[block.pool].free.erase(free_entry(block, index));
+  state_.pools[state_.blocks[index].pool].free.erase(state_.blocks, index);
 }
 
 // R0.2: by stream and address.

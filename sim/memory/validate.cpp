@@ -151,14 +151,15 @@ void Validator::check_lists() {
       if (block.pool != p || !block.is_idle()) continue;
       if (block.mapped) {
         cached.push_back({block.stream, block.size, block.address, i});
-        expect(block.gc_base <= pool.calls, "no cached block is younger than its pool" + at(block));
+        expect((i < state_.gc_base.size() ? state_.gc_base[i] : 0) <= pool.calls,
+               "no cached block is younger than its pool" + at(block));
       } else {
         unmapped.push_back({block.stream, block.address, i});
       }
     }
     std::sort(cached.begin(), cached.end());
     std::sort(unmapped.begin(), unmapped.end());
-    const std::vector<BlockIndex> listed = pool.free.in_order();
+    const std::vector<BlockIndex> listed = pool.free.in_order(state_.blocks);
     expect(std::equal(cached.begin(), cached.end(), listed.begin(), listed.end(),
                       [](const FreeBlock& block, BlockIndex index) { return block.block == index; }),
            "the free list of pool " + std::to_string(p) + " holds the cached blocks in order");
