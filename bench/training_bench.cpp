@@ -1,7 +1,11 @@
-// 10,000 iterations of the policies of a scenario, with the step cache and through the full allocator.
+// 10,000 iterations of the policies of a scenario, and of one policy on steps of some 2,000 tensors, with the
+// step cache and through the full allocator.
+#include <algorithm>
+
 #include <benchmark/benchmark.h>
 
 #include "lab/comparison.hpp"
+#include "lab/model_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -25,6 +29,28 @@ BENCHMARK_CAPTURE(run_scenario, h100_step_cache, "h100-12gib", true)->Unit(bench
 BENCHMARK_CAPTURE(run_scenario, h100_full, "h100-12gib", false)->Unit(benchmark::kMillisecond)->Iterations(1);
 BENCHMARK_CAPTURE(run_scenario, ratchet_step_cache, "ratchet", true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run_scenario, ratchet_full, "ratchet", false)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// Mixed tasks: a batch of twelve samples, fitted from recordings of real training.
+void run_2000_tensors(benchmark::State& state, bool use_step_cache) {
+  const auto model = load_model_file(VRAMLAB_SOURCE_DIR "/models/mixed-tasks.json");
+  TrainingSetup setup{.model = model.get(),
+                      .bounds = model->parameters(),
+                      .start = {5, 4, 3},
+                      .iterations = 10000,
+                      .process = {.card_total = 80_GiB, .allocator = {}, .use_step_cache = use_step_cache}};
+  for (auto _ : state) {
+    const TrainingRun run = run_training(setup, make_tuner({.use = "fixed"}, setup.bounds));
+    state.counters["iterations"] = static_cast<double>(run.iterations.size());
+  }
+  const StepProgram step = model->step(setup.start);
+  state.counters["tensors"] =
+      static_cast<double>(std::count_if(step.ops.begin(), step.ops.end(), [](const MemoryOp& op) {
+        return op.kind == MemoryOpKind::allocate || op.kind == MemoryOpKind::workspace;
+      }));
+}
+
+BENCHMARK_CAPTURE(run_2000_tensors, step_cache, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(run_2000_tensors, full, false)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 }  // namespace
 }  // namespace vramlab

@@ -56,6 +56,7 @@ Table residual_table(const FitResiduals& r) {
   };
   row("exact at every recorded shape", r.exact, r.exact_bytes);
   row("seen once, with the form of another", r.borrowed, r.borrowed_bytes);
+  row("a form for each algorithm, by shape", r.by_algorithm, r.by_algorithm_bytes);
   row("no form: interpolated", r.interpolated, r.interpolated_bytes);
   row("no form and seen once", r.single, r.single_bytes);
   return table;
@@ -79,11 +80,13 @@ Json residuals_json(const FittedModel& fitted) {
   json["allocations"] = r.tensors;
   json["exact"] = r.exact;
   json["borrowed"] = r.borrowed;
+  json["by_algorithm"] = r.by_algorithm;
   json["interpolated"] = r.interpolated;
   json["single"] = r.single;
   json["bytes"] = r.bytes;
   json["exact_bytes"] = r.exact_bytes;
   json["borrowed_bytes"] = r.borrowed_bytes;
+  json["by_algorithm_bytes"] = r.by_algorithm_bytes;
   json["interpolated_bytes"] = r.interpolated_bytes;
   json["single_bytes"] = r.single_bytes;
   json["inexact"] = Json::array();
@@ -134,6 +137,10 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
                 1e4;
   if (!times.empty())
     card["times"] = std::filesystem::path(times).filename().string() + ", every other point from the first";
+  card["workspace_refusals"] =
+      fitted.refusal_chains == 0
+          ? "assumed: no recorded step was short of memory"
+          : fmt::format("the mean of {} chains of refused requests", fitted.refusal_chains);
   card["warnings"] = fitted.warnings;
   return card;
 }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
+#include <numeric>
 #include <optional>
 
+#include "fit/chosen_steps.hpp"
+#include "fit/fit_warnings.hpp"
 #include "fit/item_parameters.hpp"
 #include "fit/loops.hpp"
 #include "fit/parameters.hpp"
@@ -19,93 +20,6 @@ namespace {
 
 using Kind = RecordedOp::Kind;
 constexpr std::int64_t kHowFarBeyond = 8;  // times the largest recorded value of a parameter may be asked for
-
-/// The step that stands for each shape, and the first step of the process.
-struct ChosenSteps {
-  std::vector<const StepRecord*> settled;  ///< the last visit of each shape, shapes in the order of the first
-  const StepRecord* first = nullptr;
-  std::size_t first_shape = 0;
-  bool first_is_alone =
-      false;  ///< it stands for its shape, for want of another, though it frees no gradients
-};
-
-bool keeps_something(const RecordedRun& run) {
-  return std::any_of(run.steps.begin(), run.steps.end(), [](const StepRecord& step) {
-    return std::any_of(step.allocations.begin(), step.allocations.end(),
-                       [](const StepAllocation& one) { return one.fate == Fate::kept; });
-  });
-}
-
-bool is_seen_again(const StepRecord& step, const std::vector<RecordedRun>& runs) {
-  for (const RecordedRun& run : runs) {
-    for (std::size_t other = 1; other < run.steps.size(); ++other) {
-      if (!run.steps[other].mark.oom && run.steps[other].mark.parameters == step.mark.parameters) return true;
-    }
-  }
-  return false;
-}
-
-ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
-  ChosenSteps chosen;
-  std::vector<std::size_t> visits;
-  std::size_t failed = 0;
-  std::vector<std::string> seen_once;
-  const bool keeps = std::any_of(runs.begin(), runs.end(), keeps_something);
-  for (const RecordedRun& run : runs) {
-    for (const StepRecord& step : run.steps) {
-      if (step.mark.oom) {
-        ++failed;
-        continue;
-      }
-      if (chosen.first == nullptr) chosen.first = &step;
-      // A first step finds no gradients to free, so that it cannot stand for later ones.
-      if (keeps && &step == &run.steps[0]) {
-        if (is_seen_again(step, runs)) continue;
-        if (chosen.first != &step) {
-          seen_once.push_back(step.mark.label);
-          continue;
-        }
-        chosen.first_is_alone = true;
-      }
-      const auto known = std::find_if(
-          chosen.settled.begin(), chosen.settled.end(),
-          [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
-      if (known == chosen.settled.end()) {
-        chosen.settled.push_back(&step);
-        visits.push_back(1);
-      } else {
-        *known = &step;
-        ++visits[static_cast<std::size_t>(known - chosen.settled.begin())];
-      }
-    }
-  }
-  if (chosen.first == nullptr) throw InputError("", "no recorded step succeeded; there is nothing to fit.");
-  if (chosen.settled.size() > kMostShapes) {
-    throw InputError("", "the steps have " + std::to_string(chosen.settled.size()) +
-                             " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
-  }
-  if (chosen.first_is_alone) {
-    warnings.push_back(
-        "the first step of the process (" + chosen.first->mark.label +
-        ") is the only one of its shape; where that shape frees old gradients is taken from the "
-        "nearest other one. Record every shape twice.");
-  }
-  for (const std::string& label : seen_once) {
-    warnings.push_back("the step " + label +
-                       " is the first of its process and the only one of its shape; it is left "
-                       "out. Record every shape twice.");
-  }
-  if (failed > 0) warnings.push_back(std::to_string(failed) + " steps ran out of memory and are left out.");
-  if (visits.size() == 1 && visits[0] == 1 && runs[0].steps.size() == 1) {
-    throw InputError("",
-                     "only one step is recorded. Record every shape twice: what the first step of a process "
-                     "keeps for good is told from gradients by the second.");
-  }
-  for (std::size_t shape = 0; shape < chosen.settled.size(); ++shape) {
-    if (chosen.settled[shape]->mark.parameters == chosen.first->mark.parameters) chosen.first_shape = shape;
-  }
-  return chosen;
-}
 
 /// Values of the model's own variables at a recorded shape.
 class RoundValues : public SampleValues {
@@ -158,14 +72,26 @@ class Fitter {
     fill_sizes();
     fill_program();
     fill_first_step();
-    count_residuals();
-    warn_of_thresholds();
-    warn_of_workspaces();
-    check_recorded_spec(model_.spec);
+    fill_refusals();
+    model_.residuals = count_residuals(union_, shapes_, laws_, model_.inexact);
+    warn_of_thresholds(model_.spec, model_.warnings);
+    warn_of_workspaces(model_.spec, model_.residuals, model_.warnings);
+    check();
     return std::move(model_);
   }
 
  private:
+  // Steps that did not align make a program that frees or keeps the wrong things.
+  void check() const {
+    try {
+      check_recorded_spec(model_.spec);
+    } catch (const InputError& error) {
+      throw InputError(
+          "", "the recorded steps cannot be merged into one program: " + error.problems().front().what +
+                  " Record every shape twice, without running out of memory in between.");
+    }
+  }
+
   void find_loops() {
     std::vector<LoopCounter> counters;
     if (items_) {
@@ -240,7 +166,6 @@ class Fitter {
   void fill_sizes() {
     model_.spec.forms = laws_.forms;
     model_.spec.tables = laws_.tables;
-    model_.spec.table_scales = laws_.table_scales;
   }
 
   // A library asks for workspaces around one kernel; their sizes follow the algorithm, not the tensors alone.
@@ -314,54 +239,17 @@ class Fitter {
     spec.groups = groups.groups();
   }
 
-  // Where the program changes between two recorded shapes, the place is a guess.
-  void warn_of_thresholds() {
-    const RecordedSpec& spec = model_.spec;
-    std::vector<std::string> names;
-    for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
-    for (std::uint32_t number = 0; number < spec.groups.size(); ++number) {
-      const RecordedGroup& group = spec.groups[number];
-      if (group.monomial < 0) continue;
-      const auto count = std::count_if(spec.tensors.begin(), spec.tensors.end(),
-                                       [&](const RecordedTensor& tensor) { return tensor.group == number; });
-      std::int64_t low = 0;
-      std::int64_t high = std::numeric_limits<std::int64_t>::max();
-      const Monomial& monomial = spec.monomials[static_cast<std::size_t>(group.monomial)];
-      for (const VariableValues& shape : spec.shapes) {
-        const std::int64_t value = monomial.value(shape).value_or(0);
-        if (value < group.from) low = std::max(low, value);
-        if (value >= group.from) high = std::min(high, value);
+  // How often a library asks before it does without: the mean of what was recorded.
+  void fill_refusals() {
+    std::uint32_t total = 0;
+    for (const RecordedRun& run : runs_) {
+      for (const StepRecord& step : run.steps) {
+        model_.refusal_chains += step.refusals.size();
+        total = std::accumulate(step.refusals.begin(), step.refusals.end(), total);
       }
-      if (count < 2 || high - low < 2) continue;
-      const std::string product = monomial.text(names);
-      model_.warnings.push_back(std::to_string(count) + " allocations " + (group.below ? "end" : "begin") +
-                                " somewhere between " + product + " = " + std::to_string(low) + " and " +
-                                std::to_string(high) + "; " + std::to_string(group.from) +
-                                " is assumed. A step recorded there would show it.");
     }
-  }
-
-  // Sizes without a form follow the algorithms of a library, which change with the shape.
-  void warn_of_workspaces() {
-    const FitResiduals& r = model_.residuals;
-    const Bytes inexact = r.interpolated_bytes + r.single_bytes;
-    if (50 * inexact < r.bytes || shapes_.size() < 2) return;
-    std::vector<std::string> names;
-    for (const RecordedVariable& variable : model_.spec.variables) names.push_back(variable.name);
-    const Monomial& monomial = model_.spec.monomials[laws_.main_product];
-    std::int64_t low = std::numeric_limits<std::int64_t>::max();
-    std::int64_t high = 0;
-    for (const VariableValues& shape : model_.spec.shapes) {
-      low = std::min(low, monomial.value(shape).value_or(0));
-      high = std::max(high, monomial.value(shape).value_or(0));
-    }
-    model_.warnings.push_back(std::to_string(100 * inexact / r.bytes) +
-                              " % of the bytes follow no form (workspaces); between recorded shapes they are "
-                              "interpolated along " +
-                              monomial.text(names) + ", beyond " + std::to_string(low) + " and " +
-                              std::to_string(high) +
-                              " they are a guess. Record the smallest and largest steps "
-                              "you care about.");
+    const auto chains = static_cast<std::uint32_t>(model_.refusal_chains);
+    if (chains > 0) model_.spec.workspace_refusals = std::max((total + chains / 2) / chains, 1U);
   }
 
   void fill_first_step() {
@@ -386,53 +274,6 @@ class Fitter {
                                 " blocks made before the first step are freed by steps; "
                                 "the model frees them when building ends.");
     }
-  }
-
-  void count_residuals() {
-    FitResiduals& r = model_.residuals;
-    std::map<std::vector<Bytes>, InexactFamily> families;
-    for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
-      Bytes bytes = 0;
-      std::vector<Bytes> sizes(shapes_.size(), 0);
-      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-        const std::int32_t local = union_.tensors[t].in_shape[shape];
-        if (local < 0) continue;
-        for (const Bytes size : shapes_[shape].allocations[static_cast<std::size_t>(local)].sizes)
-          sizes[shape] += size;
-        bytes += sizes[shape];
-      }
-      ++r.tensors;
-      r.bytes += bytes;
-      switch (laws_.knowledge[t]) {
-        case SizeKnowledge::exact:
-          ++r.exact;
-          r.exact_bytes += bytes;
-          continue;
-        case SizeKnowledge::borrowed:
-          ++r.borrowed;
-          r.borrowed_bytes += bytes;
-          continue;
-        case SizeKnowledge::interpolated:
-          ++r.interpolated;
-          r.interpolated_bytes += bytes;
-          break;
-        case SizeKnowledge::single:
-          ++r.single;
-          r.single_bytes += bytes;
-          break;
-      }
-      InexactFamily& family = families[sizes];
-      family.sizes = sizes;
-      ++family.tensors;
-    }
-    for (auto& [sizes, family] : families) model_.inexact.push_back(std::move(family));
-    const auto weight = [](const InexactFamily& family) {
-      Bytes total = 0;
-      for (const Bytes size : family.sizes) total += size;
-      return total * family.tensors;
-    };
-    std::stable_sort(model_.inexact.begin(), model_.inexact.end(),
-                     [&](const auto& a, const auto& b) { return weight(a) > weight(b); });
   }
 
   const std::vector<RecordedRun>& runs_;

@@ -1,35 +1,14 @@
 // From recorded steps to a workload model.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "fit/fit_residuals.hpp"
 #include "fit/step_record.hpp"
 #include "models/recorded_spec.hpp"
 
 namespace vramlab {
-
-/// How well the sizes of the recorded allocations are described. Bytes are requested bytes summed over all
-/// recorded shapes.
-struct FitResiduals {
-  std::size_t tensors = 0;       ///< allocations of the step, each counted once over all shapes
-  std::size_t exact = 0;         ///< a form that gives every recorded size to the byte
-  std::size_t borrowed = 0;      ///< seen at one shape only, with the form of another of equal size
-  std::size_t interpolated = 0;  ///< no form: sizes between recorded ones are interpolated
-  std::size_t single = 0;        ///< no form and seen at one shape only
-  Bytes bytes = 0;
-  Bytes exact_bytes = 0;
-  Bytes borrowed_bytes = 0;
-  Bytes interpolated_bytes = 0;
-  Bytes single_bytes = 0;
-};
-
-/// A family of allocations without an exact form, for people: where the model is weakest.
-struct InexactFamily {
-  std::vector<Bytes> sizes;  ///< by shape; 0 = not seen there
-  std::size_t tensors = 0;   ///< how many have these sizes
-};
 
 struct FittedModel {
   RecordedSpec spec;
@@ -37,6 +16,7 @@ struct FittedModel {
   FitResiduals residuals;
   std::vector<InexactFamily> inexact;  ///< most bytes first
   std::vector<std::string> warnings;   ///< what not to trust, and what to record
+  std::size_t refusal_chains = 0;      ///< recorded chains of refusals; without any their length is assumed
 };
 
 /// Fits a model to the steps of all `runs`; the first gives building and the first step of a process.

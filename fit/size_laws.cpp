@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "fit/exact_form.hpp"
+#include "fit/size_pieces.hpp"
 
 namespace vramlab {
 namespace {
@@ -36,7 +37,7 @@ class Finder {
       }
     }
     for (const std::size_t t : rest) {
-      if (!borrow(t)) make_table(t);
+      if (!borrow(t)) make_table(t, candidates);
     }
     return std::move(laws_);
   }
@@ -112,30 +113,48 @@ class Finder {
     return true;
   }
 
-  void make_table(std::size_t tensor) {
-    std::vector<Bytes> table(shapes_.size(), 0);
+  void make_table(std::size_t tensor, const std::vector<std::uint32_t>& candidates) {
+    RecordedTable table{std::vector<Bytes>(shapes_.size(), 0), std::vector<std::int32_t>(shapes_.size(), -1)};
     std::size_t seen = 0;
     bool brief = true;
-    Bytes largest = 0;
+    bool in_loop = false;
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       const std::int32_t local = program_.tensors[tensor].in_shape[shape];
       if (local < 0) continue;
       const ShapeAllocation& one = shapes_[shape].allocations[static_cast<std::size_t>(local)];
       // in a loop the rounds' mean; sizes there nearly always have a form
-      table[shape] = std::accumulate(one.sizes.begin(), one.sizes.end(), Bytes{0}) / one.sizes.size();
+      table.sizes[shape] = std::accumulate(one.sizes.begin(), one.sizes.end(), Bytes{0}) / one.sizes.size();
       ++seen;
       brief = brief && one.brief;
-      largest = std::max(largest, table[shape]);
+      in_loop = in_loop || one.loop >= 0;
     }
-    const bool scales = brief && largest >= kLargeWorkspace;
+    table.scales = brief && *std::max_element(table.sizes.begin(), table.sizes.end()) >= kLargeWorkspace;
     const auto [entry, fresh] =
-        table_numbers_.try_emplace({table, scales}, static_cast<std::int32_t>(laws_.tables.size()));
+        table_numbers_.try_emplace(table, static_cast<std::int32_t>(laws_.tables.size()));
     if (fresh) {
+      if (!in_loop) find_algorithms(table, candidates);
       laws_.tables.push_back(table);
-      laws_.table_scales.push_back(scales);
     }
     laws_.size[tensor] = -1 - entry->second;
     laws_.knowledge[tensor] = seen == 1 ? SizeKnowledge::single : SizeKnowledge::interpolated;
+    const auto& forms = laws_.tables[static_cast<std::size_t>(entry->second)].forms;
+    if (std::any_of(forms.begin(), forms.end(), [](std::int32_t form) { return form >= 0; })) {
+      laws_.knowledge[tensor] = SizeKnowledge::by_algorithm;
+    }
+  }
+
+  // Shapes at which a library chose one algorithm share a form.
+  void find_algorithms(RecordedTable& table, const std::vector<std::uint32_t>& candidates) {
+    std::vector<SizeSample> samples;
+    std::vector<std::size_t> shapes;
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (table.sizes[shape] == 0) continue;
+      samples.push_back({values_.at(shape, -1, 0), table.sizes[shape]});
+      shapes.push_back(shape);
+    }
+    for (const SizePiece& piece : find_pieces(samples, candidates)) {
+      for (const std::size_t sample : piece.samples) table.forms[shapes[sample]] = number_of(piece.form);
+    }
   }
 
   const UnionProgram& program_;
@@ -146,7 +165,7 @@ class Finder {
   std::vector<std::vector<SizeSample>> samples_;  // by tensor
   std::map<std::vector<SizeSample>, std::optional<SizeForm>> known_;
   std::map<SizeForm, std::int32_t> form_numbers_;
-  std::map<std::pair<std::vector<Bytes>, bool>, std::int32_t> table_numbers_;
+  std::map<RecordedTable, std::int32_t> table_numbers_;  // by sizes alone
   std::map<SizeSample, std::int32_t> lenders_;
 };
 

@@ -4,20 +4,25 @@
 #include <cstdint>
 #include <vector>
 
-#include "fit/fit_model.hpp"
 #include "fit/parameters.hpp"
 #include "fit/union_program.hpp"
+#include "models/recorded_spec.hpp"
 
 namespace vramlab {
 
 /// How the size of an allocation is known.
-enum class SizeKnowledge : std::uint8_t { exact, borrowed, interpolated, single };
+enum class SizeKnowledge : std::uint8_t {
+  exact,         ///< a form that gives every recorded size
+  borrowed,      ///< seen at one shape, with the form of another
+  by_algorithm,  ///< a form for some of the shapes at least; the nearest shape decides
+  interpolated,
+  single,  ///< seen at one shape, without a form
+};
 
 /// Forms and tables of a model, and which of them each tensor of the union has.
 struct SizeLaws {
   std::vector<SizeForm> forms;
-  std::vector<std::vector<Bytes>> tables;
-  std::vector<bool> table_scales;
+  std::vector<RecordedTable> tables;
   std::vector<std::int32_t> size;  ///< by tensor, as RecordedTensor::size
   std::vector<SizeKnowledge> knowledge;
   std::uint32_t main_product = 0;
@@ -34,8 +39,8 @@ class SampleValues {
 };
 
 /// Finds them. Exact forms first; an allocation seen at one shape only takes the form of another that has
-/// the same size there; everything else becomes a table of recorded sizes. The main product is the one that
-/// alone describes most bytes.
+/// the same size there; everything else becomes a table of recorded sizes, with forms for the shapes that
+/// seem to have an algorithm in common. The main product is the one that alone describes most bytes.
 SizeLaws find_size_laws(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
                         const FitParameters& parameters, const SampleValues& values);
 

@@ -30,6 +30,7 @@ class Cutter {
         skipped_ = true;
       }
       for (; at < ends[m]; ++at) enter(trace_[at], marks[m].is_step);
+      if (marks[m].is_step) end_refusals(run_.steps.back());
     }
     if (run_.steps.empty()) {
       throw InputError(name_, "no mark has the phase \"step\". Mark the end of each step.");
@@ -48,9 +49,16 @@ class Cutter {
 
  private:
   void enter(const TraceEntry& entry, bool in_step) {
+    if (entry.action == TraceEntry::Action::oom && in_step) {
+      if (refused_in_a_row_++ == 0) run_.steps.back().refusals.push_back(0);
+      ++run_.steps.back().refusals.back();
+      return;
+    }
     if (entry.action == TraceEntry::Action::alloc) {
+      refused_in_a_row_ = 0;
       allocate(entry, in_step);
     } else if (entry.action == TraceEntry::Action::free_requested) {
+      refused_in_a_row_ = 0;
       const auto owner = live_.find(entry.address);
       if (owner == live_.end()) {
         throw InputError(name_,
@@ -60,6 +68,13 @@ class Cutter {
       release(owner->second, in_step);
       live_.erase(owner);
     }
+  }
+
+  // The last refusal of a failed step is the one that the program saw.
+  void end_refusals(StepRecord& step) {
+    refused_in_a_row_ = 0;
+    if (!step.mark.oom || step.refusals.empty()) return;
+    if (--step.refusals.back() == 0) step.refusals.pop_back();
   }
 
   void allocate(const TraceEntry& entry, bool in_step) {
@@ -147,6 +162,7 @@ class Cutter {
   std::map<Address, Owner> live_;
   std::vector<LaterFree> later_frees_;
   std::uint32_t built_ = 0;
+  std::uint32_t refused_in_a_row_ = 0;
   bool other_streams_ = false;
   bool skipped_ = false;
 };

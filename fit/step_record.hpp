@@ -43,6 +43,9 @@ struct StepRecord {
   std::vector<StepAllocation> allocations;
   std::vector<StepAction> actions;
   std::size_t foreign_frees = 0;  ///< of what was there before the first step; moved to the end of building
+  /// Requests refused one after another with nothing in between: attempts at workspaces that a library did
+  /// without (workload-models.md, section 5). The request that failed the step is none of them.
+  std::vector<std::uint32_t> refusals;
 };
 
 /// A recording cut at its marks.

@@ -79,6 +79,7 @@ class Merger {
   }
 
   void merge_ops(const ShapeProgram& first_step, std::size_t first_shape) {
+    start_with_allocations();
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       merge(global_ops(shapes_[shape], shape), ShapeSet{1} << shape);
     }
@@ -88,25 +89,21 @@ class Merger {
                   [](const UnionOp& op) { return op.shapes == 0 && op.op.kind != Kind::ensure; });
   }
 
-  // Numbers tensors in the order in which the program allocates them. Tensors that no shape has together can
-  // stand in another order in the program than in the list.
-  UnionProgram take() {
-    std::vector<std::uint32_t> number(result_.tensors.size(), 0);
-    std::vector<UnionTensor> tensors;
-    for (const UnionOp& op : result_.ops) {
-      if (op.op.kind != Kind::allocate) continue;
-      number[op.op.what] = static_cast<std::uint32_t>(tensors.size());
-      tensors.push_back(std::move(result_.tensors[op.op.what]));
-    }
-    for (UnionOp& op : result_.ops) {
-      if (op.op.kind == Kind::allocate || op.op.kind == Kind::free) op.op.what = number[op.op.what];
-      for (std::uint32_t& other : op.op.place.outside) other = number[other];
-    }
-    result_.tensors = std::move(tensors);
-    return std::move(result_);
-  }
+  UnionProgram take() { return std::move(result_); }
 
  private:
+  // Every shape allocates in the order of the list. With all of it there from the start, two shapes cannot
+  // put their own tensors into an order that a third contradicts.
+  void start_with_allocations() {
+    std::uint32_t tensor = 0;
+    for (const UnionItem& item : list_) {
+      RecordedOp op{Kind::allocate, tensor};
+      if (item.border) op = {item.number % 2 == 0 ? Kind::loop : Kind::end, item.number / 2};
+      if (!item.border) ++tensor;
+      result_.ops.push_back({op, 0});
+    }
+  }
+
   // The table of an alignment has one byte a pair.
   static void need_room(std::size_t first, std::size_t second) {
     constexpr std::size_t kMostPairs = 2'000'000'000;

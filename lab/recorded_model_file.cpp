@@ -78,9 +78,9 @@ Json data_json(const RecordedSpec& spec) {
     }
     data["forms"].push_back(std::move(terms));
   }
-  data["tables"] = spec.tables;
-  data["table_scales"] = Json::array();
-  for (const bool scales : spec.table_scales) data["table_scales"].push_back(scales ? 1 : 0);
+  data["tables"] = Json::array();
+  for (const RecordedTable& table : spec.tables)
+    data["tables"].push_back({table.sizes, table.forms, table.scales ? 1 : 0});
   data["groups"] = Json::array();
   for (const RecordedGroup& group : spec.groups) {
     data["groups"].push_back({group.in, group.within, group.monomial, group.from, group.below ? 1 : 0});
@@ -179,9 +179,11 @@ class DataReader {
         spec.forms.push_back(std::move(form));
       }
     });
-    get("tables", [&](const Json& json) { spec.tables = json.get<std::vector<std::vector<Bytes>>>(); });
-    get("table_scales", [&](const Json& json) {
-      for (const Json& one : json) spec.table_scales.push_back(one.get<int>() != 0);
+    get("tables", [&](const Json& json) {
+      for (const Json& one : json) {
+        spec.tables.push_back({one.at(0).get<std::vector<Bytes>>(),
+                               one.at(1).get<std::vector<std::int32_t>>(), one.at(2).get<int>() != 0});
+      }
     });
   }
 
@@ -256,7 +258,7 @@ double rounded(double value) { return std::stod(Json(value).dump()); }
 Json recorded_model_json(const RecordedSpec& spec) {
   Json json;
   json["kind"] = "recorded";
-  json["version"] = 1;
+  json["version"] = 2;
   json["name"] = spec.name;
   json["parameters"] = ranges(spec.parameters);
   json["recorded_range"] = ranges(spec.recorded);
@@ -300,10 +302,10 @@ std::string model_file_text(const Json& json) {
 std::vector<Field> recorded_model_fields() {
   return {{.key = "version",
            .kind = FieldKind::integer,
-           .help = "version of the format, 1",
+           .help = "version of the format, 2; a model of another version must be fitted again",
            .required = true,
-           .low = 1,
-           .high = 1},
+           .low = 2,
+           .high = 2},
           {.key = "card",
            .kind = FieldKind::object,
            .help = "what the model was made of, and how well it does",

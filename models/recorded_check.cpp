@@ -83,12 +83,16 @@ class RecordedCheck {
       }
     }
     for (std::size_t t = 0; t < spec_.tables.size(); ++t) {
-      const auto& table = spec_.tables[t];
-      need(table.size() == spec_.shapes.size(), "a table has not one size a shape", t);
-      need(std::any_of(table.begin(), table.end(), [](Bytes size) { return size > 0; }), "a table is empty",
-           t);
+      const RecordedTable& table = spec_.tables[t];
+      need(table.sizes.size() == spec_.shapes.size() && table.forms.size() == table.sizes.size(),
+           "a table has not one size and form a shape", t);
+      need(std::any_of(table.sizes.begin(), table.sizes.end(), [](Bytes size) { return size > 0; }),
+           "a table is empty", t);
+      for (const std::int32_t form : table.forms) {
+        need(form >= -1 && form < static_cast<std::int32_t>(spec_.forms.size()),
+             "a table has an unknown form", t);
+      }
     }
-    if (spec_.table_scales.size() != spec_.tables.size()) fail("tables and their rules differ in number.");
     for (std::size_t e = 0; e < spec_.extras.size(); ++e) need(spec_.extras[e] > 0, "an extra is empty", e);
   }
 

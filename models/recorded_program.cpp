@@ -28,9 +28,7 @@ RecordedProgramWriter::RecordedProgramWriter(const RecordedSpec& spec, const Rec
   for (const RecordedGroup& group : spec.groups) {
     occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
   }
-  for (std::size_t table = 0; table < spec.tables.size(); ++table) {
-    table_sizes_.push_back(neighbours_.size(spec.tables[table], spec.table_scales[table]));
-  }
+  for (const RecordedTable& table : spec.tables) table_sizes_.push_back(neighbours_.size(table));
 }
 
 StepProgram RecordedProgramWriter::write() {

@@ -47,6 +47,16 @@ struct RecordedItemKind {
   friend bool operator==(const RecordedItemKind&, const RecordedItemKind&) = default;
 };
 
+/// Sizes of an allocation that no single form describes: a library chooses between algorithms, and within one
+/// of them a size has a form.
+struct RecordedTable {
+  std::vector<Bytes> sizes;         ///< at the recorded shapes; 0 = not seen there
+  std::vector<std::int32_t> forms;  ///< by shape: the form of the algorithm chosen there; -1 = none is known
+  bool scales = false;              ///< whether a size seen at one shape only follows the main product
+
+  friend auto operator<=>(const RecordedTable&, const RecordedTable&) = default;
+};
+
 /// Which shapes something occurs at, and how that goes on at other parameters.
 struct RecordedGroup {
   ShapeSet in = 0;      ///< recorded shapes it occurs at
@@ -120,9 +130,8 @@ struct RecordedSpec {
   std::uint32_t samples = 0;           ///< the monomial that counts samples
   std::vector<VariableValues> shapes;  ///< values of the variables at the recorded shapes; others 0
   std::vector<SizeForm> forms;
-  std::vector<std::vector<Bytes>> tables;  ///< sizes at the recorded shapes; 0 = not seen there
-  std::vector<bool> table_scales;          ///< whether a table seen at one shape follows the main product
-  std::vector<RecordedGroup> groups;       ///< 0 = always
+  std::vector<RecordedTable> tables;
+  std::vector<RecordedGroup> groups;  ///< 0 = always
   std::vector<RecordedTensor> tensors;
   std::vector<RecordedLoop> loops;
   std::vector<Bytes> extras;  ///< sizes of kept extras

@@ -13,6 +13,7 @@ using Kind = RecordedVariable::Kind;
 
 constexpr double kParameterWeight = 0.1;  // of a parameter's ratio beside that of the main product
 constexpr double kTie = 1e-9;
+constexpr double kMostBytes = 0x1p60;
 
 std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions& conditions,
                       std::int64_t item) {
@@ -107,11 +108,11 @@ std::int64_t RecordedValues::rounds(const RecordedLoop& loop) const {
 
 RecordedNeighbours::RecordedNeighbours(const RecordedSpec& spec, const RecordedValues& values)
     : spec_(spec), step_monomials_(values.monomials().begin(), values.monomials().end()) {
-  product_ = logarithm(step_monomials_[spec.main_product]);
+  product_ = std::max<std::int64_t>(step_monomials_[spec.main_product], 1);
   for (const VariableValues& shape : spec.shapes) {
     const std::int64_t main = spec.monomials[spec.main_product].value(shape).value_or(1);
-    products_.push_back(logarithm(main));
-    double distance = std::abs(products_.back() - product_);
+    products_.push_back(std::max<std::int64_t>(main, 1));
+    double distance = std::abs(logarithm(products_.back()) - logarithm(product_));
     for (std::size_t p = 0; p < spec.parameters.size(); ++p) {
       distance += kParameterWeight * std::abs(logarithm(values.variables()[p] + 1) - logarithm(shape[p] + 1));
     }
@@ -141,33 +142,46 @@ bool RecordedNeighbours::occurs(const RecordedGroup& group) const {
   return (value >= group.from) != group.below;
 }
 
-Bytes RecordedNeighbours::size(std::span<const Bytes> table, bool scales) const {
+Bytes RecordedNeighbours::size(const RecordedTable& table) const {
+  ShapeSet seen = 0;
+  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+    if (table.sizes[shape] > 0) seen |= ShapeSet{1} << shape;
+  }
+  const std::size_t shape = nearest(seen);
+  if (distances_[shape] < kTie) return table.sizes[shape];
+  if (table.forms[shape] < 0) return on_line(table);
+  const auto size = spec_.forms[static_cast<std::size_t>(table.forms[shape])].value(step_monomials_);
+  if (!size) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+  return *size;
+}
+
+Bytes RecordedNeighbours::on_line(const RecordedTable& table) const {
   // of the shapes with one main product the nearest stands for all
-  std::map<double, std::size_t> shapes;
-  for (std::size_t shape = 0; shape < table.size(); ++shape) {
-    if (table[shape] == 0) continue;
+  std::map<std::int64_t, std::size_t> shapes;
+  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+    if (table.sizes[shape] == 0) continue;
     const auto [entry, fresh] = shapes.try_emplace(products_[shape], shape);
     if (!fresh && distances_[shape] < distances_[entry->second]) entry->second = shape;
   }
-  const auto log_size = [&](std::size_t shape) { return std::log(static_cast<double>(table[shape])); };
   const auto exact = shapes.find(product_);
-  if (exact != shapes.end()) return table[exact->second];
+  if (exact != shapes.end()) return table.sizes[exact->second];
   auto above = shapes.upper_bound(product_);
-  double slope = scales ? 1 : 0;
-  std::size_t from = 0;
-  if (shapes.size() == 1) {
-    from = shapes.begin()->second;
-  } else {
-    const bool inside = above != shapes.end() && above != shapes.begin();
+  const bool inside = above != shapes.end() && above != shapes.begin();
+  const auto from = above == shapes.begin() ? above : std::prev(above);
+  const auto size = static_cast<double>(table.sizes[from->second]);
+  const double in_proportion = size / static_cast<double>(from->first);
+  double slope = table.scales ? in_proportion : 0;
+  if (shapes.size() > 1) {
     if (above == shapes.end()) --above;
     if (above == shapes.begin()) ++above;
     const auto below = std::prev(above);
-    slope = (log_size(above->second) - log_size(below->second)) / (above->first - below->first);
-    if (!inside) slope = std::clamp(slope, 0.0, 1.0);
-    from = product_ < above->first ? below->second : above->second;
+    slope =
+        (static_cast<double>(table.sizes[above->second]) - static_cast<double>(table.sizes[below->second])) /
+        static_cast<double>(above->first - below->first);
+    if (!inside) slope = std::clamp(slope, 0.0, in_proportion);
   }
-  const double log_result = log_size(from) + slope * (product_ - products_[from]);
-  return static_cast<Bytes>(std::max(1.0, std::round(std::exp(std::min(log_result, 40.0)))));
+  const double result = size + slope * static_cast<double>(product_ - from->first);
+  return static_cast<Bytes>(std::clamp(std::round(result), 1.0, kMostBytes));
 }
 
 }  // namespace vramlab

@@ -49,16 +49,20 @@ class RecordedNeighbours {
   /// Whether what `group` describes occurs.
   [[nodiscard]] bool occurs(const RecordedGroup& group) const;
 
-  /// The size of a table at the step: between two recorded main products on the straight line through the
-  /// logarithms, beyond them with an exponent of at most 1.
-  [[nodiscard]] Bytes size(std::span<const Bytes> table, bool scales) const;
+  /// The size of a table at the step: at a recorded shape what was recorded, else the form of the nearest
+  /// shape, if it has one. Without a form the size lies on the straight line through the two neighbours along
+  /// the main product, for within one algorithm a workspace is a constant plus a multiple of it; beyond the
+  /// recorded products neither of the two parts may be negative. Throws InputError above 2^62 bytes.
+  [[nodiscard]] Bytes size(const RecordedTable& table) const;
 
  private:
+  [[nodiscard]] Bytes on_line(const RecordedTable& table) const;
+
   const RecordedSpec& spec_;
   std::vector<std::int64_t> step_monomials_;
-  std::vector<double> products_;   ///< logarithm of the main product, by shape
-  std::vector<double> distances_;  ///< by shape
-  double product_ = 0;             ///< logarithm of the step's own
+  std::vector<std::int64_t> products_;  ///< main product, by shape; at least 1
+  std::vector<double> distances_;       ///< by shape
+  std::int64_t product_ = 1;            ///< the step's own
 };
 
 }  // namespace vramlab

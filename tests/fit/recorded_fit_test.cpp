@@ -116,6 +116,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Expected{"hetero_fit", 8, 4, 507, 252}),
     [](const auto& one) { return std::string(one.param.recording); });
 
+// workload-models.md, section 5: 22, 22 and 19 refusals, so 21; without a recording under pressure 21 as
+// well.
+TEST(FittedModels, LearnHowOftenAWorkspaceIsAskedFor) {
+  const auto settled = recorded_run("sr_dual");
+  const auto plain = recorded_run("sr_cap.cap4g");
+  const auto expandable = recorded_run("sr_cap.cap4g_expand");
+  if (!settled || !plain || !expandable) GTEST_SKIP() << "sr_cap is not there (../shared/data)";
+  EXPECT_EQ(fit_model({*settled}, "sr").refusal_chains, 0U);
+  const FittedModel fitted = fit_model({*settled, *plain}, "sr");
+  EXPECT_EQ(fitted.refusal_chains, 3U);
+  EXPECT_EQ(fitted.spec.workspace_refusals, 21U);
+  EXPECT_EQ(fit_model({*settled, *expandable}, "sr").spec.workspace_refusals, 23U);  // (28 + 28 + 7 + 28) / 4
+}
+
+// The steps of sr_cap alone do not align; that must be said.
+TEST(FittedModels, StepsThatDoNotAlignAreRefused) {
+  const auto run = recorded_run("sr_cap.cap4g");
+  if (!run) GTEST_SKIP() << "sr_cap is not there (../shared/data)";
+  try {
+    fit_model({*run}, "sr");
+    ADD_FAILURE() << "a model was made";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find("the recorded steps cannot be merged into one program: "), 0U);
+  }
+}
+
 TEST(FittedModels, AreTheSameWhenReadBack) {
   const auto run = recorded_run("lstm_fit");
   ASSERT_TRUE(run);

@@ -43,6 +43,37 @@ TEST(StepRecord, TheSecondStepOfAShapeEqualsTheFirst) {
   }
 }
 
+using Chains = std::vector<std::vector<std::uint32_t>>;
+
+Chains refusals(const RecordedRun& run) {
+  Chains chains;
+  for (const StepRecord& step : run.steps) {
+    if (step.mark.oom) {
+      chains.push_back(step.refusals);
+    } else {
+      EXPECT_TRUE(step.refusals.empty()) << step.mark.label;
+    }
+  }
+  return chains;
+}
+
+// workload-models.md, section 5: 66 and 94 refused requests in three failed steps each; one of each step is
+// the OOM that the program saw.
+TEST(StepRecord, CountsRefusedRequestsInARow) {
+  const auto plain = recorded_run("sr_cap.cap4g");
+  const auto expandable = recorded_run("sr_cap.cap4g_expand");
+  if (!plain || !expandable) GTEST_SKIP() << "sr_cap is not there (../shared/data)";
+  EXPECT_EQ(refusals(*plain), (Chains{{22}, {22}, {19}}));
+  EXPECT_EQ(refusals(*expandable), (Chains{{28}, {28, 7}, {28}}));
+}
+
+// gpt2_cap fails at tensors, five times; no library asks for workspaces there.
+TEST(StepRecord, ATensorThatFailsAStepIsNoRefusedWorkspace) {
+  const auto run = recorded_run("gpt2_cap.cap");
+  if (!run) GTEST_SKIP() << "gpt2_cap is not there (../shared/data)";
+  EXPECT_EQ(refusals(*run), (Chains{{}, {}, {}, {}, {}}));
+}
+
 TEST(StepRecord, RefusesAHistoryThatBeginsInTheMiddle) {
   TorchSnapshot snapshot;
   snapshot.traces = {

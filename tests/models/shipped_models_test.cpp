@@ -7,6 +7,7 @@
 
 #include "lab/grid_errors.hpp"
 #include "lab/model_file.hpp"
+#include "models/recorded_model.hpp"
 #include "sim/workload/step_runner.hpp"
 
 namespace vramlab {
@@ -45,17 +46,36 @@ TEST_P(ShippedModel, IsAsFarFromItsGridAsItsCardSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
-                         testing::Values(Figures{"gpt2", 45, 0.03, 0.15, 0.11, 7.7, 5, 3},
+                         testing::Values(Figures{"gpt2", 45, 0.03, 0.10, 0.12, 5.6, 5, 3},
                                          Figures{"lstm", 33, 0.11, 0.11, 0.06, 0.21, 5.5, 0},
                                          Figures{"generate", 12, 0, 0.09, 0.45, 3.8, 6.6, 9},
-                                         Figures{"resnet50", 42, 0.10, 0.49, 2.3, 25.2, 16.7, 0},
-                                         Figures{"mixed-tasks", 54, 0.09, 0.42, 0.15, 2.3, 6.6, 0},
-                                         Figures{"superres-recorded", 85, 0, 0.66, 0.77, 4.8, 4.8, 46}),
+                                         Figures{"resnet50", 42, 0.15, 0.73, 1.9, 16.0, 16.7, 0},
+                                         Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 6.6, 0},
+                                         Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.8, 55}),
                          [](const auto& one) {
                            std::string name = one.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// What is missing of the LSTM is one allocation: a workspace of 1 MiB that the measured process holds and the
+// recorded one never asked for (workload-models.md, section 4). With it every peak is met to the byte.
+TEST(LstmModel, LacksOneWorkspaceOfOneMiB) {
+  const MeasuredGrid grid = read_grid_file(kSource + "/tests/data/grids/lstm.json");
+  const auto shipped = load_model_file(kSource + "/models/lstm.json");
+  RecordedSpec spec = dynamic_cast<const RecordedModel&>(*shipped).spec();
+  const auto ensures = [](const RecordedOp& op) {
+    return op.kind == RecordedOp::Kind::ensure && op.what == 1;
+  };
+  const auto second = std::find_if(spec.program.begin(), spec.program.end(), ensures);
+  ASSERT_NE(second, spec.program.end());
+  ASSERT_EQ(spec.extras[1], 32_MiB);
+  spec.program.insert(second + 1, {RecordedOp::Kind::ensure, static_cast<std::uint32_t>(spec.extras.size())});
+  spec.extras.push_back(1_MiB);
+  const GridErrors errors = grid_errors(grid, replay_grid(grid, RecordedModel(spec)));
+  EXPECT_EQ(summarise(errors.rows[0].allocated).exact, 33U);
+  EXPECT_EQ(summarise(errors.rows[0].reserved).exact, 25U);
+}
 
 class EveryModel : public testing::TestWithParam<const char*> {};
 

@@ -1,0 +1,54 @@
+#include "fit/fit_warnings.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace vramlab {
+
+void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warnings) {
+  std::vector<std::string> names;
+  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
+  for (std::uint32_t number = 0; number < spec.groups.size(); ++number) {
+    const RecordedGroup& group = spec.groups[number];
+    if (group.monomial < 0) continue;
+    const auto count = std::count_if(spec.tensors.begin(), spec.tensors.end(),
+                                     [&](const RecordedTensor& tensor) { return tensor.group == number; });
+    std::int64_t low = 0;
+    std::int64_t high = std::numeric_limits<std::int64_t>::max();
+    const Monomial& monomial = spec.monomials[static_cast<std::size_t>(group.monomial)];
+    for (const VariableValues& shape : spec.shapes) {
+      const std::int64_t value = monomial.value(shape).value_or(0);
+      if (value < group.from) low = std::max(low, value);
+      if (value >= group.from) high = std::min(high, value);
+    }
+    if (count < 2 || high - low < 2) continue;
+    const std::string product = monomial.text(names);
+    warnings.push_back(std::to_string(count) + " allocations " + (group.below ? "end" : "begin") +
+                       " somewhere between " + product + " = " + std::to_string(low) + " and " +
+                       std::to_string(high) + "; " + std::to_string(group.from) +
+                       " is assumed. A step recorded there would show it.");
+  }
+}
+
+void warn_of_workspaces(const RecordedSpec& spec, const FitResiduals& r, std::vector<std::string>& warnings) {
+  const Bytes inexact = r.by_algorithm_bytes + r.interpolated_bytes + r.single_bytes;
+  if (50 * inexact < r.bytes || spec.shapes.size() < 2) return;
+  std::vector<std::string> names;
+  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
+  const Monomial& monomial = spec.monomials[spec.main_product];
+  std::int64_t low = std::numeric_limits<std::int64_t>::max();
+  std::int64_t high = 0;
+  for (const VariableValues& shape : spec.shapes) {
+    low = std::min(low, monomial.value(shape).value_or(0));
+    high = std::max(high, monomial.value(shape).value_or(0));
+  }
+  warnings.push_back(std::to_string(100 * inexact / r.bytes) +
+                     " % of the bytes follow no form (workspaces); between recorded shapes they are "
+                     "interpolated along " +
+                     monomial.text(names) + ", beyond " + std::to_string(low) + " and " +
+                     std::to_string(high) +
+                     " they are a guess. Record the smallest and largest steps "
+                     "you care about.");
+}
+
+}  // namespace vramlab

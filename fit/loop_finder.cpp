@@ -1,0 +1,185 @@
+#include "fit/loop_finder.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+namespace vramlab {
+namespace {
+
+constexpr std::size_t kLeastRounds = 3;  // in the shape that a loop is found in
+constexpr std::int64_t kMostPlus = 3;
+constexpr std::size_t kLongestBody = 4000;  // actions
+constexpr std::size_t kHowFarOff = 400;     // actions between where a loop is expected and where it is
+
+class LoopFinder {
+ public:
+  LoopFinder(const std::vector<ShapeProgram>& shapes, const std::vector<LoopCounter>& counters)
+      : counters_(counters) {
+    for (const ShapeProgram& shape : shapes) sequences_.emplace_back(shape);
+  }
+
+  /// Loops in every shape, in the order of their places; the same loops in each.
+  std::vector<std::vector<FoundLoop>> find() {
+    std::vector<FoundLoop> best;
+    for (std::uint32_t counter = 0; counter < counters_.size(); ++counter) {
+      std::vector<FoundLoop> loops = loops_of(counter);
+      if (covered(loops) > covered(best)) best = std::move(loops);
+    }
+    std::vector<std::vector<FoundLoop>> by_shape(sequences_.size());
+    for (std::size_t shape = 0; shape < sequences_.size(); ++shape) {
+      by_shape[shape] = *place_all(best, shape, template_of(best));
+    }
+    return by_shape;
+  }
+
+ private:
+  static std::size_t covered(const std::vector<FoundLoop>& loops) {
+    std::size_t total = 0;
+    for (const FoundLoop& loop : loops) total += loop.at.period * loop.at.rounds;
+    return total;
+  }
+
+  [[nodiscard]] std::size_t template_of(const std::vector<FoundLoop>& loops) const {
+    return loops.empty() ? 0 : template_of(loops[0].counter);
+  }
+  [[nodiscard]] std::size_t template_of(std::uint32_t counter) const {
+    const auto& values = counters_[counter].by_shape;
+    return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+  }
+
+  // All runs whose number of rounds is the counter plus a constant, longest first, none over another; then
+  // only those that every shape has.
+  std::vector<FoundLoop> loops_of(std::uint32_t counter) {
+    const std::size_t shape = template_of(counter);
+    const auto& values = counters_[counter].by_shape;
+    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) return {};
+    const ActionSequence& sequence = sequences_[shape];
+    const std::int64_t count = counters_[counter].by_shape[shape];
+    if (count < static_cast<std::int64_t>(kLeastRounds) || count > static_cast<std::int64_t>(sequence.size()))
+      return {};
+    std::vector<FoundLoop> candidates;
+    const std::size_t longest = std::min(kLongestBody, sequence.size() / (kLeastRounds - 1));
+    for (std::size_t period = 1; period <= longest; ++period) {
+      for (const Repetition& run : sequence.runs(period, kLeastRounds)) {
+        const std::int64_t plus = static_cast<std::int64_t>(run.rounds) - count;
+        if (plus <= 0 && plus >= -kMostPlus) candidates.push_back({run, counter, plus});
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const FoundLoop& a, const FoundLoop& b) {
+      return a.at.period * a.at.rounds > b.at.period * b.at.rounds;
+    });
+    std::vector<FoundLoop> loops;
+    for (const FoundLoop& one : candidates) {
+      const bool free = std::none_of(loops.begin(), loops.end(), [&](const FoundLoop& other) {
+        return one.at.start < other.at.end() && other.at.start < one.at.end();
+      });
+      if (!free || !is_everywhere(one, loops, shape)) continue;
+      loops.push_back(one);
+      std::sort(loops.begin(), loops.end(),
+                [](const auto& a, const auto& b) { return a.at.start < b.at.start; });
+    }
+    return loops;
+  }
+
+  [[nodiscard]] bool is_everywhere(const FoundLoop& one, std::vector<FoundLoop> with,
+                                   std::size_t shape) const {
+    with.push_back(one);
+    std::sort(with.begin(), with.end(), [](const auto& a, const auto& b) { return a.at.start < b.at.start; });
+    for (std::size_t other = 0; other < sequences_.size(); ++other) {
+      const auto placed = place_all(with, other, shape);
+      if (!placed || !explains_length(with, shape, *placed, other)) return false;
+    }
+    return true;
+  }
+
+  // Fewer rounds make a step shorter, by what the loops say or more (fewer rows need fewer operations).
+  // Layers that happen to repeat as often as the counter says do not.
+  [[nodiscard]] bool explains_length(const std::vector<FoundLoop>& loops, std::size_t shape,
+                                     const std::vector<FoundLoop>& placed, std::size_t other) const {
+    const std::size_t said = covered(loops);
+    const std::size_t said_there = covered(placed);
+    if (said <= said_there) return true;
+    const auto shorter =
+        static_cast<double>(sequences_[shape].size()) - static_cast<double>(sequences_[other].size());
+    return shorter >= 0.9 * static_cast<double>(said - said_there);
+  }
+
+  // Where the loops of shape `from` are in `shape`; each is expected as far behind the one before as there.
+  [[nodiscard]] std::optional<std::vector<FoundLoop>> place_all(const std::vector<FoundLoop>& loops,
+                                                                std::size_t shape, std::size_t from) const {
+    if (shape == from) return loops;
+    std::vector<FoundLoop> placed;
+    std::size_t end_here = 0;
+    std::size_t end_there = 0;
+    for (const FoundLoop& loop : loops) {
+      const std::int64_t rounds = counters_[loop.counter].by_shape[shape] + loop.plus;
+      if (rounds < 0) return std::nullopt;
+      const std::size_t expected = end_here + (loop.at.start - end_there);
+      const auto at = place(loop, static_cast<std::size_t>(rounds), expected, end_here, shape, from);
+      if (!at) return std::nullopt;
+      placed.push_back({*at, loop.counter, loop.plus});
+      end_here = at->end();
+      end_there = loop.at.end();
+    }
+    return placed;
+  }
+
+  [[nodiscard]] std::optional<Repetition> place(const FoundLoop& loop, std::size_t rounds,
+                                                std::size_t expected, std::size_t earliest, std::size_t shape,
+                                                std::size_t from) const {
+    const std::size_t period = loop.at.period;
+    if (rounds == 0) return Repetition{expected, period, 0};
+    for (std::size_t off = 0; off <= kHowFarOff; ++off) {
+      for (const bool later : {true, false}) {
+        if (!later && (off == 0 || off > expected)) continue;
+        const std::size_t start = later ? expected + off : expected - off;
+        if (start >= earliest && repeats_so_often(loop, rounds, start, shape, from)) {
+          return Repetition{start, period, rounds};
+        }
+      }
+    }
+    return other_period(loop, rounds, expected, earliest, shape);
+  }
+
+  [[nodiscard]] bool repeats_so_often(const FoundLoop& loop, std::size_t rounds, std::size_t start,
+                                      std::size_t shape, std::size_t from) const {
+    const ActionSequence& sequence = sequences_[shape];
+    const std::size_t period = loop.at.period;
+    if (!sequence.same_body(start, sequences_[from], loop.at.start, period)) return false;
+    if (sequence.rounds_at(start, period) != rounds) return false;
+    return start < period || sequence.rounds_at(start - period, period) <= rounds;
+  }
+
+  // A body with an action more or less (an allocation that only some shapes need).
+  [[nodiscard]] std::optional<Repetition> other_period(const FoundLoop& loop, std::size_t rounds,
+                                                       std::size_t expected, std::size_t earliest,
+                                                       std::size_t shape) const {
+    constexpr std::size_t kMostDifference = 8;
+    if (rounds < kLeastRounds || loop.at.period <= 2 * kMostDifference) return std::nullopt;
+    std::optional<Repetition> best;
+    const auto distance = [&](std::size_t start) {
+      return start > expected ? start - expected : expected - start;
+    };
+    for (std::size_t period = loop.at.period - kMostDifference; period <= loop.at.period + kMostDifference;
+         ++period) {
+      for (const Repetition& run : sequences_[shape].runs(period, rounds)) {
+        if (run.rounds != rounds || run.start < earliest || distance(run.start) > kHowFarOff) continue;
+        if (!best || distance(run.start) < distance(best->start)) best = run;
+      }
+    }
+    return best;
+  }
+
+  const std::vector<LoopCounter>& counters_;
+  std::vector<ActionSequence> sequences_;
+};
+
+}  // namespace
+
+std::vector<std::vector<FoundLoop>> find_loops(const std::vector<ShapeProgram>& shapes,
+                                               const std::vector<LoopCounter>& counters) {
+  return LoopFinder(shapes, counters).find();
+}
+
+}  // namespace vramlab
