@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare_jobs.hpp"
+#include "cli/compare_search.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
@@ -144,6 +145,7 @@ Json compare_training(const Scenario& scenario, const std::vector<std::string>& 
   const Comparison comparison = compare_policies(scenario, labels);
   output.line(verdict(scenario, comparison));
   output.line(head(scenario));
+  if (!scenario.batch_note.empty()) output.line(scenario.batch_note);
   output.line("");
   output.table(results_table(scenario, comparison));
   print_notes(scenario, comparison, output);
@@ -168,6 +170,7 @@ struct TableKind {
 
 constexpr std::array kTableKinds{
     TableKind{"jobs", ready_jobs_comparison},
+    TableKind{"search", ready_search_comparison},
 };
 
 ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::string>& labels,

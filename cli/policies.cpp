@@ -6,6 +6,7 @@
 #include "lab/json_text.hpp"
 #include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
+#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {
@@ -85,9 +86,17 @@ void list(Output& output) {
                {"what it does", Table::Align::left}}};
   for (const TunerEntry& tuner : builtin_tuners()) table.add_row(row_of(tuner));
   for (const AdmitterEntry& admitter : builtin_admitters()) table.add_row(row_of(admitter));
+  for (const SearcherEntry& searcher : builtin_searchers()) table.add_row(row_of(searcher));
   table.add_row(
       {"oracle", "-", "the best safe fixed choice; found for every comparison, not listed in scenarios"});
   output.table(table);
+}
+
+const SearcherEntry* searcher_called(const std::string& name) {
+  for (const SearcherEntry& searcher : builtin_searchers()) {
+    if (searcher.name == name) return &searcher;
+  }
+  return nullptr;
 }
 
 int run(const Arguments& arguments) {
@@ -98,10 +107,14 @@ int run(const Arguments& arguments) {
     Json json = Json::array();
     for (const TunerEntry& tuner : builtin_tuners()) json.push_back(tuner_json(tuner));
     for (const AdmitterEntry& admitter : builtin_admitters()) json.push_back(tuner_json(admitter));
+    for (const SearcherEntry& searcher : builtin_searchers()) json.push_back(tuner_json(searcher));
     output.json(json);
   } else if (names.front() == builtin_admitters().front().name) {
     describe(builtin_admitters().front(), output);
     output.json(tuner_json(builtin_admitters().front()));
+  } else if (const SearcherEntry* searcher = searcher_called(names.front())) {
+    describe(*searcher, output);
+    output.json(tuner_json(*searcher));
   } else {
     const TunerEntry& tuner = find_tuner(names.front());
     describe(tuner, output);

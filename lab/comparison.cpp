@@ -9,7 +9,7 @@ namespace {
 
 TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
   try {
-    return run_training(scenario.setup, make_tuner(entry.choice, scenario.setup.bounds));
+    return run_training(scenario.setup, make_tuner(entry.choice, scenario.setup.bounds), entry.cards);
   } catch (const InputError& error) {
     throw InputError(scenario.file + ": /workload", error.problems().front().what);
   }

@@ -78,6 +78,13 @@ class FieldCheck {
         return values(json, pointer);
       case FieldKind::bounds:
         return bounds(json, pointer);
+      case FieldKind::integers:
+        return integers(json, pointer);
+      case FieldKind::batch_size:
+        if (!is_integer(json) && json != kAutoBatchSize) {
+          wrong(pointer, json, "a whole number or \"auto_batch_size\"");
+        }
+        return;
       case FieldKind::model:
         if (!json.is_string() && !json.is_object())
           wrong(pointer, json, "a model file's name or a model in { }");
@@ -118,6 +125,11 @@ class FieldCheck {
     for (const auto& [key, value] : json.items()) {
       if (!is_integer(value)) wrong(pointer + "/" + key, value, "a whole number");
     }
+  }
+
+  void integers(const Json& json, const std::string& pointer) {
+    const bool right = json.is_array() && std::all_of(json.begin(), json.end(), is_integer);
+    if (!right) wrong(pointer, json, "a list of whole numbers, such as [6, 6]");
   }
 
   void bounds(const Json& json, const std::string& pointer) {
@@ -223,6 +235,13 @@ Json field_schema(const Field& field) {
       schema["type"] = "object";
       schema["additionalProperties"] = {
           {"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}};
+      break;
+    case FieldKind::integers:
+      schema["type"] = "array";
+      schema["items"] = {{"type", "integer"}};
+      break;
+    case FieldKind::batch_size:
+      schema["oneOf"] = {{{"type", "integer"}}, {{"const", kAutoBatchSize}}};
       break;
     case FieldKind::model:
       schema["type"] = Json::array({"string", "object"});

@@ -16,13 +16,15 @@ enum class FieldKind : std::uint8_t {
   integer,
   number,
   boolean,
-  size,    ///< "12GiB", "512MiB" or a number of bytes
-  choice,  ///< one of some words
-  object,  ///< with fields of its own
-  list,    ///< of objects with those fields
-  values,  ///< an object of integers, one a parameter of the workload
-  bounds,  ///< an object of [low, high], one a parameter of the workload
-  model    ///< a file's name, or a model written in place; checked where models are read
+  size,        ///< "12GiB", "512MiB" or a number of bytes
+  choice,      ///< one of some words
+  object,      ///< with fields of its own
+  list,        ///< of objects with those fields
+  values,      ///< an object of integers, one a parameter of the workload
+  bounds,      ///< an object of [low, high], one a parameter of the workload
+  integers,    ///< a list of whole numbers
+  batch_size,  ///< a whole number, or "auto_batch_size"
+  model        ///< a file's name, or a model written in place; checked where models are read
 };
 
 /// One key of an object.
@@ -45,6 +47,9 @@ void check_fields(const Json& json, const std::vector<Field>& fields, bool open,
 
 /// A JSON schema (draft 7) of an object with `fields`.
 Json fields_schema(const std::vector<Field>& fields, bool open);
+
+/// What FieldKind::batch_size may be instead of a number: search the batch first.
+inline constexpr const char* kAutoBatchSize = "auto_batch_size";
 
 /// The bytes of a value that passed as FieldKind::size.
 Bytes size_value(const Json& json);

@@ -119,6 +119,8 @@ ModelKind linear() {
   fields.push_back(size("fixed", "bytes of the peak that do not depend on the batch", true));
   fields.push_back(size("per_sample", "bytes that every sample adds to the peak, at least 12MiB", true));
   fields.push_back(size("resident", "bytes live between steps, part of fixed; default 0", false));
+  fields.push_back(
+      size("state", "made by the first step, in every later peak (optimizer); default 0", false));
   fields.push_back(bounds("parameters", "range of batch", true));
   fields.push_back(list("first_steps", "peaks of the first steps at a batch size that is new to the process",
                         {{.key = "share",

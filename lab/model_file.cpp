@@ -46,6 +46,7 @@ class ModelReader {
     spec.fixed = size_value(json["fixed"]);
     spec.per_sample = size_value(json["per_sample"]);
     if (json.contains("resident")) spec.resident = size_value(json["resident"]);
+    if (json.contains("state")) spec.state = size_value(json["state"]);
     parameters(json["parameters"], {&spec.batch});
     for (const Json& step : json.value("first_steps", Json::array()))
       spec.first_steps.push_back(step["share"]);

@@ -89,12 +89,13 @@ class OracleSearch {
 
   // A few steps of a fresh process without company; the work of the last one, or empty if one is not safe.
   std::optional<double> probe(const Point& point) const {
-    StepRunner runner{*scenario_.model, scenario_.setup.process};
+    CardRunner runner{*scenario_.model, cards_of(scenario_.setup)};
     StepOutcome step;
     for (int i = 0; i < probe_steps_; ++i) {
       step = runner.run(point);
       if (step.result == StepResult::oom) return std::nullopt;
-      if (!within_target(scenario_.target, step.peak_allocated, runner.view().total)) return std::nullopt;
+      const Bytes total = runner.card(runner.fullest()).view().total;
+      if (!within_target(scenario_.target, step.peak_allocated, total)) return std::nullopt;
     }
     return objective_of(scenario_.objective, static_cast<double>(scenario_.model->samples(point)),
                         static_cast<double>(scenario_.model->pixels(point)), to_seconds(step.duration));

@@ -31,6 +31,7 @@ struct Target {
 struct PolicyEntry {
   std::string label;  ///< unique within the scenario
   TunerChoice choice;
+  CardsRule cards = CardsRule::fullest;  ///< what it sees of several cards
 };
 
 /// Something that must hold for the run of one policy.
@@ -58,6 +59,7 @@ struct Scenario {
   TrainingSetup setup;  ///< `setup.model` is `model`
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;
+  std::string batch_note;  ///< how the batch was found, where the file left it to a searcher; else empty
 };
 
 /// Reads a scenario file. Throws InputError with every problem of the file, each with its JSON pointer.

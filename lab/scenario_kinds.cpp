@@ -4,6 +4,7 @@
 
 #include "lab/comparison.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/search_scenario.hpp"
 
 namespace vramlab {
 namespace {
@@ -43,12 +44,20 @@ ReadyScenario ready_jobs(const ScenarioText& text) {
           [scenario] { return std::make_unique<LabelledMetrics<JobsResult>>(compare_queues(*scenario)); }};
 }
 
+ReadyScenario ready_search(const ScenarioText& text) {
+  auto scenario = std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file));
+  return {scenario->expectations, [scenario] {
+            return std::make_unique<LabelledMetrics<SearchResult>>(compare_searchers(*scenario));
+          }};
+}
+
 }  // namespace
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
       {"training", training_schema, ready_training},
       {"jobs", jobs_schema, ready_jobs},
+      {"search", search_schema, ready_search},
   };
   return kinds;
 }

@@ -2,25 +2,21 @@
 #include <set>
 #include <utility>
 
+#include "lab/auto_batch.hpp"
 #include "lab/data_files.hpp"
 #include "lab/field_table.hpp"
 #include "lab/metrics.hpp"
-#include "lab/model_file.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_parts.hpp"
-#include "models/gpu_catalogue.hpp"
+#include "lab/workload_parts.hpp"
 #include "policies/dual_optimizer_yaml.hpp"
-#include "sim/memory/allocator_settings.hpp"
 #include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr Bytes kAssumedContext =
-    527_MiB;  // where a card is given by size alone; the H100's is 526.8 MiB (R10.4)
 
 /// Turns a document whose fields passed their checks into a scenario.
 class ScenarioReader {
@@ -34,12 +30,15 @@ class ScenarioReader {
     scenario_.seed = json_.value("seed", std::uint64_t{1});
     scenario_.objective = objective_from(json_.value("objective", std::string{"lq-then-batch"}));
     if (json_.contains("target")) read_target(json_["target"]);
-    read_device(json_["device"]);
-    guarded("/allocator", [&] { read_allocator(); });
+    take_cards();
     guarded("/workload", [&] { read_workload(json_["workload"]); });
     read_policies(json_["policies"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
     problems_.throw_if_any();
+    if (json_["workload"].value("batch_size", Json()) == kAutoBatchSize) {
+      guarded("/workload/batch_size", [&] { find_batch_size(scenario_, json_["workload"], problems_); });
+      problems_.throw_if_any();
+    }
     return std::move(scenario_);
   }
 
@@ -65,143 +64,52 @@ class ScenarioReader {
     }
   }
 
-  void read_device(const Json& device) {
-    ProcessSetup& process = scenario_.setup.process;
-    if (device.contains("gpu") == device.contains("total")) {
-      problem("/device", "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
-      return;
-    }
-    if (device.contains("gpu")) {
-      guarded("/device/gpu", [&] {
-        const Gpu& gpu = find_gpu(device["gpu"].get<std::string>(), "/device/gpu");
-        scenario_.gpu = gpu.name;
-        process.card_total = gpu.total;
-        process.context_bytes = gpu.context;
-      });
-    } else {
-      process.card_total = size_value(device["total"]);
-      process.context_bytes = std::min(kAssumedContext, process.card_total);
-      scenario_.gpu = format_bytes(process.card_total) + " card";
-    }
-    if (device.contains("context")) process.context_bytes = size_value(device["context"]);
-    if (process.context_bytes > process.card_total) {
-      problem("/device/context", "the context is larger than the card.");
-    }
-    if (device.contains("limit")) process.allocator.limit = size_value(device["limit"]);
-    if (device.contains("others")) read_others(device["others"]);
-  }
-
-  void read_others(const Json& others) {
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      OtherProcess other{.from = from_seconds(others[i].value("from_s", 0.0)),
-                         .to = SimTime::max(),
-                         .bytes = size_value(others[i]["bytes"])};
-      if (others[i].contains("to_s")) other.to = from_seconds(others[i]["to_s"].get<double>());
-      if (other.to <= other.from) {
-        problem("/device/others/" + std::to_string(i), "\"to_s\" must be later than \"from_s\".");
-      }
-      scenario_.setup.others.push_back(other);
-    }
-  }
-
-  void read_allocator() {
-    if (!json_.contains("allocator")) return;
-    const Json& allocator = json_["allocator"];
-    AllocatorSettings& settings = scenario_.setup.process.allocator.settings;
-    const auto read = [&](const char* key, const auto& take) {
-      if (!allocator.contains(key)) return;
-      try {
-        take(allocator[key].get<std::string>());
-      } catch (const InputError& error) {
-        for (const Problem& one : error.problems()) {
-          problem(std::string("/allocator/") + key,
-                  one.where.empty() ? one.what : one.where + ": " + one.what);
-        }
-      }
-    };
-    read("torch_version", [&](const std::string& text) { settings.torch = parse_torch_version(text); });
-    read("conf", [&](const std::string& text) { settings = parse_allocator_settings(text, settings); });
+  void take_cards() {
+    ScenarioCards cards = read_cards(json_, problems_);
+    TrainingSetup& setup = scenario_.setup;
+    scenario_.gpu = std::move(cards.gpu);
+    setup.process = cards.cards.front();
+    setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
+    setup.others = std::move(cards.others);
   }
 
   void read_workload(const Json& workload) {
     TrainingSetup& setup = scenario_.setup;
-    scenario_.model = read_model(workload["model"]);
+    scenario_.model = read_workload_model(workload, file_);
     setup.model = scenario_.model.get();
+    if (setup.model->cards() > 1 && setup.model->cards() != setup.more_cards.size() + 1) {
+      problem("/workload/layers", "are spread over " + std::to_string(setup.model->cards()) +
+                                      " cards; there are " + std::to_string(setup.more_cards.size() + 1) +
+                                      ".");
+    }
     setup.iterations = workload["iterations"].get<std::int64_t>();
     setup.bounds = scenario_.model->parameters();
-    if (workload.contains("bounds")) read_bounds(workload["bounds"]);
-    setup.start = read_point(workload["start"], "/workload/start", nullptr);
+    if (workload.contains("bounds")) {
+      read_bounds(workload["bounds"], "/workload/bounds", setup.bounds, problems_);
+    }
+    setup.start = read_point(start_values(workload), setup.bounds, "/workload/start", nullptr, problems_);
     if (!workload.contains("phases")) return;
     const Json& phases = workload["phases"];
     for (std::size_t i = 0; i < phases.size(); ++i) {
       const std::string pointer = "/workload/phases/" + std::to_string(i);
-      Point point = setup.start;
-      if (phases[i].contains("set")) point = read_point(phases[i]["set"], pointer + "/set", &setup.start);
-      setup.phases.push_back(
-          {phases[i]["name"].get<std::string>(), phases[i]["every"].get<std::int64_t>(), point});
+      const Json set = phases[i].value("set", Json::object());
+      setup.phases.push_back({phases[i]["name"].get<std::string>(), phases[i]["every"].get<std::int64_t>(),
+                              read_point(set, setup.bounds, pointer + "/set", &setup.start, problems_)});
     }
   }
 
-  std::shared_ptr<const WorkloadModel> read_model(const Json& model) {
-    if (model.is_object()) return parse_model(model, file_.string() + ": /workload/model");
-    const auto name = model.get<std::string>();
-    const auto path = find_data_file(name, file_);
-    if (!path) {
-      throw InputError("/workload/model", "there is no model file \"" + name +
-                                              "\" beside the scenario, in the data folder or here.");
+  // A batch that is yet to be found stands at its smallest value.
+  Json start_values(const Json& workload) {
+    Json start = workload["start"];
+    if (!workload.contains("batch_size")) return start;
+    if (start.contains("batch")) {
+      problem("/workload/batch_size", "the batch is given twice, here and in \"start\".");
     }
-    return load_model_file(*path);
-  }
-
-  void read_bounds(const Json& bounds) {
-    for (const auto& [key, range] : bounds.items()) {
-      const std::string pointer = "/workload/bounds/" + key;
-      const auto index = parameter_index(key, pointer);
-      if (!index) continue;
-      Parameter& parameter = scenario_.setup.bounds.parameters[*index];
-      const auto low = range[0].get<std::int64_t>();
-      const auto high = range[1].get<std::int64_t>();
-      if (low < parameter.low || high > parameter.high) {
-        problem(pointer, "[" + std::to_string(low) + ", " + std::to_string(high) +
-                             "] goes beyond the model's range, [" + std::to_string(parameter.low) + ", " +
-                             std::to_string(parameter.high) + "].");
-        continue;
-      }
-      parameter.low = low;
-      parameter.high = high;
-    }
-  }
-
-  // Missing values come from `base`; without it every parameter must be given.
-  Point read_point(const Json& values, const std::string& pointer, const Point* base) {
-    const auto& parameters = scenario_.setup.bounds.parameters;
-    Point point = base != nullptr ? *base : Point(parameters.size());
-    std::vector<bool> given(parameters.size(), base != nullptr);
-    for (const auto& [key, value] : values.items()) {
-      const auto index = parameter_index(key, pointer + "/" + key);
-      if (!index) continue;
-      given[*index] = true;
-      point[*index] = value.get<std::int64_t>();
-      const Parameter& parameter = parameters[*index];
-      if (point[*index] < parameter.low || point[*index] > parameter.high) {
-        problem(pointer + "/" + key, value.dump() + " is out of bounds; allowed is " +
-                                         std::to_string(parameter.low) + " to " +
-                                         std::to_string(parameter.high) + ".");
-      }
-    }
-    for (std::size_t i = 0; i < given.size(); ++i) {
-      if (!given[i]) problem(pointer, "\"" + parameters[i].name + "\" is missing.");
-    }
-    return point;
-  }
-
-  std::optional<std::size_t> parameter_index(const std::string& name, const std::string& pointer) {
-    const auto index = scenario_.setup.bounds.find(name);
-    if (index) return index;
-    std::vector<std::string> known;
-    for (const Parameter& parameter : scenario_.setup.bounds.parameters) known.push_back(parameter.name);
-    problem(pointer, "the workload has no parameter \"" + name + "\"." + suggest_name(name, known));
-    return std::nullopt;
+    const auto index = parameter_index(scenario_.setup.bounds, "batch", "/workload/batch_size", problems_);
+    if (!index) return start;
+    const Json& size = workload["batch_size"];
+    start["batch"] = size.is_string() ? Json(scenario_.setup.bounds.parameters[*index].low) : size;
+    return start;
   }
 
   void read_policies(const Json& policies) {
@@ -219,6 +127,7 @@ class ScenarioReader {
     entry.choice.use = json["use"].get<std::string>();
     entry.choice.profile = json.value("profile", std::string{});
     entry.choice.where = pointer;
+    if (json.value("cards", std::string{}) == "sum") entry.cards = CardsRule::sum;
     const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use");
     const TunerProfile* profile = find_profile(tuner, entry.choice.profile, pointer + "/profile");
     entry.label = json.value("label", profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
@@ -226,7 +135,7 @@ class ScenarioReader {
       problem(pointer,
               "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
     }
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file"};
+    static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file", "cards"};
     OptionMap given;
     if (json.contains("options_file"))
       given = read_options_file(json["options_file"], pointer + "/options_file");
@@ -279,7 +188,8 @@ class ScenarioReader {
     if (json.contains("final")) {
       expectation.subject = Expectation::Subject::final_value;
       expectation.name = json["final"].get<std::string>();
-      if (scenario_.model) parameter_index(expectation.name, pointer + "/final");
+      if (scenario_.model)
+        parameter_index(scenario_.setup.bounds, expectation.name, pointer + "/final", problems_);
     } else {
       expectation.name = json["metric"].get<std::string>();
       const auto names = training_metric_names();

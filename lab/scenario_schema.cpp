@@ -2,8 +2,10 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "lab/search_scenario.hpp"
 #include "policies/admitter_registry.hpp"
 #include "policies/registry.hpp"
+#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {
@@ -56,6 +58,14 @@ Json admitter_schemas(const Json& entry) {
   Json alternatives = Json::array();
   for (const AdmitterEntry& admitter : builtin_admitters()) {
     alternatives.push_back(policy_schema(admitter, entry));
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
+Json searcher_schemas(const Json& entry) {
+  Json alternatives = Json::array();
+  for (const SearcherEntry& searcher : builtin_searchers()) {
+    alternatives.push_back(policy_schema(searcher, entry));
   }
   return {{"oneOf", std::move(alternatives)}};
 }

@@ -29,6 +29,9 @@ void check(const LinearSpec& spec) {
   } else if (disturbs(to_unit(spec.resident)) || disturbs(to_unit(spec.fixed) - to_unit(spec.resident))) {
     refuse("resident and fixed − resident must each be 0 or at least 10 MiB");
   }
+  if (disturbs(to_unit(spec.state)) || (spec.state > 0 && to_unit(spec.state) == 0)) {
+    refuse("state must be 0 or at least 10 MiB");
+  }
   if (spec.batch.low < 0 || spec.batch.high < spec.batch.low) refuse("batch: the range is empty or negative");
   for (const double share : spec.first_steps) {
     if (!(share > 0 && share <= 100)) refuse("first_steps: a share must be above 0 and at most 100");
@@ -48,23 +51,26 @@ Bytes LinearWorkload::peak(std::int64_t batch) const {
 }
 
 StepProgram LinearWorkload::build() const {
-  ProgramWriter writer(1);
+  ProgramWriter writer(persistent_slots());
   if (const Bytes resident = to_unit(spec_.resident); resident > 0) writer.make_persistent({0, resident});
   return writer.finish();
 }
 
 std::vector<Bytes> LinearWorkload::sizes(std::int64_t batch) const {
   std::vector<Bytes> sizes;
-  if (const Bytes rest = peak(0) - to_unit(spec_.resident); rest > 0) sizes.push_back(rest);
   for (std::int64_t sample = 1; sample <= batch; ++sample) sizes.push_back(peak(sample) - peak(sample - 1));
+  const Bytes rest = peak(0) - to_unit(spec_.resident);
+  // A state takes the block of the rest where it fits; the rest must then not take one of a sample.
+  if (rest > 0) sizes.insert(spec_.state > 0 ? sizes.end() : sizes.begin(), rest);
   return sizes;
 }
 
 StepProgram LinearWorkload::program(const std::vector<Bytes>& sizes, std::int64_t batch) const {
-  ProgramWriter writer(1);
+  ProgramWriter writer(persistent_slots());
   std::vector<Tensor> tensors;
   for (const Bytes size : sizes) tensors.push_back(writer.make(size));
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
+  if (spec_.state > 0) writer.ensure({1, to_unit(spec_.state)});
   StepProgram program = writer.finish();
   program.duration = spec_.time.duration(batch);
   return program;

@@ -10,7 +10,8 @@
 
 namespace vramlab {
 
-/// Peak of a step = fixed + per_sample · batch, to the nearest 2 MiB; between steps `resident` stays.
+/// Peak of a step = fixed + per_sample · batch, to the nearest 2 MiB; between steps `resident` stays. The
+/// first step of a process leaves `state` behind, which every later peak contains as well.
 ///
 /// Every allocation is a multiple of 2 MiB and at least 10 MiB, and each sample has its own. PyTorch's
 /// allocator then neither rounds nor splits, and finds an exact match in its cache for every sample it has
@@ -20,6 +21,7 @@ struct LinearSpec {
   Bytes fixed = 0;       ///< part of the peak that does not depend on the batch; contains `resident`
   Bytes per_sample = 0;  ///< at least 12 MiB
   Bytes resident = 0;  ///< live between steps; 0 or at least 10 MiB, and so is fixed − resident (to 2 MiB)
+  Bytes state = 0;     ///< made at the end of the first step in one piece (optimizer); 0 or at least 10 MiB
   Parameter batch{"batch", 1, 64};
   /// Peaks of the first steps at a batch size that is new to the process, as shares of the settled peak.
   std::vector<double> first_steps;
@@ -42,13 +44,14 @@ class LinearWorkload : public WorkloadModel {
   [[nodiscard]] std::int64_t samples(const Point& point) const override { return point[0]; }
   [[nodiscard]] std::int64_t pixels(const Point& point) const override { return point[0]; }
 
-  /// Highest number of bytes allocated during a step of `batch` samples.
+  /// Highest number of bytes allocated during a step of `batch` samples, `state` aside.
   [[nodiscard]] Bytes peak(std::int64_t batch) const;
 
  private:
   /// The tensors of a settled step, in order.
   [[nodiscard]] std::vector<Bytes> sizes(std::int64_t batch) const;
   [[nodiscard]] StepProgram program(const std::vector<Bytes>& sizes, std::int64_t batch) const;
+  [[nodiscard]] std::uint32_t persistent_slots() const { return spec_.state > 0 ? 2 : 1; }
 
   LinearSpec spec_;
   ParameterSpace parameters_;

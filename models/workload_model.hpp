@@ -32,6 +32,13 @@ class WorkloadModel {
     return step(point);
   }
 
+  /// On how many cards it runs. A workload of one card that is given several runs whole on each of them,
+  /// side by side (data parallel).
+  [[nodiscard]] virtual std::size_t cards() const { return 1; }
+
+  /// What card number `card` does of it (card < cards()); cards with parts of a model work one after another.
+  [[nodiscard]] virtual const WorkloadModel& on_card(std::size_t /*card*/) const { return *this; }
+
   /// Work done by one successful step at `point`, for throughput figures.
   [[nodiscard]] virtual std::int64_t samples(const Point& point) const = 0;
   [[nodiscard]] virtual std::int64_t pixels(const Point& point) const = 0;

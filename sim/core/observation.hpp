@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/core/units.hpp"
 
@@ -20,9 +21,10 @@ struct MemoryView {
 
 /// A reading taken at a moment of a run.
 struct Observation {
-  std::int64_t iteration = 0;  ///< the step just done, counted from 1; 0 before the first
-  SimTime time{0};             ///< simulated time since the start of the run
-  MemoryView memory;
+  std::int64_t iteration = 0;       ///< the step just done, counted from 1; 0 before the first
+  SimTime time{0};                  ///< simulated time since the start of the run
+  MemoryView memory;                ///< of the card that decides (card_views.hpp), or of the only one
+  std::vector<MemoryView> cards{};  ///< each card's own, where a workload runs on several; else empty
 };
 
 /// How a step ended.

@@ -13,7 +13,7 @@ ExecutedStep StepExecutor::run(const StepProgram& program, std::uint64_t shape) 
   for (const MemoryOp& op : program.ops) {
     if (!perform(op, program, step.oom)) {
       step.result = StepResult::oom;
-      for (std::uint32_t slot = program.persistent_slots; slot < program.slots; ++slot) release(slot);
+      for (std::uint32_t slot = program.persistent_slots; slot < program.slots; ++slot) unwind(slot);
       return step;
     }
     ++step.ops_done;
@@ -56,6 +56,26 @@ void StepExecutor::fill_workspace(const MemoryOp& op, std::uint32_t attempts) {
     if (fill(op, refusal)) return;
   }
   state_.refused.emplace(shape_, op.size);
+}
+
+void StepExecutor::unwind(std::uint32_t slot) {
+  if (keeps_failed_ && state_.slots[slot]) {
+    failed_.push_back(*state_.slots[slot]);
+    state_.slots[slot].reset();
+  }
+  release(slot);
+}
+
+void StepExecutor::release_failed() {
+  for (const BlockId block : failed_) allocator_.free(block);
+  failed_.clear();
+}
+
+void StepExecutor::release_since(const State& earlier) {
+  for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
+    if (slot >= earlier.slots.size() || !earlier.slots[slot]) release(slot);
+  }
+  state_.refused = earlier.refused;
 }
 
 void StepExecutor::release(std::uint32_t slot) {

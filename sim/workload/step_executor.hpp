@@ -33,6 +33,11 @@ class StepExecutor {
   /// PyTorch keeps, for each shape of a convolution, the first plan that worked.
   ExecutedStep run(const StepProgram& program, std::uint64_t shape = 0);
 
+  /// Whether the tensors of a step that fails stay alive, as where an exception still refers to them, until
+  /// `release_failed` is called. They are no part of the state.
+  void keep_failed(bool keep) { keeps_failed_ = keep; }
+  void release_failed();
+
   /// What outlives a step.
   struct State {
     std::vector<std::optional<BlockId>> slots;          ///< block of every slot; empty ones hold nothing
@@ -43,15 +48,21 @@ class StepExecutor {
   /// Puts back a state read earlier, together with the allocator's state of that moment.
   void restore(State state) { state_ = std::move(state); }
 
+  /// Frees what lives now and did not in the `earlier` state, and forgets what was refused since.
+  void release_since(const State& earlier);
+
  private:
   bool perform(const MemoryOp& op, const StepProgram& program, std::optional<OutOfMemory>& oom);
   bool fill(const MemoryOp& op, std::optional<OutOfMemory>& oom);
   void fill_workspace(const MemoryOp& op, std::uint32_t attempts);
   void release(std::uint32_t slot);
+  void unwind(std::uint32_t slot);
 
   Allocator& allocator_;
   State state_;
   std::uint64_t shape_ = 0;  ///< of the step being performed
+  bool keeps_failed_ = false;
+  std::vector<BlockId> failed_;  ///< tensors of failed steps that are still alive
 };
 
 }  // namespace vramlab

@@ -29,6 +29,8 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
                              " free on the card. Take a larger card or limit.");
   }
   stats_ = process_.allocator().stats();
+  built_ = process_.executor().state();
+  process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
@@ -87,6 +89,20 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   return outcome;
 }
 
+SimTime StepRunner::forget_steps(bool held_stay) {
+  if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
+  shapes_.clear();
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   if (!held_stay) process_.executor().release_failed();
+                   process_.executor().release_since(built_);
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
+}
+
 void StepRunner::catch_up() {
   if (!process_is_current_) process_.restore(cache_.state(*state_));
   process_is_current_ = true;
@@ -143,6 +159,12 @@ void StepRunner::set_others(Bytes bytes) {
 void StepRunner::serve_others() {
   catch_up();
   others_ = card_.set_others(others_wanted_);
+}
+
+Bytes StepRunner::available() const {
+  const Bytes reserved = bytes_of(stats_.reserved_bytes.all().current);
+  const Bytes limit = setup_.allocator.limit.value_or(setup_.card_total);
+  return std::min(card_.free(), limit - std::min(limit, reserved));
 }
 
 MemoryView StepRunner::view() const {

@@ -16,6 +16,7 @@ struct ProcessSetup {
   Bytes context_bytes = 0;     ///< what a bare context takes of it (R10.4)
   AllocatorOptions allocator;  ///< settings, and the limit if one is set
   bool use_step_cache = true;  ///< false: every step goes through the allocator in full
+  bool keep_failed = false;    ///< tensors of a failed step stay until `forget_steps`; without the cache only
   /// Gets the allocator's whole history, from the weights on; then no step comes from the cache.
   AllocatorListener* listener = nullptr;
 };
@@ -38,6 +39,11 @@ class StepRunner {
   /// torch.cuda.reset_peak_memory_stats().
   void reset_peak();
 
+  /// Frees everything that steps left behind (gradients, optimizer state, tensors that a failed step still
+  /// holds unless `held_stay`), and empties the cache: the process is as it was built. Returns the time it
+  /// took. Only with `use_step_cache` off.
+  SimTime forget_steps(bool held_stay = false);
+
   /// Sets how much of the card other processes want from now on, in bytes. What is not free now they take
   /// before a later step, as soon as this process has given memory back.
   void set_others(Bytes bytes);
@@ -50,6 +56,9 @@ class StepRunner {
 
   /// The process's allocator. Only with `use_step_cache` off is it where the run is.
   [[nodiscard]] const CachingAllocator& allocator() const { return process_.allocator(); }
+
+  /// Bytes that the allocator could still reserve now: up to its limit, and free on the card.
+  [[nodiscard]] Bytes available() const;
 
   /// What a policy may see of them.
   [[nodiscard]] MemoryView view() const;
@@ -81,6 +90,7 @@ class StepRunner {
   Bytes others_wanted_ = 0;
   Bytes others_ = 0;  ///< what they got
   MemoryStats stats_;
+  StepExecutor::State built_;  ///< what lives before the first step
   std::map<Point, Shape> shapes_;
   std::uint64_t programs_ = 0;
   StepCache cache_;

@@ -16,47 +16,50 @@ struct StepEnd {
   SimTime began{0};
 };
 struct OthersChange {
+  std::size_t card = 0;
   std::int64_t bytes = 0;
 };
 using Event = std::variant<StepBegin, StepEnd, OthersChange>;
 
 class TrainingLoop {
  public:
-  TrainingLoop(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner)
+  TrainingLoop(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner, CardsRule cards)
       : setup_(setup),
+        cards_(cards),
         runner_(*setup.model, watched(setup)),
-        session_(std::move(tuner), setup.bounds, setup.bounds.clamp(setup.start)) {}
+        session_(std::move(tuner), setup.bounds, setup.bounds.clamp(setup.start)),
+        others_(runner_.size()) {}
 
   TrainingRun run() {
     runner_.reset_peak();
     for (const OtherProcess& other : setup_.others) schedule_other(other);
     simulation_.schedule(SimTime{0}, StepBegin{});
     simulation_.run([&](Event event) { std::visit([&](auto& what) { handle(what); }, event); });
-    if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_.allocator());
+    if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_.card(0).allocator());
     run_.adjustments = session_.adjustments();
     run_.statistics = session_.tuner().statistics();
-    run_.memory = runner_.stats();
+    run_.memory = counters();
     run_.duration = simulation_.now();
     run_.final_point = session_.point();
     return std::move(run_);
   }
 
  private:
-  static ProcessSetup watched(const TrainingSetup& setup) {
-    ProcessSetup process = setup.process;
-    if (setup.watcher != nullptr) process.listener = setup.watcher;
-    return process;
+  static std::vector<ProcessSetup> watched(const TrainingSetup& setup) {
+    std::vector<ProcessSetup> cards = cards_of(setup);
+    if (setup.watcher != nullptr) cards.front().listener = setup.watcher;
+    return cards;
   }
 
   void schedule_other(const OtherProcess& other) {
     const auto bytes = static_cast<std::int64_t>(other.bytes);
-    simulation_.schedule(other.from, OthersChange{bytes});
-    if (other.to != SimTime::max()) simulation_.schedule(other.to, OthersChange{-bytes});
+    simulation_.schedule(other.from, OthersChange{other.card, bytes});
+    if (other.to != SimTime::max()) simulation_.schedule(other.to, OthersChange{other.card, -bytes});
   }
 
   void handle(OthersChange& change) {
-    others_ += change.bytes;
-    runner_.set_others(static_cast<Bytes>(others_));
+    others_[change.card] += change.bytes;
+    runner_.card(change.card).set_others(static_cast<Bytes>(others_[change.card]));
   }
 
   void handle(StepBegin&) {
@@ -70,15 +73,38 @@ class TrainingLoop {
     simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
   }
 
+  Observation observe() const {
+    std::vector<MemoryView> cards = runner_.views();
+    Observation observation{iteration_, simulation_.now(), view_of_cards(cards, cards_)};
+    if (cards.size() > 1) observation.cards = std::move(cards);
+    return observation;
+  }
+
+  // The records keep the card that was fullest in the step, whatever the tuner looks at.
+  const MemoryView& seen_in_step(const Observation& observation) const {
+    return observation.cards.empty() ? observation.memory : observation.cards[runner_.fullest()];
+  }
+
+  // The fullest card's, with the failed and repeated allocations of all.
+  MemoryStats counters() const {
+    MemoryStats stats = runner_.card(runner_.fullest()).stats();
+    stats.num_ooms = stats.num_alloc_retries = 0;
+    for (std::size_t i = 0; i < runner_.size(); ++i) {
+      stats.num_ooms += runner_.card(i).stats().num_ooms;
+      stats.num_alloc_retries += runner_.card(i).stats().num_alloc_retries;
+    }
+    return stats;
+  }
+
   void handle(StepEnd& end) {
     if (setup_.watcher != nullptr) setup_.watcher->step_ends(end.outcome.result, simulation_.now());
-    const Observation observation{iteration_, simulation_.now(), runner_.view()};
+    const Observation observation = observe();
     IterationRecord record{.iteration = iteration_,
                            .start = end.began,
                            .duration = simulation_.now() - end.began,
                            .point = session_.point(),
                            .result = end.outcome.result,
-                           .memory = observation.memory,
+                           .memory = seen_in_step(observation),
                            .step_peak_allocated = end.outcome.peak_allocated,
                            .step_peak_reserved = end.outcome.peak_reserved,
                            .delta = {},
@@ -145,20 +171,27 @@ class TrainingLoop {
   }
 
   const TrainingSetup& setup_;
-  StepRunner runner_;
+  CardsRule cards_;
+  CardRunner runner_;
   TunerSession session_;
   Simulation<Event> simulation_;
   TrainingRun run_;
   std::int64_t iteration_ = 0;
-  std::int64_t others_ = 0;
+  std::vector<std::int64_t> others_;  // by card
   std::int64_t failures_in_a_row_ = 0;
   bool repeats_ = false;  // the step to begin is the failed one again
 };
 
 }  // namespace
 
-TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner) {
-  return TrainingLoop{setup, std::move(tuner)}.run();
+std::vector<ProcessSetup> cards_of(const TrainingSetup& setup) {
+  std::vector<ProcessSetup> cards{setup.process};
+  cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+  return cards;
+}
+
+TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner, CardsRule cards) {
+  return TrainingLoop{setup, std::move(tuner), cards}.run();
 }
 
 }  // namespace vramlab

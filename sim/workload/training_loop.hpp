@@ -8,7 +8,7 @@
 
 #include "policies/session.hpp"
 #include "sim/core/run_record.hpp"
-#include "sim/workload/step_runner.hpp"
+#include "sim/workload/card_runner.hpp"
 
 namespace vramlab {
 
@@ -18,6 +18,7 @@ struct OtherProcess {
   SimTime from{0};
   SimTime to{SimTime::max()};  ///< max = until the end
   Bytes bytes = 0;
+  std::size_t card = 0;  ///< on which card
 };
 
 /// A step at its own parameters that is run every so many iterations (validation, for one).
@@ -33,7 +34,7 @@ class RunWatcher : public AllocatorListener {
  public:
   virtual void step_begins(std::int64_t iteration, const Point& point, SimTime now) = 0;
   virtual void step_ends(StepResult result, SimTime now) = 0;
-  /// Called once, with the allocator as the last step left it.
+  /// Called once, with the first card's allocator as the last step left it.
   virtual void run_ends(const CachingAllocator& allocator) = 0;
 };
 
@@ -44,10 +45,14 @@ struct TrainingSetup {
   Point start;
   std::int64_t iterations = 0;
   ProcessSetup process;
+  std::vector<ProcessSetup> more_cards;  ///< further cards of a workload on several
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
   RunWatcher* watcher = nullptr;  ///< must outlive the run
 };
+
+/// The setups of all cards, the first one's in front.
+std::vector<ProcessSetup> cards_of(const TrainingSetup& setup);
 
 /// What came out of a run.
 struct TrainingRun {
@@ -67,8 +72,9 @@ struct TrainingRun {
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
 
-/// Runs `setup` with `tuner`. Deterministic: equal input gives an equal run.
-/// Throws InputError if the workload's weights alone do not fit.
-TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner);
+/// Runs `setup` with `tuner`, which on several cards sees the one that `cards` says. Deterministic: equal
+/// input gives an equal run. Throws InputError if the workload's weights alone do not fit.
+TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner,
+                         CardsRule cards = CardsRule::fullest);
 
 }  // namespace vramlab

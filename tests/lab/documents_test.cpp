@@ -5,6 +5,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "lab/search_scenario.hpp"
 #include "trace/input_file.hpp"
 
 namespace vramlab {
@@ -37,6 +38,22 @@ TEST(Documents, TheJobsSkeletonHoldsItsExpectations) {
       check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks.back(), "jobs"}));
   ASSERT_EQ(checked.size(), 1u);
   EXPECT_TRUE(checked.front().ok) << checked.front().value;
+}
+
+TEST(Documents, TheSearchSkeletonHoldsItsExpectations) {
+  const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
+  ASSERT_EQ(blocks.size(), 3u);
+  const auto checked =
+      check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks[1], "search"}));
+  ASSERT_EQ(checked.size(), 1u);
+  EXPECT_TRUE(checked.front().ok) << checked.front().value;
+}
+
+TEST(Documents, EveryMetricOfASearchIsExplained) {
+  const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
+  for (const std::string& name : search_metric_names()) {
+    EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
+  }
 }
 
 TEST(Documents, EveryMetricOfAQueueIsExplained) {

@@ -1,0 +1,100 @@
+// vramlab find-batch: the largest safe batch, how it was found, the distance to the edge.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/scenario_parts.hpp"
+#include "lab/search_scenario.hpp"
+#include "policies/probe_books.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+
+void add_options(Options& options) {
+  options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
+                        "the searcher (default: the first of the scenario)");
+  add_output_options(options);
+}
+
+std::string answer_text(const SearchBucket& bucket, const BucketResult& result) {
+  const SearcherAnswer& answer = result.run.answer;
+  const std::string where = bucket.name.empty() ? "" : bucket.name + ": ";
+  if (!result.found()) return fmt::format("{}No batch was found: {}.", where, answer.reason);
+  std::string text = fmt::format("{}Batch {}{} after {} probes; at most {} fits ({}).", where, answer.batch,
+                                 answer.extrapolated ? " (untried)" : "", result.run.trials.size(),
+                                 result.edge, answer.reason);
+  const bool fails = result.check && result.check->probe.outcome != ProbeOutcome::ok;
+  if (fails) text += " It does not fit.";
+  return text;
+}
+
+Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
+  std::vector<Table::Column> columns{
+      {"batch"}, {"outcome", Table::Align::left}, {"phase", Table::Align::left}};
+  for (std::size_t i = 0; i < setup.cards.size(); ++i) {
+    columns.push_back({setup.cards.size() > 1 ? fmt::format("peak of card {}", i) : "peak"});
+  }
+  columns.insert(columns.end(), {{"usage"}, {"a sample"}, {"time"}});
+  Table table{std::move(columns)};
+  for (const SearchTrial& trial : run.trials) {
+    const Probe& probe = trial.probe;
+    std::vector<std::string> cells{std::to_string(probe.batch),
+                                   std::string{probe_outcome_name(probe.outcome)}, probe.phase};
+    Bytes grown = 0;
+    for (const ProbedCard& card : probe.cards) {
+      cells.push_back(format_bytes(card.peak));
+      grown += card.peak - std::min(card.start, card.peak);
+    }
+    cells.push_back(fmt::format("{:.1f} %", 100 * probed_usage(probe, CardsRule::fullest)));
+    cells.push_back(format_bytes(grown / static_cast<Bytes>(std::max<std::int64_t>(probe.batch, 1))));
+    cells.push_back(fmt::format("{:.2f} s", to_seconds(trial.duration)));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const SearchScenario scenario = read_search_scenario(operands(arguments).front());
+  auto label = arguments["policy"].as<std::string>();
+  if (label.empty()) label = scenario.policies.front().label;
+  const SearchResult result = compare_searchers(scenario, {label}).front();
+  bool found = true;
+  for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
+    output.line(answer_text(scenario.buckets[i], result.buckets[i]));
+    found = found && result.buckets[i].found();
+  }
+  if (result.epoch.iterations > 0) {
+    output.line(fmt::format("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
+                            result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share));
+  }
+  for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
+    output.line("");
+    if (!scenario.buckets[i].name.empty()) output.line(scenario.buckets[i].name);
+    output.table(trials_table(scenario.buckets[i].setup, result.buckets[i].run));
+  }
+  output.json(find_batch_json(scenario, result));
+  return found ? kDone : kExpectationFailed;
+}
+
+}  // namespace
+
+Verb find_batch_verb() {
+  return {.name = "find-batch",
+          .summary = "the largest batch that fits, how it was found, the distance to the edge",
+          .operands = "SCENARIO",
+          .example = "vramlab find-batch scenarios/find-gpt2.json",
+          .least_operands = 1,
+          .most_operands = 1,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lab/scenario_parts.hpp"
+#include "lab/search_scenario.hpp"
+#include "lab/workload_parts.hpp"
+#include "policies/searcher_registry.hpp"
+#include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Turns a document whose fields passed their checks into a scenario.
+class SearchReader {
+ public:
+  SearchReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+
+  SearchScenario read() {
+    scenario_.file = file_.string();
+    scenario_.name = json_["name"].get<std::string>();
+    scenario_.description = json_.value("description", std::string{});
+    scenario_.seed = json_.value("seed", std::uint64_t{1});
+    ScenarioCards cards = read_cards(json_, problems_);
+    scenario_.gpu = std::move(cards.gpu);
+    setup_.cards = std::move(cards.cards);
+    if (!cards.others.empty()) {
+      problems_.add("/device/others", "a search has its cards to itself; give a smaller \"limit\".");
+    }
+    problems_.guarded("/workload", [&] { read_workload(json_["workload"]); });
+    if (json_.contains("policies")) {
+      read_policies(json_["policies"]);
+    } else {
+      scenario_.policies = {{"model", {.use = "model", .profile = "default", .options = {}, .where = {}}}};
+      labels_ = {"model"};
+    }
+    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    problems_.throw_if_any();
+    return std::move(scenario_);
+  }
+
+ private:
+  void read_workload(const Json& workload) {
+    scenario_.models.push_back(read_workload_model(workload, file_));
+    setup_.model = scenario_.models.front().get();
+    const std::size_t parts = setup_.model->cards();
+    if (parts > 1 && parts != setup_.cards.size()) {
+      problems_.add("/workload/layers", "are spread over " + std::to_string(parts) +
+                                            " cards, and there are " + std::to_string(setup_.cards.size()) +
+                                            ": \"device\" and those of \"more_devices\".");
+    }
+    space_ = setup_.model->parameters();
+    if (workload.contains("bounds")) read_bounds(workload["bounds"], "/workload/bounds", space_, problems_);
+    const auto batch =
+        parameter_index(space_, workload.value("batch", std::string{"batch"}), "/workload/batch", problems_);
+    if (!batch) return;
+    setup_.parameter = *batch;
+    read_range(workload);
+    Point start(space_.size());
+    Json values = workload.value("start", Json::object());
+    if (values.contains(space_.parameters[*batch].name)) {
+      problems_.add("/workload/start/" + space_.parameters[*batch].name, "the batch is what is searched.");
+    }
+    values[space_.parameters[*batch].name] = setup_.low;
+    start = read_point(values, space_, "/workload/start", nullptr, problems_);
+    read_phases(workload, start);
+    read_failures(workload);
+    read_buckets(workload, start);
+    if (json_.contains("then_epoch")) read_epoch(json_["then_epoch"]);
+  }
+
+  void read_range(const Json& workload) {
+    const Parameter& range = space_.parameters[setup_.parameter];
+    setup_.low = std::max<std::int64_t>(range.low, 1);
+    setup_.high = range.high;
+    for (const char* cap : {"max_batch", "dataset"}) {
+      if (!workload.contains(cap)) continue;
+      setup_.high = std::min(setup_.high, workload[cap].get<std::int64_t>());
+      if (setup_.high < setup_.low) {
+        problems_.add(std::string("/workload/") + cap,
+                      "is below the smallest batch allowed, " + std::to_string(setup_.low) + ".");
+        setup_.high = setup_.low;
+      }
+    }
+  }
+
+  void read_phases(const Json& workload, const Point& start) {
+    if (!workload.contains("phases")) {
+      setup_.phases = {{.name = "training", .point = start}};
+      return;
+    }
+    const Json& phases = workload["phases"];
+    if (phases.empty()) problems_.add("/workload/phases", "the list is empty.");
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      const std::string pointer = "/workload/phases/" + std::to_string(i);
+      SearchPhase phase{.name = phases[i]["name"].get<std::string>(), .point = start};
+      ParameterSpace space = space_;
+      if (phases[i].contains("model")) {
+        if (i == 0) problems_.add(pointer + "/model", "the first phase is of the workload's own model.");
+        problems_.guarded(pointer, [&] { read_phase_model(phases[i], pointer, phase, space); });
+      }
+      const Json set = phases[i].value("set", Json::object());
+      if (phase.point.size() == space.size()) {
+        phase.point = read_point(set, space, pointer + "/set", &phase.point, problems_);
+      }
+      setup_.phases.push_back(std::move(phase));
+    }
+  }
+
+  // Its parameters keep the values of those of the same name; the others must be set.
+  void read_phase_model(const Json& json, const std::string& pointer, SearchPhase& phase,
+                        ParameterSpace& space) {
+    scenario_.models.push_back(read_model(json["model"], pointer + "/model", file_));
+    phase.model = scenario_.models.back().get();
+    const Point start = phase.point;
+    const ParameterSpace own = std::exchange(space, phase.model->parameters());
+    phase.point.clear();
+    for (const Parameter& parameter : space.parameters) {
+      const auto same = own.find(parameter.name);
+      phase.point.push_back(same ? start[*same] : parameter.low);
+    }
+    if (space.find(own.parameters[setup_.parameter].name) != setup_.parameter) {
+      problems_.add(pointer + "/model", "must have the batch in the same place as the workload's model.");
+    }
+  }
+
+  void read_failures(const Json& workload) {
+    const auto tensors = workload.value("failed_tensors", std::string{"freed"});
+    if (tensors == "until-clean-up") setup_.failed_tensors = FailedTensors::until_clean_up;
+    if (tensors == "never") setup_.failed_tensors = FailedTensors::never;
+    if (!workload.contains("other_failure")) return;
+    setup_.fails_from = workload["other_failure"]["from"].get<std::int64_t>();
+    setup_.failure = workload["other_failure"]["message"].get<std::string>();
+  }
+
+  void read_buckets(const Json& workload, const Point& start) {
+    if (!workload.contains("buckets")) {
+      scenario_.buckets = {{.name = {}, .setup = setup_, .draws = {}}};
+      return;
+    }
+    const Json& json = workload["buckets"];
+    const auto name = json["parameter"].get<std::string>();
+    const auto length = parameter_index(space_, name, "/workload/buckets/parameter", problems_);
+    if (!length || *length == setup_.parameter) return;
+    std::int64_t below = space_.parameters[*length].low - 1;
+    for (std::size_t i = 0; i < json["up_to"].size(); ++i) {
+      const auto up_to = json["up_to"][i].get<std::int64_t>();
+      if (up_to <= below || up_to > space_.parameters[*length].high) {
+        problems_.add("/workload/buckets/up_to/" + std::to_string(i),
+                      "lengths must rise and lie within the bounds of " + name + ".");
+        return;
+      }
+      SearchBucket bucket{.name = name + " " + std::to_string(up_to), .setup = setup_, .draws = {}};
+      for (SearchPhase& phase : bucket.setup.phases) {
+        if (phase.point.size() == start.size() && phase.point[*length] == start[*length])
+          phase.point[*length] = up_to;
+      }
+      bucket.draws = {{*length, below + 1, up_to}};
+      scenario_.buckets.push_back(std::move(bucket));
+      below = up_to;
+    }
+    if (json["up_to"].empty()) problems_.add("/workload/buckets/up_to", "the list is empty.");
+  }
+
+  void read_epoch(const Json& json) {
+    scenario_.epoch.iterations = json["iterations"].get<std::int64_t>();
+    scenario_.epoch.phases_every = json.value("phases_every", std::int64_t{0});
+    scenario_.epoch.seed = scenario_.seed;
+    if (!json.contains("draw")) return;
+    for (const auto& [name, range] : json["draw"].items()) {
+      const std::string pointer = "/then_epoch/draw/" + name;
+      const auto index = parameter_index(space_, name, pointer, problems_);
+      if (!index) continue;
+      const EpochBucket::Draw draw{*index, range[0].get<std::int64_t>(), range[1].get<std::int64_t>()};
+      const Parameter& bounds = space_.parameters[*index];
+      if (*index == setup_.parameter || draw.low < bounds.low || draw.high > bounds.high) {
+        problems_.add(pointer, "is the batch, or goes beyond [" + std::to_string(bounds.low) + ", " +
+                                   std::to_string(bounds.high) + "].");
+      }
+      for (SearchBucket& bucket : scenario_.buckets) {
+        const bool taken = std::any_of(bucket.draws.begin(), bucket.draws.end(),
+                                       [&](const EpochBucket::Draw& one) { return one.parameter == *index; });
+        if (!taken) bucket.draws.push_back(draw);
+      }
+    }
+  }
+
+  void read_policies(const Json& policies) {
+    if (policies.empty()) problems_.add("/policies", "the list is empty; name at least one searcher.");
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      const std::string pointer = "/policies/" + std::to_string(i);
+      const std::size_t before = scenario_.policies.size();
+      problems_.guarded(pointer, [&] { read_policy(policies[i], pointer); });
+      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
+    }
+  }
+
+  void read_policy(const Json& json, const std::string& pointer) {
+    PolicyEntry entry;
+    entry.choice.use = json["use"].get<std::string>();
+    entry.choice.where = pointer;
+    const SearcherEntry& searcher = find_searcher(entry.choice.use, pointer + "/use");
+    const auto profile = json.value("profile", std::string{});
+    entry.choice.profile = find_profile(searcher, profile, pointer + "/profile").name;
+    const bool single = searcher.profiles.size() == 1;
+    entry.label = json.value("label", single ? searcher.name : searcher.name + " " + entry.choice.profile);
+    if (!labels_.insert(entry.label).second) {
+      problems_.add(pointer,
+                    "the label \"" + entry.label + "\" is taken. Give this searcher a \"label\" of its own.");
+    }
+    static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
+    entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
+    make_searcher(entry.choice);  // bad options are reported here, with the file's other problems
+    scenario_.policies.push_back(std::move(entry));
+  }
+
+  void read_expectations(const Json& expectations) {
+    for (std::size_t i = 0; i < expectations.size(); ++i) {
+      const Json& json = expectations[i];
+      const std::string pointer = "/expect/" + std::to_string(i);
+      Expectation expectation{.policy = json["policy"].get<std::string>(),
+                              .name = json["metric"].get<std::string>()};
+      if (!labels_.contains(expectation.policy) && all_policies_read_) {
+        problems_.add(pointer + "/policy",
+                      "no policy is labelled \"" + expectation.policy + "\"." +
+                          suggest_name(expectation.policy, {labels_.begin(), labels_.end()}));
+      }
+      const auto names = search_metric_names();
+      if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
+        problems_.add(pointer + "/metric",
+                      "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
+      }
+      read_expected_bounds(json, pointer, expectation, problems_);
+      scenario_.expectations.push_back(std::move(expectation));
+    }
+  }
+
+  const Json& json_;
+  const fs::path& file_;
+  SearchScenario scenario_;
+  BatchSearchSetup setup_;  // of every bucket
+  ParameterSpace space_;
+  std::set<std::string> labels_;
+  bool all_policies_read_ = true;  // else a label may be that of a policy with another fault
+  FileProblems problems_;
+};
+
+}  // namespace
+
+SearchScenario parse_search_scenario(const std::string& text, const fs::path& file) {
+  const Json json = parse_json(text, file.string());
+  std::vector<Problem> problems;
+  check_fields(json, search_fields(), /*open=*/false, "", problems);
+  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return SearchReader{json, file}.read();
+}
+
+SearchScenario read_search_scenario(const fs::path& file) {
+  return parse_search_scenario(read_input_file(file), file);
+}
+
+}  // namespace vramlab
