@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/card.hpp"
 #include "cli/compare_jobs.hpp"
 #include "cli/compare_search.hpp"
 #include "cli/file_names.hpp"
@@ -34,6 +35,7 @@ void add_options(Options& options) {
       "draw memory and parameters over iterations; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl");
+  add_device_option(options);
   add_output_options(options);
 }
 
@@ -174,8 +176,10 @@ constexpr std::array kTableKinds{
 };
 
 ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::string>& labels,
-                               const std::string& picture, const std::string& trace_dir) {
-  const auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file));
+                               const std::string& picture, const std::string& trace_dir,
+                               const MakePerformer& make_performer) {
+  const auto scenario = std::make_shared<Scenario>(parse_scenario(text.text, text.file));
+  scenario->setup.make_performer = make_performer;
   require_labels(*scenario, labels);
   return [=](Output& output) { return compare_training(*scenario, labels, picture, trace_dir, output); };
 }
@@ -193,13 +197,16 @@ int run(const Arguments& arguments) {
   std::vector<ScenarioText> texts;
   for (const std::string& file : files) texts.push_back(read_scenario_text(file));
   const auto labels = split_labels(arguments["policies"].as<std::string>());
+  const MakePerformer make_performer = chosen_performer(arguments);
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) {
     require_known_kind(text);
     const auto kind = std::find_if(kTableKinds.begin(), kTableKinds.end(),
                                    [&](const TableKind& one) { return one.name == text.kind; });
     if (kind == kTableKinds.end()) {
-      scenarios.push_back(ready_training(text, labels, picture, trace_dir));
+      scenarios.push_back(ready_training(text, labels, picture, trace_dir, make_performer));
+    } else if (make_performer) {
+      throw InputError("", "--device cuda is for scenarios of kind training.");
     } else if (!picture.empty() || !trace_dir.empty()) {
       throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
     } else {

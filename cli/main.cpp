@@ -38,7 +38,7 @@ void print_help() {
   std::cout << "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
                "usage: vramlab VERB [options]\n\n";
   for (const Verb& verb : verbs()) {
-    std::cout << "  " << verb.name << std::string(12 - verb.name.size(), ' ') << verb.summary << '\n';
+    std::cout << "  " << verb.name << std::string(17 - verb.name.size(), ' ') << verb.summary << '\n';
   }
   std::cout << "\nvramlab help VERB   options, an example and the exit codes\n";
 }
@@ -123,16 +123,18 @@ int run(const std::vector<std::string>& words) {
     words.size() > 1 ? print_help(find_verb(words[1])) : print_help();
     return printed();
   }
-  return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
+  const Verb holder = hold_card_memory_verb();
+  return run_verb_words(first == holder.name ? holder : find_verb(first), {words.begin() + 1, words.end()});
 }
 
 }  // namespace
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{compare_verb(), run_verb(),        check_verb(),    verify_verb(),
-                                     whatif_verb(),  explain_verb(),    diff_verb(),     fit_verb(),
-                                     predict_verb(), find_batch_verb(), estimate_verb(), policies_verb(),
-                                     gpus_verb(),    models_verb(),     schema_verb()};
+  static const std::vector<Verb> all{
+      compare_verb(),  run_verb(),      check_verb(), verify_verb(),  whatif_verb(),
+      explain_verb(),  diff_verb(),     fit_verb(),   predict_verb(), find_batch_verb(),
+      estimate_verb(), policies_verb(), gpus_verb(),  models_verb(),  validate_device_verb(),
+      schema_verb()};
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/card.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
@@ -32,6 +33,7 @@ void add_options(Options& options) {
       "max-entries", po::value<std::uint64_t>()->default_value(0)->value_name("N"),
       "keep the newest N entries of the exported history (0 = all; 48 bytes of memory each)")(
       "log", po::bool_switch(), "print the lines the policy logs");
+  add_device_option(options);
   add_output_options(options);
 }
 
@@ -87,6 +89,7 @@ int run(const Arguments& arguments) {
   }
   Scenario scenario = parse_scenario(text.text, file);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
+  scenario.setup.make_performer = chosen_performer(arguments);
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
   if (!exported.empty()) scenario.setup.watcher = &history;

@@ -49,6 +49,9 @@ Verb policies_verb();    // policies.cpp
 Verb gpus_verb();        // gpus.cpp
 Verb schema_verb();      // schema.cpp
 
+Verb validate_device_verb();   // validate_device_verb.cpp
+Verb hold_card_memory_verb();  // the same; for the program itself, and in no list
+
 /// The operands as given; never fewer than `least_operands`.
 std::vector<std::string> operands(const Arguments& arguments);
 

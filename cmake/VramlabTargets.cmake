@@ -42,11 +42,12 @@ function(vramlab_name_source_folder)
 endfunction()
 
 # vramlab_test(memory SOURCES a_test.cpp LINK vramlab::memory): the test program test_memory, one ctest case a TEST.
+# PROPERTIES are those of every case.
 function(vramlab_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PROPERTIES" ${ARGN})
   add_executable(test_${name} ${ARG_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} vramlab_options GTest::gmock_main)
   target_compile_options(test_${name} PRIVATE -O1)  # what is tested keeps its own level; tests compile in half the time
   vramlab_name_source_folder(${ARG_SOURCES})
-  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES ${ARG_PROPERTIES})
 endfunction()

@@ -90,7 +90,8 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
 
 std::vector<std::string> training_metric_names() {
   std::vector<std::string> names;
-  for (const Metric& metric : training_metrics({}, {})) names.push_back(metric.name);
+  const Scenario nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
+  for (const Metric& metric : training_metrics(nothing, {})) names.push_back(metric.name);
   names.emplace_back("regret");
   return names;
 }

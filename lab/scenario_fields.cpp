@@ -32,7 +32,10 @@ std::vector<Field> other_process_fields() {
 
 std::vector<Field> device_fields() {
   return {
-      {.key = "gpu", .kind = Kind::text, .help = "a card of `vramlab gpus` (or give `total`)"},
+      {.key = "gpu", .kind = Kind::text, .help = "a card of `vramlab gpus` (or give `profile` or `total`)"},
+      {.key = "profile",
+       .kind = Kind::text,
+       .help = "a file that `vramlab validate-device --profile` wrote, looked up as a model is"},
       {.key = "total",
        .kind = Kind::size,
        .help = "the card's memory, where `gpu` names none",

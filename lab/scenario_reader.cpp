@@ -65,7 +65,7 @@ class ScenarioReader {
   }
 
   void take_cards() {
-    ScenarioCards cards = read_cards(json_, problems_);
+    ScenarioCards cards = read_cards(json_, file_, problems_);
     TrainingSetup& setup = scenario_.setup;
     scenario_.gpu = std::move(cards.gpu);
     setup.process = cards.cards.front();

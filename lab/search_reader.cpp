@@ -24,7 +24,7 @@ class SearchReader {
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
     scenario_.seed = json_.value("seed", std::uint64_t{1});
-    ScenarioCards cards = read_cards(json_, problems_);
+    ScenarioCards cards = read_cards(json_, file_, problems_);
     scenario_.gpu = std::move(cards.gpu);
     setup_.cards = std::move(cards.cards);
     if (!cards.others.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lab/data_files.hpp"
+#include "lab/device_profile.hpp"
 #include "lab/field_table.hpp"
 #include "lab/model_file.hpp"
 #include "models/gpu_catalogue.hpp"
@@ -18,7 +19,8 @@ constexpr Bytes kAssumedContext =
 /// Reads one card after another.
 class CardsReader {
  public:
-  CardsReader(const Json& json, FileProblems& problems) : json_(json), problems_(problems) {}
+  CardsReader(const Json& json, const std::filesystem::path& file, FileProblems& problems)
+      : json_(json), file_(file), problems_(problems) {}
 
   ScenarioCards read() {
     problems_.guarded("/allocator", [&] { read_allocator(); });
@@ -35,8 +37,10 @@ class CardsReader {
   void read_device(const Json& device, const std::string& pointer) {
     cards_.cards.push_back({.allocator = allocator_});
     ProcessSetup& process = cards_.cards.back();
-    if (device.contains("gpu") == device.contains("total")) {
-      problems_.add(pointer, "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
+    if (device.contains("gpu") + device.contains("profile") + device.contains("total") != 1) {
+      problems_.add(pointer,
+                    "give one of \"gpu\" (a card of `vramlab gpus`), \"profile\" (a file of `vramlab "
+                    "validate-device`) and \"total\" (its memory).");
       return;
     }
     if (device.contains("gpu")) {
@@ -45,6 +49,10 @@ class CardsReader {
         if (cards_.gpu.empty()) cards_.gpu = gpu.name;
         process.card_total = gpu.total;
         process.context_bytes = gpu.context;
+      });
+    } else if (device.contains("profile")) {
+      problems_.guarded(pointer + "/profile", [&] {
+        read_profile(device["profile"].get<std::string>(), pointer + "/profile", process);
       });
     } else {
       process.card_total = size_value(device["total"]);
@@ -57,6 +65,19 @@ class CardsReader {
     }
     if (device.contains("limit")) process.allocator.limit = size_value(device["limit"]);
     if (device.contains("others")) read_others(device["others"], pointer + "/others");
+  }
+
+  void read_profile(const std::string& name, const std::string& pointer, ProcessSetup& process) {
+    const auto path = find_data_file(name, file_);
+    if (!path) {
+      throw InputError(pointer,
+                       "there is no file \"" + name + "\" beside the scenario, in the data folder or here.");
+    }
+    const DeviceProfile profile = read_device_profile(*path);
+    if (cards_.gpu.empty()) cards_.gpu = profile.name;
+    process.card_total = profile.total;
+    process.context_bytes = profile.context;
+    process.driver_times = profile.times;
   }
 
   void read_others(const Json& others, const std::string& pointer) {
@@ -93,6 +114,7 @@ class CardsReader {
   }
 
   const Json& json_;
+  const std::filesystem::path& file_;
   FileProblems& problems_;
   AllocatorOptions allocator_;
   ScenarioCards cards_;
@@ -100,8 +122,8 @@ class CardsReader {
 
 }  // namespace
 
-ScenarioCards read_cards(const Json& json, FileProblems& problems) {
-  return CardsReader{json, problems}.read();
+ScenarioCards read_cards(const Json& json, const std::filesystem::path& file, FileProblems& problems) {
+  return CardsReader{json, file, problems}.read();
 }
 
 std::shared_ptr<const WorkloadModel> read_workload_model(const Json& workload,

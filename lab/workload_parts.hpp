@@ -20,8 +20,8 @@ struct ScenarioCards {
   std::vector<OtherProcess> others;  ///< on all of them
 };
 
-/// Reads "device", "more_devices" and "allocator" of a whole file.
-ScenarioCards read_cards(const Json& json, FileProblems& problems);
+/// Reads "device", "more_devices" and "allocator" of a whole file; `file` is the scenario's.
+ScenarioCards read_cards(const Json& json, const std::filesystem::path& file, FileProblems& problems);
 
 /// The model of the object `workload` (its "model", spread over cards by its "layers"). Throws InputError;
 /// `file` is the scenario's.

@@ -27,36 +27,45 @@ AllocatorOptions options_of(const ReplaySetup& setup) {
   return options;
 }
 
+/// Performs a program's actions on an allocator over any source of segments.
 class ProgramReplay {
  public:
-  ProgramReplay(const ClientProgram& program, const ReplaySetup& setup)
+  ProgramReplay(SegmentSource& source, const ClientProgram& program, const ReplaySetup& setup)
       : program_(program),
         setup_(setup),
-        card_(setup.total, setup.context),
-        segments_(card_),
-        allocator_(segments_, options_of(setup)),
+        allocator_(source, options_of(setup)),
         blocks_(program.blocks, kFailed),
         freed_at_sync_(program.blocks, -1),
         pools_(program.pools + 1U) {}
 
   void run(std::size_t end) {
     try {
-      for (std::size_t i = 0; i < end; ++i) perform(i);
+      for (std::size_t i = 0; i < end; ++i) {
+        allocation_ = {};
+        perform(i);
+        if (noted_ != nullptr) note();
+      }
     } catch (const AllocatorFault& fault) {
       outcome_.fault = fault.what();
     }
   }
+
+  virtual ~ProgramReplay() = default;
+  ProgramReplay(const ProgramReplay&) = delete;
+  ProgramReplay& operator=(const ProgramReplay&) = delete;
 
   void record_into(HistoryRecorder& history) {
     history_ = &history;
     allocator_.set_listener(&history);
   }
 
+  void set_user(BlockUser* user) { user_ = user; }
+  void note_actions_in(std::vector<ReplayedAction>& actions) { noted_ = &actions; }
+
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
 
-  ProgramOutcome outcome() {
+  virtual ProgramOutcome outcome() {
     outcome_.stats = allocator_.stats();
-    outcome_.driver_time = segments_.driver_time() - probe_time_;
     return std::move(outcome_);
   }
 
@@ -69,6 +78,14 @@ class ProgramReplay {
     }
     return held;
   }
+
+ protected:
+  virtual void probe(const ClientAction&) {
+    throw InternalError("attempts are probed where memory cannot be put back");
+  }
+
+  CachingAllocator& probed_allocator() { return allocator_; }
+  void count_served_attempt() { ++outcome_.attempts_served; }
 
  private:
   // Never an id of the allocator, nor kNullBlock.
@@ -97,14 +114,14 @@ class ProgramReplay {
       case Kind::free:
         return free(action.block);
       case Kind::record_stream:
-        if (holds(action.block)) allocator_.record_stream(blocks_[action.block], action.stream);
-        return;
+        return record_stream(action);
       case Kind::finish:
         return finish(action.block);
       case Kind::attempt:
         if (setup_.probe_attempts) probe(action);
         return;
       case Kind::sync:
+        if (user_ != nullptr) user_->wait_for_all();
         return allocator_.finish_events();
       case Kind::empty_cache:
         return allocator_.empty_cache();
@@ -133,11 +150,29 @@ class ProgramReplay {
     if (action.pool != 0) allocator_.leave_mem_pool(pools_[action.pool].id);
     if (result) {
       blocks_[action.block] = result->block;
+      allocation_.address = result->address;
+      if (user_ != nullptr && result->block != kNullBlock) use(*result, action.stream);
     } else {
+      allocation_.failed = true;
       ++outcome_.ooms;
       if (!outcome_.first_oom) outcome_.first_oom = FailedRequest{index, result.oom()};
     }
     note_peaks(index);
+  }
+
+  // A full release took all deferred frees for done.
+  void use(const Allocation& allocation, StreamId stream) {
+    const std::int64_t syncs = allocator_.stats().num_sync_all_streams;
+    if (std::exchange(syncs_seen_, syncs) != syncs) user_->wait_for_all();
+    user_->allocated(allocation.block, allocation.address, allocator_.size_of(allocation.block), stream);
+  }
+
+  void note() {
+    const MemoryStats& stats = allocator_.stats();
+    allocation_.allocated = current(stats.allocated_bytes);
+    allocation_.reserved = current(stats.reserved_bytes);
+    allocation_.segments = stats.segment.all().current;
+    noted_->push_back(allocation_);
   }
 
   void note_peaks(std::size_t index) {
@@ -166,7 +201,15 @@ class ProgramReplay {
     if (!holds(block)) return;
     ++outcome_.operations;
     freed_at_sync_[block] = allocator_.stats().num_sync_all_streams;
+    if (user_ != nullptr && blocks_[block] != kNullBlock) user_->freeing(blocks_[block]);
     allocator_.free(blocks_[block]);
+  }
+
+  void record_stream(const ClientAction& action) {
+    if (!holds(action.block)) return;
+    const BlockId block = blocks_[action.block];
+    if (user_ != nullptr && block != kNullBlock) user_->stream_recorded(block, action.stream);
+    allocator_.record_stream(block, action.stream);
   }
 
   // A full release in between has waited for all streams already, and the id may be another block's now.
@@ -179,18 +222,9 @@ class ProgramReplay {
     allocator_.process_events();  // what was parked during a capture gets its events (R3.9)
     const Block& record = allocator_.state().blocks[static_cast<BlockIndex>(blocks_[block])];
     if (!record.live || !record.is_pending()) return;
+    if (user_ != nullptr) user_->wait_for(blocks_[block]);
     allocator_.finish_events(blocks_[block]);
     allocator_.process_events();
-  }
-
-  void probe(const ClientAction& action) {
-    const AllocatorState before = allocator_.save();
-    const SimSegments::State segments_before = segments_.save();
-    const SimTime time_before = segments_.driver_time();
-    if (allocator_.allocate(action.bytes, action.stream)) ++outcome_.attempts_served;
-    allocator_.restore(before);
-    segments_.restore(segments_before);
-    probe_time_ += segments_.driver_time() - time_before;
   }
 
   void make_pool(const ClientAction& action) {
@@ -221,23 +255,70 @@ class ProgramReplay {
 
   const ClientProgram& program_;
   const ReplaySetup& setup_;
-  SimulatedCard card_;
-  SimSegments segments_;
   CachingAllocator allocator_;
   std::vector<BlockId> blocks_;              ///< by program block
   std::vector<std::int64_t> freed_at_sync_;  ///< num_sync_all_streams at its free; −1 = not freed
   std::vector<PoolUse> pools_;
   int open_captures_ = 0;
   std::vector<ProgramBlock> finished_in_capture_;
-  SimTime probe_time_{0};
   HistoryRecorder* history_ = nullptr;
+  BlockUser* user_ = nullptr;
+  std::int64_t syncs_seen_ = 0;
+  std::vector<ReplayedAction>* noted_ = nullptr;
+  ReplayedAction allocation_;  ///< what the action being performed did
   ProgramOutcome outcome_;
+};
+
+/// The memory of a pretended card; a base, so that it is there before the allocator.
+struct PretendedMemory {
+  explicit PretendedMemory(const ReplaySetup& setup) : card(setup.total, setup.context), segments(card) {}
+
+  SimulatedCard card;
+  SimSegments segments;
+};
+
+class SimulatedReplay : private PretendedMemory, public ProgramReplay {
+ public:
+  SimulatedReplay(const ClientProgram& program, const ReplaySetup& setup)
+      : PretendedMemory(setup), ProgramReplay(segments, program, setup) {}
+
+  ProgramOutcome outcome() override {
+    ProgramOutcome outcome = ProgramReplay::outcome();
+    outcome.driver_time = segments.driver_time() - probe_time_;
+    return outcome;
+  }
+
+ private:
+  void probe(const ClientAction& action) override {
+    CachingAllocator& allocator = probed_allocator();
+    const AllocatorState before = allocator.save();
+    const SimSegments::State segments_before = segments.save();
+    const SimTime time_before = segments.driver_time();
+    if (allocator.allocate(action.bytes, action.stream)) count_served_attempt();
+    allocator.restore(before);
+    segments.restore(segments_before);
+    probe_time_ += segments.driver_time() - time_before;
+  }
+
+  SimTime probe_time_{0};
 };
 
 }  // namespace
 
+ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& program,
+                                  const ReplaySetup& setup, BlockUser* user) {
+  ReplayedProgram replayed;
+  ProgramReplay replay(source, program, setup);
+  replay.set_user(user);
+  replay.note_actions_in(replayed.actions);
+  replay.run(program.actions.size());
+  replayed.segments = replay.allocator().segments();
+  replayed.outcome = replay.outcome();
+  return replayed;
+}
+
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup) {
-  ProgramReplay replay(program, setup);
+  SimulatedReplay replay(program, setup);
   replay.run(program.actions.size());
   return replay.outcome();
 }
@@ -245,7 +326,7 @@ ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& s
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               HistoryRecorder& history,
                               const std::function<void(const CachingAllocator&)>& at_end) {
-  ProgramReplay replay(program, setup);
+  SimulatedReplay replay(program, setup);
   replay.record_into(history);
   replay.run(program.actions.size());
   at_end(replay.allocator());
@@ -254,7 +335,7 @@ ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& s
 
 std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last) {
   const std::size_t end = std::min(last + 1, program.actions.size());
-  ProgramReplay replay(program, setup);
+  SimulatedReplay replay(program, setup);
   replay.run(end);
   return replay.held(end);
 }

@@ -10,8 +10,10 @@
 
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/allocator_settings.hpp"
+#include "sim/memory/block_user.hpp"
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/memory_stats.hpp"
+#include "sim/memory/segment_source.hpp"
 #include "sim/memory/simulated_card.hpp"
 #include "trace/client_program.hpp"
 #include "trace/history_recorder.hpp"
@@ -63,6 +65,30 @@ struct ProgramOutcome {
   /// No request that succeeded in the recording fails.
   [[nodiscard]] bool fits() const { return ooms == 0 && !fault; }
 };
+
+/// What one action left behind, to hold two replays of a program against each other.
+struct ReplayedAction {
+  Address address = 0;  ///< of the allocation; 0 for an action that makes none, and for one that failed
+  bool failed = false;  ///< ran out of memory
+  Bytes allocated = 0;
+  Bytes reserved = 0;
+  std::int64_t segments = 0;  ///< that the allocator holds
+
+  friend bool operator==(const ReplayedAction&, const ReplayedAction&) = default;
+};
+
+/// A replay on memory of the caller's.
+struct ReplayedProgram {
+  std::vector<ReplayedAction> actions;  ///< one for each of the program's, up to a fault
+  std::vector<SegmentView> segments;    ///< at the end
+  ProgramOutcome outcome;               ///< without driver_time
+};
+
+/// Replays the program on `source`, e.g. real memory; `setup.total` and `setup.context` do not count. `user`
+/// is told of every block; null = nobody. Throws InternalError for `setup.probe_attempts`, since real memory
+/// cannot be put back.
+ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& program,
+                                  const ReplaySetup& setup, BlockUser* user = nullptr);
 
 /// Replays the whole program. New segments get addresses by the fitted policy of the driver (R10.7).
 /// Throws InputError if the settings are of another backend than native, or the card is smaller than its

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostMiB = kUnlimited / 1_MiB;  // larger numbers of MB 
   throw InputError("allocator settings: " + std::string(key), std::move(what));
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 // R9.3: white space vanishes; `, : [ ]` are tokens of their own; what lies between them is one token.
 std::vector<std::string> tokenize(std::string_view conf) {
@@ -49,8 +49,8 @@ std::uint64_t read_integer(std::string_view key, std::string_view token) {
   if (negative || digits.starts_with('+')) digits.remove_prefix(1);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc::invalid_argument) refuse(key, quoted(token) + " is not a whole number.");
-  if (error == std::errc::result_out_of_range) refuse(key, quoted(token) + " does not fit 64 bits.");
+  if (error == std::errc::invalid_argument) refuse(key, in_quotes(token) + " is not a whole number.");
+  if (error == std::errc::result_out_of_range) refuse(key, in_quotes(token) + " does not fit 64 bits.");
   return negative ? 0 - value : value;
 }
 
@@ -58,14 +58,14 @@ double read_number(std::string_view key, std::string_view token) {
   const std::string_view digits = token.starts_with('+') ? token.substr(1) : token;
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{}) refuse(key, quoted(token) + " is not a number.");
+  if (error != std::errc{}) refuse(key, in_quotes(token) + " is not a number.");
   return value;
 }
 
 bool read_boolean(std::string_view key, std::string_view token) {
   if (token == "True") return true;
   if (token == "False") return false;
-  refuse(key, quoted(token) + " is not allowed. Write True or False, spelled exactly so.");
+  refuse(key, in_quotes(token) + " is not allowed. Write True or False, spelled exactly so.");
 }
 
 bool is_power_of_two(std::uint64_t n) { return std::has_single_bit(n); }
@@ -198,8 +198,8 @@ AllocatorSettings SettingsReader::read() {
 
 void SettingsReader::take_separator(std::string_view key, std::string_view separator) {
   if (settings_.torch < kNewParser && !at_end() && tokens_[next_] != separator) {
-    refuse(key, quoted(tokens_[next_]) + " stands where torch " + to_text(settings_.torch) + " demands " +
-                    quoted(separator) + '.');
+    refuse(key, in_quotes(tokens_[next_]) + " stands where torch " + to_text(settings_.torch) + " demands " +
+                    in_quotes(separator) + '.');
   }
   ++next_;
 }
@@ -211,7 +211,7 @@ void SettingsReader::read_backend(std::string_view key) {
   } else if (name == "cudaMallocAsync") {
     settings_.backend = AllocatorBackend::cuda_malloc_async;
   } else {
-    refuse(key, quoted(name) + " is not allowed. Write native or cudaMallocAsync.");
+    refuse(key, in_quotes(name) + " is not allowed. Write native or cudaMallocAsync.");
   }
 }
 
@@ -270,7 +270,7 @@ void SettingsReader::read_roundup_list(std::string_view key) {
     ++next_;  // the colon
     const std::uint64_t value = take_integer(key);
     if (value != 0 && !is_power_of_two(value)) {
-      refuse(key, std::to_string(value) + " for size " + quoted(size) +
+      refuse(key, std::to_string(value) + " for size " + in_quotes(size) +
                       " is not allowed. Write 0 or a power of two.");
     }
     if (size == ">") {
@@ -278,7 +278,7 @@ void SettingsReader::read_roundup_list(std::string_view key) {
     } else {
       const std::uint64_t megabytes = read_integer(key, size);
       if (!is_power_of_two(megabytes)) {
-        refuse(key, "size " + quoted(size) + " is not allowed. Write a power of two (MB) or >.");
+        refuse(key, "size " + in_quotes(size) + " is not allowed. Write a power of two (MB) or >.");
       }
       last =
           std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(megabytes)), divisions.size() - 1);
@@ -294,7 +294,7 @@ void SettingsReader::read_threshold(std::string_view key) {
   const std::string& token = take(key);
   const double value = read_number(key, token);
   if (!(value > 0 && value < 1)) {
-    refuse(key, quoted(token) + " is out of range. Allowed: more than 0 and less than 1.");
+    refuse(key, in_quotes(token) + " is out of range. Allowed: more than 0 and less than 1.");
   }
   settings_.garbage_collection_threshold = value;
 }
@@ -302,7 +302,7 @@ void SettingsReader::read_threshold(std::string_view key) {
 void SettingsReader::read_fraction(std::string_view key) {
   const std::string& token = take(key);
   const double value = read_number(key, token);
-  if (!(value >= 0 && value <= 1)) refuse(key, quoted(token) + " is out of range. Allowed: 0 to 1.");
+  if (!(value >= 0 && value <= 1)) refuse(key, in_quotes(token) + " is out of range. Allowed: 0 to 1.");
   settings_.per_process_memory_fraction = value;
 }
 

@@ -21,7 +21,7 @@ std::optional<Address> RecordedSegments::reserve(Bytes size) {
   if (!take(size)) return std::nullopt;
   Address base = place(segments_, next_symbolic_segment_, size);
   // A replay that went astray may be given the base of a segment it still holds.
-  if (sizes_.count(base) > 0) base = place(segments_, next_symbolic_segment_, size);
+  while (sizes_.count(base) > 0) base = place(segments_, next_symbolic_segment_, size);
   sizes_.emplace(base, size);
   return base;
 }

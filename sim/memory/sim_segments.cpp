@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/core/error.hpp"
-#include "sim/memory/driver_times.hpp"
 
 namespace vramlab {
 namespace {
@@ -24,7 +23,7 @@ std::optional<Address> SimSegments::reserve(Bytes size) {
   const Bytes pages = round_up(size, kPage);
   if (!card_.take(pages)) return std::nullopt;
   state_.taken += pages;
-  driver_time_ += malloc_time(size);
+  driver_time_ += card_.times().malloc_time(size);
   const Address base = state_.addresses.take(pages);
   state_.segments.emplace(base, pages);
   return base;
@@ -38,7 +37,7 @@ void SimSegments::release(Address base) {
   state_.addresses.give(base, size);
   card_.give(size);
   state_.taken -= size;
-  driver_time_ += free_time(size);
+  driver_time_ += card_.times().free_time(size);
 }
 
 Address SimSegments::reserve_range(Bytes size, Bytes page) {
@@ -62,7 +61,7 @@ bool SimSegments::map(Address address, Bytes size) {
   if (!card_.take(pages)) return false;
   state_.taken += pages;
   range.mapped += size;
-  driver_time_ += map_time(size, size / range.page);
+  driver_time_ += card_.times().map_time(size, size / range.page);
   return true;
 }
 
@@ -73,7 +72,7 @@ void SimSegments::unmap(Address address, Bytes size) {
   range.mapped -= size;
   card_.give(pages);
   state_.taken -= pages;
-  driver_time_ += unmap_time(size);
+  driver_time_ += card_.times().unmap_time(size);
 }
 
 SimSegments::State::Range& SimSegments::range_of(Address address) {

@@ -1,12 +1,14 @@
 #include "sim/memory/simulated_card.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/error.hpp"
 
 namespace vramlab {
 
-SimulatedCard::SimulatedCard(Bytes total, Bytes context_bytes) : total_(total), context_(context_bytes) {
+SimulatedCard::SimulatedCard(Bytes total, Bytes context_bytes, DriverTimes times)
+    : total_(total), context_(context_bytes), times_(std::move(times)) {
   if (context_bytes > total) {
     throw InputError("", "a card of " + format_bytes(total) + " cannot hold a CUDA context of " +
                              format_bytes(context_bytes) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/core/units.hpp"
+#include "sim/memory/driver_times.hpp"
 
 namespace vramlab {
 
@@ -13,13 +14,17 @@ class SimulatedCard {
  public:
   /// A card of `total` bytes, as cudaMemGetInfo reports it, with one context on it. Throws InputError if the
   /// context does not fit.
-  explicit SimulatedCard(Bytes total, Bytes context_bytes = kContextBytes);
+  explicit SimulatedCard(Bytes total, Bytes context_bytes = kContextBytes,
+                         DriverTimes times = DriverTimes::of_h100());
 
   [[nodiscard]] Bytes total() const { return total_; }
   /// What nobody holds; cudaMemGetInfo's other figure.
   [[nodiscard]] Bytes free() const { return total_ - context_ - others_ - taken_; }
   /// What the simulated processes hold, contexts aside.
   [[nodiscard]] Bytes taken() const { return taken_; }
+
+  /// What calls of its driver take.
+  [[nodiscard]] const DriverTimes& times() const { return times_; }
 
   /// Takes `size` bytes; false, and nothing taken, if they are not free (R10.2).
   bool take(Bytes size);
@@ -37,6 +42,7 @@ class SimulatedCard {
  private:
   Bytes total_;
   Bytes context_;
+  DriverTimes times_;
   Bytes others_ = 0;
   Bytes taken_ = 0;
 };

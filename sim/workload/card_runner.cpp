@@ -6,22 +6,43 @@
 #include "sim/core/error.hpp"
 
 namespace vramlab {
+namespace {
 
-CardRunner::CardRunner(const WorkloadModel& model, std::span<const ProcessSetup> cards) : model_(model) {
+template <class Performer>
+std::unique_ptr<Performer> make_performer(const WorkloadModel& model, const ProcessSetup& process,
+                                          const MakePerformer& make) {
+  if constexpr (std::same_as<Performer, StepPerformer>) {
+    if (make) return make(model, process);
+  }
+  return std::make_unique<StepRunner>(model, process);
+}
+
+}  // namespace
+
+template <class Performer>
+CardsOf<Performer>::CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards,
+                            const MakePerformer& make)
+    : model_(model) {
   if (cards.empty() || (model.cards() > 1 && model.cards() != cards.size())) {
     throw InputError("", "the model is split over " + std::to_string(model.cards()) +
                              " cards, and there are " + std::to_string(cards.size()) + ".");
   }
+  if (make && cards.size() > 1) {
+    throw InputError("", "a real card performs workloads of one card, and this one has " +
+                             std::to_string(cards.size()) + ".");
+  }
   for (std::size_t i = 0; i < cards.size(); ++i) {
-    runners_.emplace_back(model.on_card(model.cards() > 1 ? i : 0), cards[i]);
+    const WorkloadModel& part = model.on_card(model.cards() > 1 ? i : 0);
+    performers_.push_back(make_performer<Performer>(part, cards[i], make));
   }
 }
 
-StepOutcome CardRunner::run(const Point& point) {
-  StepOutcome whole = runners_.front().run(point);
+template <class Performer>
+StepOutcome CardsOf<Performer>::run(const Point& point) {
+  StepOutcome whole = performers_.front()->run(point);
   fullest_ = 0;
-  for (std::size_t i = 1; i < runners_.size(); ++i) {
-    const StepOutcome step = runners_[i].run(point);
+  for (std::size_t i = 1; i < performers_.size(); ++i) {
+    const StepOutcome step = performers_[i]->run(point);
     const SimTime duration =
         model_.cards() > 1 ? whole.duration + step.duration : std::max(whole.duration, step.duration);
     const bool worse = step.result != whole.result
@@ -36,30 +57,38 @@ StepOutcome CardRunner::run(const Point& point) {
   return whole;
 }
 
-double CardRunner::share(std::size_t card, Bytes peak) const {
-  return static_cast<double>(peak) / static_cast<double>(runners_[card].view().total);
+template <class Performer>
+double CardsOf<Performer>::share(std::size_t card, Bytes peak) const {
+  return static_cast<double>(peak) / static_cast<double>(performers_[card]->view().total);
 }
 
-SimTime CardRunner::empty_cache() {
+template <class Performer>
+SimTime CardsOf<Performer>::empty_cache() {
   SimTime longest{0};
-  for (StepRunner& runner : runners_) longest = std::max(longest, runner.empty_cache());
+  for (const auto& performer : performers_) longest = std::max(longest, performer->empty_cache());
   return longest;
 }
 
-void CardRunner::reset_peak() {
-  for (StepRunner& runner : runners_) runner.reset_peak();
+template <class Performer>
+void CardsOf<Performer>::reset_peak() {
+  for (const auto& performer : performers_) performer->reset_peak();
 }
 
-SimTime CardRunner::forget_steps(bool held_stay) {
+template <class Performer>
+SimTime CardsOf<Performer>::forget_steps(bool held_stay) requires std::same_as<Performer, StepRunner> {
   SimTime longest{0};
-  for (StepRunner& runner : runners_) longest = std::max(longest, runner.forget_steps(held_stay));
+  for (const auto& performer : performers_) longest = std::max(longest, performer->forget_steps(held_stay));
   return longest;
 }
 
-std::vector<MemoryView> CardRunner::views() const {
+template <class Performer>
+std::vector<MemoryView> CardsOf<Performer>::views() const {
   std::vector<MemoryView> views;
-  for (const StepRunner& runner : runners_) views.push_back(runner.view());
+  for (const auto& performer : performers_) views.push_back(performer->view());
   return views;
 }
+
+template class CardsOf<StepRunner>;
+template class CardsOf<StepPerformer>;
 
 }  // namespace vramlab

@@ -1,7 +1,9 @@
 // Runs the steps of one workload on one card or on several, and keeps each card's counters.
 #pragma once
 
-#include <deque>
+#include <concepts>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -10,13 +12,19 @@
 
 namespace vramlab {
 
-/// One process a card. A step is over when it is over on every card, and fails if it fails on one: all the
-/// others see it then. They have run it to its end; a real one would have been stopped within it.
-class CardRunner {
+/// Makes what performs the steps of one process; empty = a StepRunner, on a pretended card.
+using MakePerformer =
+    std::function<std::unique_ptr<StepPerformer>(const WorkloadModel& model, const ProcessSetup& process)>;
+
+/// One process a card, each a `Performer`. A step is over when it is over on every card, and fails if it
+/// fails on one: all the others see it then. They have run it to its end; a real one would have been stopped
+/// within it.
+template <class Performer>
+class CardsOf {
  public:
   /// One setup a card. Throws InputError if the model is made for another number of cards than one or than
-  /// there are, or if its weights do not fit.
-  CardRunner(const WorkloadModel& model, std::span<const ProcessSetup> cards);
+  /// there are, if its weights do not fit, or for several cards that are not pretended.
+  CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {});
 
   /// Performs one step on all cards. Peaks and the failure are those of the card that was fullest in it;
   /// parts of a model take the sum of their times, whole copies the longest.
@@ -27,11 +35,11 @@ class CardRunner {
 
   SimTime empty_cache();
   void reset_peak();
-  SimTime forget_steps(bool held_stay = false);
+  SimTime forget_steps(bool held_stay = false) requires std::same_as<Performer, StepRunner>;
 
-  [[nodiscard]] std::size_t size() const { return runners_.size(); }
-  [[nodiscard]] StepRunner& card(std::size_t number) { return runners_[number]; }
-  [[nodiscard]] const StepRunner& card(std::size_t number) const { return runners_[number]; }
+  [[nodiscard]] std::size_t size() const { return performers_.size(); }
+  [[nodiscard]] Performer& card(std::size_t number) { return *performers_[number]; }
+  [[nodiscard]] const Performer& card(std::size_t number) const { return *performers_[number]; }
 
   /// What may be seen of each card.
   [[nodiscard]] std::vector<MemoryView> views() const;
@@ -40,8 +48,11 @@ class CardRunner {
   [[nodiscard]] double share(std::size_t card, Bytes peak) const;
 
   const WorkloadModel& model_;
-  std::deque<StepRunner> runners_;  // they cannot move
+  std::vector<std::unique_ptr<Performer>> performers_;
   std::size_t fullest_ = 0;
 };
+
+/// Pretended cards.
+using CardRunner = CardsOf<StepRunner>;
 
 }  // namespace vramlab

@@ -9,17 +9,9 @@
 
 #include "sim/memory/memory_stats.hpp"
 #include "sim/workload/simulated_process.hpp"
+#include "sim/workload/step_performer.hpp"
 
 namespace vramlab {
-
-/// How a step ended, and what it did to memory and time.
-struct StepOutcome {
-  StepResult result = StepResult::ok;
-  SimTime duration{0};
-  Bytes peak_allocated = 0;  ///< highest allocated within the step
-  Bytes peak_reserved = 0;   ///< highest reserved within the step
-  std::optional<OutOfMemory> oom{};
-};
 
 /// The change of every counter from `before` to `after`. `after` must have counted with peaks reset at
 /// `before`; so that `apply_change` can carry it over to another history.

@@ -6,6 +6,13 @@
 
 namespace vramlab {
 
+void require_built(const ExecutedStep& built) {
+  if (built.result != StepResult::oom) return;
+  throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
+                           " more were asked for with " + format_bytes(built.oom->device_free) +
+                           " free on the card. Take a larger card or limit.");
+}
+
 ExecutedStep StepExecutor::run(const StepProgram& program, std::uint64_t shape) {
   if (state_.slots.size() < program.slots) state_.slots.resize(program.slots);
   shape_ = shape;

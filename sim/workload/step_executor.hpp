@@ -20,6 +20,9 @@ struct ExecutedStep {
   std::optional<OutOfMemory> oom;  ///< the allocation that failed, if one did
 };
 
+/// Throws InputError if `built`, the program that builds a workload, ran out of memory.
+void require_built(const ExecutedStep& built);
+
 /// Runs the programs of one workload in one process. Persistent slots live from program to program.
 class StepExecutor {
  public:

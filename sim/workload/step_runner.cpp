@@ -16,41 +16,23 @@ Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
 }  // namespace
 
 StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
-    : model_(model),
-      setup_(setup),
-      card_(setup.card_total, setup.context_bytes),
-      process_(card_, setup.allocator) {
+    : setup_(setup),
+      card_(setup.card_total, setup.context_bytes, setup.driver_times),
+      process_(card_, setup.allocator),
+      programs_(model) {
   if (setup_.listener != nullptr) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
-  const ExecutedStep built = process_.executor().run(model.build());
-  if (built.result == StepResult::oom) {
-    throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
-                             " more were asked for with " + format_bytes(built.oom->device_free) +
-                             " free on the card. Take a larger card or limit.");
-  }
+  require_built(process_.executor().run(model.build()));
   stats_ = process_.allocator().stats();
   built_ = process_.executor().state();
   process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
-const StepRunner::Program& StepRunner::next_program(Shape& shape, const Point& point) {
-  const std::size_t settled = model_.first_steps();
-  const std::size_t variant = std::min(shape.visits++, settled);
-  if (variant == shape.programs.size()) {
-    shape.programs.push_back(
-        {++programs_, variant < settled ? model_.first_step(point, variant) : model_.step(point)});
-  }
-  return shape.programs[variant];
-}
-
 StepOutcome StepRunner::run(const Point& point) {
   if (others_ != others_wanted_) serve_others();
-  const auto [entry, fresh] = shapes_.try_emplace(point);
-  Shape& shape = entry->second;
-  if (fresh) shape.id = shapes_.size();
-  const Program& program = next_program(shape, point);
-  return perform({program.key, others_}, [&] { return execute(program.program, shape.id); });
+  const StepPrograms::Program& next = programs_.next(point);
+  return perform({next.key, others_}, [&] { return execute(next.program, next.shape); });
 }
 
 SimTime StepRunner::empty_cache() {
@@ -91,7 +73,7 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
 
 SimTime StepRunner::forget_steps(bool held_stay) {
   if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
-  shapes_.clear();
+  programs_.forget();
   return perform({kEmptyCacheKey, others_},
                  [&] {
                    const SimTime before = process_.driver_time();
@@ -168,13 +150,7 @@ Bytes StepRunner::available() const {
 }
 
 MemoryView StepRunner::view() const {
-  return {.allocated = bytes_of(stats_.allocated_bytes.all().current),
-          .peak_allocated = bytes_of(stats_.allocated_bytes.all().peak),
-          .reserved = bytes_of(stats_.reserved_bytes.all().current),
-          .peak_reserved = bytes_of(stats_.reserved_bytes.all().peak),
-          .total = setup_.allocator.limit.value_or(setup_.card_total),
-          .alloc_retries = static_cast<std::uint64_t>(stats_.num_alloc_retries),
-          .allocator_ooms = static_cast<std::uint64_t>(stats_.num_ooms)};
+  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total));
 }
 
 }  // namespace vramlab

@@ -26,7 +26,7 @@ class TrainingLoop {
   TrainingLoop(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner, CardsRule cards)
       : setup_(setup),
         cards_(cards),
-        runner_(*setup.model, watched(setup)),
+        runner_(*setup.model, watched(setup), setup.make_performer),
         session_(std::move(tuner), setup.bounds, setup.bounds.clamp(setup.start)),
         others_(runner_.size()) {}
 
@@ -172,7 +172,7 @@ class TrainingLoop {
 
   const TrainingSetup& setup_;
   CardsRule cards_;
-  CardRunner runner_;
+  CardsOf<StepPerformer> runner_;
   TunerSession session_;
   Simulation<Event> simulation_;
   TrainingRun run_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct TrainingSetup {
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
   RunWatcher* watcher = nullptr;  ///< must outlive the run
+  MakePerformer make_performer;   ///< empty = a StepRunner, on a pretended card
 };
 
 /// The setups of all cards, the first one's in front.
@@ -72,8 +74,9 @@ struct TrainingRun {
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
 
-/// Runs `setup` with `tuner`, which on several cards sees the one that `cards` says. Deterministic: equal
-/// input gives an equal run. Throws InputError if the workload's weights alone do not fit.
+/// Runs `setup` with `tuner`, which on several cards sees the one that `cards` says. Deterministic
+/// on a pretended card: equal input gives an equal run. Throws InputError if the workload's weights alone do
+/// not fit.
 TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner,
                          CardsRule cards = CardsRule::fullest);
 

@@ -1,15 +1,13 @@
 // The program as a user runs it: exit codes, what is printed where, what is written.
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include "lab/json_text.hpp"
 #include "sim/core/units.hpp"
+#include "tests/cli/program_run.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "trace/input_file.hpp"
 
@@ -19,30 +17,11 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// What a run of the program came to.
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
 class CliTest : public testing::Test {
  protected:
   ScratchFolder folder;
 
-  Ran run(const std::string& arguments) const {
-    const std::string err_file = folder.file("stderr");
-    const std::string command =
-        "cd '" + folder.path().string() + "' && '" VRAMLAB_PROGRAM "' " + arguments + " 2>'" + err_file + "'";
-    Ran ran;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    std::array<char, 4096> buffer{};
-    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-      ran.out.append(buffer.data(), n);
-    ran.code = WEXITSTATUS(::pclose(pipe));
-    ran.err = read_input_file(err_file);
-    return ran;
-  }
+  Ran run(const std::string& arguments) const { return run_program(arguments, folder); }
 
   // A linear workload and two policies; `expect` goes into the file as it stands.
   void write_scenario(

@@ -22,21 +22,26 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"sim/workload", {"sim/core", "sim/engine", "sim/memory", "models", "policies"}},
     {"trace", {"sim/core", "sim/memory", "sim/workload"}},
     {"fit", {"sim/core", "sim/memory", "models", "trace"}},
+    {"cuda", {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace"}},
+    {"capi", {"sim/core", "policies"}},
     {"report", {"sim/core"}},
     {"lab",
      {"sim/core", "sim/engine", "sim/memory", "models", "policies", "sim/workload", "trace", "report"}},
     {"cli",
-     {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace", "fit", "lab", "report"}},
+     {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace", "fit", "lab", "report",
+      "cuda"}},
 };
 
 // Third-party headers that a folder may use; every other folder must do without them.
 const std::map<std::string, std::set<std::string>> kMayUse{
-    {"nlohmann", {"lab", "trace", "cli"}},
+    {"nlohmann", {"lab", "trace", "cli", "capi"}},
     {"yaml-cpp", {"policies"}},
     {"boost", {"trace", "cli"}},
     {"spdlog", {"cli"}},
     {"Eigen", {"fit"}},
     {"fmt", {"lab", "cli", "report"}},
+    {"cuda.h", {"cuda"}},
+    {"cuda_runtime_api.h", {"cuda"}},
 };
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
               "/workload/start/lq:", "no parameter \"lq\""},
         Fault{"UnknownGpu", "\"total\": \"10000MiB\", \"context\": 0", "\"gpu\": \"rtx-3060\"",
               "/device/gpu:", "rtx-3060-12gb"},
-        Fault{"TwoCards", "\"context\": 0", "\"gpu\": \"t4-16gb\"", "/device:", "either"},
+        Fault{"TwoCards", "\"context\": 0", "\"gpu\": \"t4-16gb\"", "/device:", "give one of"},
         Fault{"ContextLargerThanCard", "\"context\": 0", "\"context\": \"20GiB\"",
               "/device/context:", "larger than the card"},
         Fault{"BadAllocatorSettings", "\"workload\": {",

@@ -136,16 +136,17 @@ TEST(DriverAddresses, FillTheLowestGapWithRanges) {
 
 // R10.6: the measured points, and straight lines between them.
 TEST(DriverTimes, InterpolateTheMeasurements) {
-  EXPECT_EQ(malloc_time(1), SimTime{32'870});
-  EXPECT_EQ(malloc_time(20_MiB), SimTime{33'070});
-  EXPECT_EQ(malloc_time(42_MiB), SimTime{33'070 + (36'350 - 33'070) / 2});
-  EXPECT_EQ(malloc_time(16_GiB), SimTime{939'260});
-  EXPECT_GT(malloc_time(32_GiB), SimTime{939'260});
-  EXPECT_EQ(free_time(1_GiB), SimTime{306'340});
-  EXPECT_EQ(map_time(20_MiB, 1), SimTime{14'090 + 34'270});
-  EXPECT_EQ(map_time(200_MiB, 10), SimTime{10 * 14'090 + 35'220});
-  EXPECT_EQ(unmap_time(2_MiB), SimTime{30'850});
-  EXPECT_GT(free_time(Bytes{1} << 60), SimTime{0});  // no overflow
+  const DriverTimes& times = DriverTimes::of_h100();
+  EXPECT_EQ(times.malloc_time(1), SimTime{32'870});
+  EXPECT_EQ(times.malloc_time(20_MiB), SimTime{33'070});
+  EXPECT_EQ(times.malloc_time(42_MiB), SimTime{33'070 + (36'350 - 33'070) / 2});
+  EXPECT_EQ(times.malloc_time(16_GiB), SimTime{939'260});
+  EXPECT_GT(times.malloc_time(32_GiB), SimTime{939'260});
+  EXPECT_EQ(times.free_time(1_GiB), SimTime{306'340});
+  EXPECT_EQ(times.map_time(20_MiB, 1), SimTime{14'090 + 34'270});
+  EXPECT_EQ(times.map_time(200_MiB, 10), SimTime{10 * 14'090 + 35'220});
+  EXPECT_EQ(times.unmap_time(2_MiB), SimTime{30'850});
+  EXPECT_GT(times.free_time(Bytes{1} << 60), SimTime{0});  // no overflow
 }
 
 TEST(SimSegments, AddUpTheTimeOfDriverCalls) {
@@ -156,7 +157,7 @@ TEST(SimSegments, AddUpTheTimeOfDriverCalls) {
   EXPECT_EQ(segments.driver_time(), SimTime{33'070 + 38'060});
   const Address range = segments.reserve_range(1_GiB, 20_MiB);
   ASSERT_TRUE(segments.map(range, 40_MiB));
-  EXPECT_EQ(segments.driver_time(), SimTime{33'070 + 38'060} + map_time(40_MiB, 2));
+  EXPECT_EQ(segments.driver_time(), SimTime{33'070 + 38'060} + DriverTimes::of_h100().map_time(40_MiB, 2));
 }
 
 TEST(SimSegments, CanBePutBack) {

@@ -1,0 +1,20 @@
+#include "cli/card.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw InputError(
+      "",
+      "this build has no CUDA; build it where a CUDA toolkit of at least 12.5 is installed to use "
+      "a real card.");
+}
+
+}  // namespace
+
+MakePerformer card_performers() { refuse(); }
+int validate_device(const Arguments&) { refuse(); }
+int hold_card_memory() { refuse(); }
+
+}  // namespace vramlab

@@ -1,0 +1,278 @@
+// What validate-device does where there is CUDA.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/card.hpp"
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cuda/card.hpp"
+#include "cuda/card_replay.hpp"
+#include "cuda/cuda_segments.hpp"
+#include "cuda/driver_costs.hpp"
+#include "cuda/memory_holder.hpp"
+#include "lab/device_profile.hpp"
+#include "report/output_file.hpp"
+#include "sim/core/error.hpp"
+#include "trace/replayable_recording.hpp"
+
+namespace vramlab {
+namespace {
+
+struct Validated {
+  ReplayableRecording recorded;
+  CardReplay replay;
+  RecordedAgreement against_recording;
+};
+
+std::string card_text(const CardInfo& card) {
+  return fmt::format("{}, driver {}, CUDA {}", card.name, card.driver, card.runtime);
+}
+
+std::string of(std::size_t part, std::size_t whole) { return fmt::format("{} of {}", part, whole); }
+
+Validated validate(ReplayableRecording recorded, bool with_limit) {
+  ReplaySetup setup;
+  setup.settings = recorded.program.settings;
+  if (with_limit) setup.limit = recorded.program.limit;
+  Validated validated{.recorded = std::move(recorded), .replay = {}, .against_recording = {}};
+  validated.replay = replay_on_card(validated.recorded.program, setup);
+  validated.against_recording = compare_with_recording(validated.recorded, validated.replay.card);
+  validated.replay.card = {};  // the largest part, and done with
+  return validated;
+}
+
+Table recordings_table(const std::vector<Validated>& all) {
+  Table table{{{"recording", Table::Align::left},
+               {"actions"},
+               {"equal addresses"},
+               {"equal OOMs"},
+               {"equal reserved"},
+               {"equal segments"},
+               {"layout", Table::Align::left},
+               {"own bases: reserved"},
+               {"recorded: reserved"},
+               {"recorded: OOMs"},
+               {"read back"},
+               {"card s"},
+               {"simulated s"}}};
+  for (const Validated& one : all) {
+    const ReplayAgreement& given = one.replay.given;
+    const RecordedAgreement& recorded = one.against_recording;
+    const bool has_recorded = recorded.operations > 0;
+    table.add_row({one.recorded.name, fmt::format("{}", given.actions),
+                   of(given.equal_addresses, given.allocations), of(given.equal_ooms, given.any_ooms),
+                   of(given.equal_reserved, given.actions), of(given.equal_segments, given.actions),
+                   given.equal_layout ? "equal" : "differs",
+                   of(one.replay.fitted.equal_reserved, one.replay.fitted.actions),
+                   has_recorded ? of(recorded.equal_reserved, recorded.operations) : "-",
+                   has_recorded ? of(recorded.equal_ooms, recorded.ooms) : "-",
+                   format_bytes(one.replay.checked), fmt::format("{:.3f}", one.replay.card_seconds),
+                   fmt::format("{:.4f}", one.replay.simulated_seconds)});
+  }
+  return table;
+}
+
+Json agreement_json(const ReplayAgreement& agreement) {
+  Json json{{"actions", agreement.actions},
+            {"allocations", agreement.allocations},
+            {"equal_addresses", agreement.equal_addresses},
+            {"ooms", agreement.ooms},
+            {"ooms_on_either_side", agreement.any_ooms},
+            {"equal_ooms", agreement.equal_ooms},
+            {"equal_reserved", agreement.equal_reserved},
+            {"equal_segments", agreement.equal_segments},
+            {"equal_layout", agreement.equal_layout},
+            {"peak_reserved_card_bytes", agreement.peak_reserved_card},
+            {"peak_reserved_simulated_bytes", agreement.peak_reserved_simulated}};
+  json["first_difference"] = nullptr;
+  if (agreement.first_difference) json["first_difference"] = *agreement.first_difference;
+  return json;
+}
+
+Json parted_json(const std::optional<PartedCall>& parted) {
+  if (!parted) return nullptr;
+  constexpr const char* kNames[] = {"reserve", "release", "map", "unmap"};
+  return {{"call", parted->call},
+          {"kind", kNames[static_cast<std::size_t>(parted->card.kind)]},
+          {"bytes", parted->card.size},
+          {"card_served", parted->card.served},
+          {"simulator_served", parted->simulated.served},
+          {"card_free_bytes", parted->card.free_before},
+          {"simulator_free_bytes", parted->simulated.free_before}};
+}
+
+Json recording_json(const Validated& one) {
+  return {{"recording", one.recorded.name},
+          {"agrees", one.replay.agrees()},
+          {"exact", one.replay.given.exact()},
+          {"driver_bases", agreement_json(one.replay.given)},
+          {"own_bases", agreement_json(one.replay.fitted)},
+          {"one_page_less", one.replay.page_less ? agreement_json(*one.replay.page_less) : Json(nullptr)},
+          {"recorded",
+           {{"operations", one.against_recording.operations},
+            {"equal_reserved", one.against_recording.equal_reserved},
+            {"ooms", one.against_recording.ooms},
+            {"equal_ooms", one.against_recording.equal_ooms}}},
+          {"first_call_with_another_answer", parted_json(one.replay.other_answer)},
+          {"first_call_with_other_free_memory", parted_json(one.replay.other_free)},
+          {"free_at_start_bytes", one.replay.free_at_start},
+          {"free_at_end_bytes", one.replay.free_at_end},
+          {"read_back_bytes", one.replay.checked},
+          {"card_s", one.replay.card_seconds},
+          {"simulated_s", one.replay.simulated_seconds}};
+}
+
+Json card_json(const CardInfo& card) {
+  return {{"name", card.name},
+          {"driver", card.driver},
+          {"runtime", card.runtime},
+          {"total_bytes", card.total},
+          {"free_bytes", card.free},
+          {"context_bytes", card.context},
+          {"context_from", card.context_source}};
+}
+
+DeviceProfile measure_profile(const CardInfo& card) {
+  DeviceProfile profile{.name = card.name,
+                        .driver = card.driver,
+                        .total = card.total,
+                        .context = card.context,
+                        .granularity = cuda_granularity(),
+                        .times = {}};
+  for (const DriverCost& cost : measure_driver_costs()) {
+    profile.times.mallocs.push_back({cost.size, cost.malloc});
+    profile.times.frees.push_back({cost.size, cost.free});
+  }
+  for (const MappingCost& cost : measure_mapping_costs()) {
+    profile.times.creates.push_back({cost.size, cost.create});
+    profile.times.maps.push_back({cost.size, cost.map});
+    profile.times.unmaps.push_back({cost.size, cost.unmap});
+  }
+  return profile;
+}
+
+Table profile_table(const DeviceProfile& profile) {
+  Table table{{{"size"}, {"cudaMalloc, µs"}, {"cudaFree, µs"}, {"create, µs"}, {"map, µs"}, {"unmap, µs"}}};
+  const auto cell = [](const std::vector<MeasuredTime>& times, Bytes size) {
+    const auto found =
+        std::find_if(times.begin(), times.end(), [&](const MeasuredTime& t) { return t.size == size; });
+    return found == times.end() ? "-"
+                                : fmt::format("{:.1f}", static_cast<double>(found->time.count()) * 1e-3);
+  };
+  std::vector<Bytes> sizes;
+  for (const MeasuredTime& time : profile.times.mallocs) sizes.push_back(time.size);
+  for (const MeasuredTime& time : profile.times.maps) sizes.push_back(time.size);
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  for (const Bytes size : sizes) {
+    table.add_row({format_bytes(size), cell(profile.times.mallocs, size), cell(profile.times.frees, size),
+                   cell(profile.times.creates, size), cell(profile.times.maps, size),
+                   cell(profile.times.unmaps, size)});
+  }
+  return table;
+}
+
+std::string verdict(const std::vector<Validated>& all, const CardInfo& card) {
+  std::size_t agreeing = 0;
+  std::size_t page_less = 0;
+  std::size_t allocations = 0;
+  Bytes checked = 0;
+  for (const Validated& one : all) {
+    agreeing += one.replay.agrees() ? 1 : 0;
+    page_less += one.replay.agrees() && !one.replay.given.exact() ? 1 : 0;
+    allocations += one.replay.given.allocations;
+    checked += one.replay.checked;
+  }
+  return fmt::format(
+      "{} of {} recordings run alike on {} and in the simulator{} ({} allocations, {} written and read "
+      "back).",
+      agreeing, all.size(), card_text(card),
+      page_less > 0 ? fmt::format(", {} of them with one page less there", page_less) : "", allocations,
+      format_bytes(checked));
+}
+
+void print_parted(const Validated& one, Output& output) {
+  const auto& parted = one.replay.other_answer;
+  if (!parted) return;
+  const char* rest = one.replay.agrees() ? "With one page less there, every action is alike."
+                                         : "With one page less there they part as well.";
+  output.line(fmt::format("{}: {} were {} by the card with {} free, and {} by the simulator with {} free. {}",
+                          one.recorded.name, format_bytes(parted->card.size),
+                          parted->card.served ? "given" : "refused", format_bytes(parted->card.free_before),
+                          parted->simulated.served ? "given" : "refused",
+                          format_bytes(parted->simulated.free_before), rest));
+}
+
+std::optional<Bytes> size_to_leave(const Arguments& arguments) {
+  const std::string text = arguments["leave"].as<std::string>();
+  if (text.empty()) return std::nullopt;
+  const auto bytes = parse_bytes(text);
+  if (!bytes)
+    throw InputError("--leave", "\"" + text + "\" is not a size. Write 3GiB, 3000MiB or a number of bytes.");
+  return bytes;
+}
+
+std::vector<ReplayableRecording> read_all(const std::vector<std::string>& files) {
+  std::vector<ReplayableRecording> programs;
+  for (const std::string& file : files) {
+    for (ReplayableRecording& program : read_replayable(file)) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+void report_profile(const CardInfo& card, const std::string& file, Output& output, Json& json) {
+  const DeviceProfile profile = measure_profile(card);
+  json["profile"] = profile_json(profile);
+  output.line(fmt::format("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
+                          format_bytes(card.total), format_bytes(card.context), card.context_source,
+                          format_bytes(profile.granularity)));
+  output.line("");
+  output.table(profile_table(profile));
+  write_file(file, profile_json(profile).dump(2) + "\n");
+  output.wrote(file);
+}
+
+void report_replays(const std::vector<Validated>& all, const CardInfo& card, Output& output, Json& json) {
+  json["recordings"] = Json::array();
+  for (const Validated& one : all) json["recordings"].push_back(recording_json(one));
+  if (all.empty()) return;
+  output.line(verdict(all, card));
+  output.line("");
+  output.table(recordings_table(all));
+  for (const Validated& one : all) print_parted(one, output);
+}
+
+}  // namespace
+
+int validate_device(const Arguments& arguments) {
+  Output output{arguments};
+  const auto files = operands(arguments);
+  const std::string profile_file = arguments["profile"].as<std::string>();
+  const std::optional<Bytes> leave = size_to_leave(arguments);
+  require_output_names(files, {arguments["json"].as<std::string>(), profile_file});
+  if (files.empty() && profile_file.empty()) {
+    throw InputError("", "nothing to do: name recordings to replay, or --profile FILE to measure the card.");
+  }
+  std::vector<ReplayableRecording> programs = read_all(files);  // before the card is touched
+
+  const CardInfo card = open_card();
+  Json json;
+  json["card"] = card_json(card);
+  if (!profile_file.empty()) report_profile(card, profile_file, output, json);
+  std::unique_ptr<MemoryHolder> holder;
+  if (leave) {
+    holder = std::make_unique<MemoryHolder>();
+    json["held_by_second_process_bytes"] = holder->leave_free(*leave);
+  }
+  std::vector<Validated> all;
+  for (ReplayableRecording& program : programs) all.push_back(validate(std::move(program), !leave));
+  report_replays(all, card, output, json);
+  output.json(json);
+  const bool alike =
+      std::all_of(all.begin(), all.end(), [](const Validated& one) { return one.replay.agrees(); });
+  return alike ? kDone : kExpectationFailed;
+}
+
+}  // namespace vramlab

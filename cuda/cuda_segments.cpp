@@ -1,0 +1,144 @@
+#include "cuda/cuda_segments.hpp"
+
+#include <iterator>
+
+#include "cuda/check.hpp"
+#include "cuda/driver.hpp"
+
+namespace vramlab {
+namespace {
+
+int current_device() {
+  int device = 0;
+  VRAMLAB_CUDA(cudaGetDevice(&device));
+  return device;
+}
+
+CUmemAllocationProp allocation_of_device() {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = current_device();
+  return properties;
+}
+
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+struct MemoryInfo {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+
+MemoryInfo memory_info() {
+  MemoryInfo info;
+  VRAMLAB_CUDA(cudaMemGetInfo(&info.free, &info.total));
+  return info;
+}
+
+}  // namespace
+
+CudaSegments::~CudaSegments() {
+  VRAMLAB_CUDA_NOTHROW(cudaDeviceSynchronize());
+  for (const auto& [base, size] : segments_) VRAMLAB_CUDA_NOTHROW(cudaFree(pointer(base)));
+  if (ranges_.empty()) return;
+  const Driver& driver = cuda_driver();
+  for (const auto& [base, range] : ranges_) {
+    for (const auto& [page, size] : range.mapped) VRAMLAB_CUDA_NOTHROW(driver.unmap(page, size));
+    VRAMLAB_CUDA_NOTHROW(driver.address_free(base, range.size));
+  }
+}
+
+std::optional<Address> CudaSegments::reserve(Bytes size) {
+  void* base = nullptr;
+  const cudaError_t error = cudaMalloc(&base, size);
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());  // or the next call would be blamed for it
+    return std::nullopt;
+  }
+  VRAMLAB_CUDA_RESULT(error, "cudaMalloc(&base, size)");
+  const auto address = reinterpret_cast<Address>(base);
+  segments_.emplace(address, size);
+  return address;
+}
+
+void CudaSegments::release(Address base) {
+  if (segments_.erase(base) == 0) throw InternalError("a segment is released that was not reserved");
+  VRAMLAB_CUDA(cudaFree(pointer(base)));
+}
+
+Address CudaSegments::reserve_range(Bytes size, Bytes page) {
+  const Bytes whole = round_up(size, cuda_granularity());
+  CUdeviceptr base = 0;
+  VRAMLAB_CUDA(cuda_driver().address_reserve(&base, whole, 0, 0, 0));
+  ranges_.emplace(base, Range{whole, page, {}});
+  return base;
+}
+
+void CudaSegments::release_range(Address base) {
+  const auto range = ranges_.find(base);
+  if (range == ranges_.end() || !range->second.mapped.empty()) {
+    throw InternalError("an address range is released that is unknown or still mapped");
+  }
+  VRAMLAB_CUDA(cuda_driver().address_free(base, range->second.size));
+  ranges_.erase(range);
+}
+
+// R5.4: all pages or none.
+bool CudaSegments::map(Address address, Bytes size) {
+  Range& range = range_of(address);
+  const CUmemAllocationProp properties = allocation_of_device();
+  for (Address page = address; page < address + size; page += range.page) {
+    CUmemGenericAllocationHandle memory{};
+    const CUresult error = cuda_driver().create(&memory, range.page, &properties, 0);
+    if (error == CUDA_ERROR_OUT_OF_MEMORY) {
+      unmap_pages(range, address, page);
+      return false;
+    }
+    VRAMLAB_CUDA_RESULT(error, "cuMemCreate(&memory, page, &properties, 0)");
+    map_page(page, range.page, memory);
+    range.mapped.emplace(page, range.page);
+  }
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  VRAMLAB_CUDA(cuda_driver().set_access(address, size, &access, 1));
+  return true;
+}
+
+// The mapping keeps the memory alive; with the handle gone, unmapping gives it back.
+void CudaSegments::map_page(Address address, Bytes size, unsigned long long memory) {
+  const CUresult mapped = cuda_driver().map(address, size, 0, memory, 0);
+  VRAMLAB_CUDA(cuda_driver().release(memory));
+  VRAMLAB_CUDA_RESULT(mapped, "cuMemMap(address, size, 0, memory, 0)");
+}
+
+void CudaSegments::unmap(Address address, Bytes size) {
+  VRAMLAB_CUDA(cudaDeviceSynchronize());
+  unmap_pages(range_of(address), address, address + size);
+}
+
+void CudaSegments::unmap_pages(Range& range, Address from, Address to) {
+  for (Address page = from; page < to; page += range.page) {
+    if (range.mapped.erase(page) == 0) throw InternalError("a page is unmapped that was not mapped");
+    VRAMLAB_CUDA(cuda_driver().unmap(page, range.page));
+  }
+}
+
+CudaSegments::Range& CudaSegments::range_of(Address address) {
+  const auto after = ranges_.upper_bound(address);
+  if (after == ranges_.begin()) throw InternalError("an address lies in no reserved range");
+  return std::prev(after)->second;
+}
+
+Bytes CudaSegments::device_free() const { return memory_info().free; }
+
+Bytes CudaSegments::device_total() const { return memory_info().total; }
+
+Bytes cuda_granularity() {
+  const CUmemAllocationProp properties = allocation_of_device();
+  std::size_t bytes = 0;
+  VRAMLAB_CUDA(cuda_driver().granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  return bytes;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,50 @@
+// Segments of a real card: cudaMalloc and cudaFree, and for expandable segments the driver's virtual memory.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "sim/memory/segment_source.hpp"
+
+namespace vramlab {
+
+/// The segment source of this process on its current CUDA device.
+///
+/// A call that fails for lack of memory is an answer; any other failure throws InputError (cuda/check.hpp).
+class CudaSegments : public SegmentSource {
+ public:
+  CudaSegments() = default;
+  CudaSegments(const CudaSegments&) = delete;
+  CudaSegments& operator=(const CudaSegments&) = delete;
+  /// Gives everything back to the card, after all its work is done.
+  ~CudaSegments() override;
+
+  std::optional<Address> reserve(Bytes size) override;
+  /// Waits for the device's work first, as cudaFree does by itself.
+  void release(Address base) override;
+  Address reserve_range(Bytes size, Bytes page) override;
+  void release_range(Address base) override;
+  bool map(Address address, Bytes size) override;
+  /// Waits for the device's work first.
+  void unmap(Address address, Bytes size) override;
+  [[nodiscard]] Bytes device_free() const override;
+  [[nodiscard]] Bytes device_total() const override;
+
+ private:
+  struct Range {
+    Bytes size = 0;
+    Bytes page = 0;
+    std::map<Address, Bytes> mapped;  ///< pages with memory behind them
+  };
+  Range& range_of(Address address);
+  static void map_page(Address address, Bytes size, unsigned long long memory);
+  static void unmap_pages(Range& range, Address from, Address to);
+
+  std::map<Address, Bytes> segments_;
+  std::map<Address, Range> ranges_;
+};
+
+/// Smallest unit of physical memory of the current device, in bytes.
+Bytes cuda_granularity();
+
+}  // namespace vramlab

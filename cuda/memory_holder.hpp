@@ -1,0 +1,46 @@
+// A second process that holds memory of the card, so that an OOM caused by others is a real one.
+#pragma once
+
+#include <string>
+
+#include <sys/types.h>
+
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+/// Starts this program again as a holder and tells it how much to hold. It ends, and the card has its memory
+/// back, when this object dies, and also when this process is killed.
+class MemoryHolder {
+ public:
+  /// `program` = the vramlab binary. Throws InputError if it does not start or has no card.
+  explicit MemoryHolder(const std::string& program = "/proc/self/exe");
+  MemoryHolder(const MemoryHolder&) = delete;
+  MemoryHolder& operator=(const MemoryHolder&) = delete;
+  ~MemoryHolder();
+
+  /// Makes it hold `bytes` (rounded up to 2 MiB), its context aside, or what it can get of them. Returns what
+  /// it holds then.
+  Bytes hold(Bytes bytes);
+
+  /// Makes it hold so much that `bytes` of the card are free (at most 2 MiB less). Returns what it holds
+  /// then.
+  Bytes leave_free(Bytes bytes);
+
+ private:
+  Bytes ask(const std::string& request);
+  void stop() noexcept;
+
+  pid_t process_ = -1;
+  int to_holder_ = -1;
+  int from_holder_ = -1;
+};
+
+/// The holder's side: obeys "hold N" and "leave N" on standard input, answers each with the bytes held on
+/// standard output, and returns at the end of the input.
+int run_memory_holder();
+
+/// The hidden verb that runs it.
+inline constexpr const char* kHolderVerb = "hold-card-memory";
+
+}  // namespace vramlab

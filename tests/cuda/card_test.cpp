@@ -1,0 +1,213 @@
+// On a real card. Small sizes, so that compute-sanitizer can run them too.
+#include "cuda/card.hpp"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "cuda/card_performer.hpp"
+#include "cuda/card_replay.hpp"
+#include "cuda/check.hpp"
+#include "models/linear.hpp"
+
+namespace vramlab {
+namespace {
+
+bool has_card() {
+  int count = 0;
+  const bool found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  static_cast<void>(cudaGetLastError());
+  return found;
+}
+
+class CardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_card()) GTEST_SKIP() << "this machine has no CUDA card";
+    card = open_card();
+  }
+
+  CardInfo card;
+};
+
+// R10.1: memory goes in pages of 2 MiB.
+TEST_F(CardTest, SegmentsTakeWholePagesAndGiveThemBack) {
+  CudaSegments segments;
+  const Bytes free = segments.device_free();
+  const auto small = segments.reserve(2_MiB);
+  const auto large = segments.reserve(20_MiB);
+  ASSERT_TRUE(small && large);
+  EXPECT_EQ(free - segments.device_free(), 22_MiB);
+  segments.release(*small);
+  segments.release(*large);
+  EXPECT_EQ(segments.device_free(), free);
+  EXPECT_EQ(cuda_granularity(), 2_MiB);
+}
+
+TEST_F(CardTest, WhatTheCardHasNotIsAnAnswer) {
+  CudaSegments segments;
+  const Bytes free = segments.device_free();
+  EXPECT_FALSE(segments.reserve(card.total));
+  EXPECT_EQ(segments.device_free(), free);
+  const auto after = segments.reserve(2_MiB);  // the failure is not remembered
+  ASSERT_TRUE(after);
+  segments.release(*after);
+}
+
+TEST_F(CardTest, RangesAreMappedPageByPage) {
+  CudaSegments segments;
+  CardMemory memory;
+  memory.stream(kDefaultStream);
+  const Bytes free = segments.device_free();
+  const Address range = segments.reserve_range(200_MiB, 20_MiB);
+  EXPECT_EQ(segments.device_free(), free);  // addresses alone cost nothing
+  ASSERT_TRUE(segments.map(range, 40_MiB));
+  EXPECT_EQ(free - segments.device_free(), 40_MiB);
+  memory.allocated(BlockId{1}, range, 40_MiB, kDefaultStream);
+  memory.freeing(BlockId{1});
+  memory.require_intact();
+  EXPECT_EQ(memory.checked_bytes(), 40_MiB);
+  segments.unmap(range + 20_MiB, 20_MiB);
+  EXPECT_EQ(free - segments.device_free(), 20_MiB);
+  segments.unmap(range, 20_MiB);
+  segments.release_range(range);
+  EXPECT_EQ(segments.device_free(), free);
+}
+
+// R5.4: all or nothing; here the first of two pages fits.
+TEST_F(CardTest, AMappingThatDoesNotFitLeavesNothing) {
+  CudaSegments segments;
+  const Bytes free = segments.device_free();
+  const Bytes page = round_up(free / 2 + 1, 2_MiB);
+  const Address range = segments.reserve_range(2 * page, page);
+  EXPECT_FALSE(segments.map(range, 2 * page));
+  EXPECT_EQ(segments.device_free(), free);
+  segments.release_range(range);
+}
+
+TEST_F(CardTest, WhatIsNotGivenBackGoesWithTheSource) {
+  const Bytes free = card_free();
+  {
+    CudaSegments segments;
+    ASSERT_TRUE(segments.reserve(20_MiB));
+    ASSERT_TRUE(segments.map(segments.reserve_range(40_MiB, 20_MiB), 20_MiB));
+    EXPECT_EQ(free - card_free(), 40_MiB);
+  }
+  EXPECT_EQ(card_free(), free);
+}
+
+TEST_F(CardTest, OverlappingBlocksAreFound) {
+  CudaSegments segments;
+  const auto base = segments.reserve(2_MiB);
+  ASSERT_TRUE(base);
+  CardMemory memory;
+  memory.allocated(BlockId{1}, *base, 1_MiB, kDefaultStream);
+  memory.allocated(BlockId{2}, *base + 1_MiB - 512, 1_MiB, kDefaultStream);
+  memory.freeing(BlockId{2});
+  EXPECT_NO_THROW(memory.require_intact());  // the later one is whole
+  memory.freeing(BlockId{1});
+  EXPECT_THROW(memory.require_intact(), InternalError);
+}
+
+// R3.8: a free waits for the streams that the block was recorded for, and no longer.
+TEST_F(CardTest, ADeferredFreeWaitsForTheOtherStream) {
+  constexpr StreamId kSide = 7;
+  CudaSegments segments;
+  CachingAllocator allocator{segments};
+  CardMemory memory;
+  UsedAllocator used{allocator, memory};
+  const auto first = used.allocate(4_MiB, kDefaultStream);
+  ASSERT_TRUE(first);
+  VRAMLAB_CUDA(queue_compute(memory.stream(kSide), 200'000'000));  // 0.2 s, so that it is still at work below
+  used.record_stream(first->block, kSide);
+  used.free(first->block);
+  const auto meanwhile = used.allocate(4_MiB, kDefaultStream);
+  ASSERT_TRUE(meanwhile);
+  EXPECT_NE(meanwhile->address, first->address);
+  VRAMLAB_CUDA(cudaDeviceSynchronize());
+  const auto later = used.allocate(4_MiB, kDefaultStream);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->address, first->address);
+  used.free(meanwhile->block);
+  used.free(later->block);
+  memory.require_intact();
+  EXPECT_EQ(memory.checked_bytes(), 16_MiB);  // the first one twice: by its own stream and by the other
+}
+
+// The same loop and session; the segments, the executor, the probe and the clock are the card's.
+TEST_F(CardTest, ARunOnTheCardIsTheSimulatedOne) {
+  const LinearWorkload workload{{.name = "test",
+                                 .fixed = 40_MiB,
+                                 .per_sample = 12_MiB,
+                                 .resident = 20_MiB,
+                                 .batch = {"batch", 1, 64},
+                                 .time = {.floor_seconds = 0.002}}};
+  ProcessSetup setup;
+  setup.card_total = card.total;
+  setup.context_bytes = card.total - card.free + 64_MiB;  // room for what this test itself takes
+  setup.allocator.limit = 400_MiB;
+  const Bytes free = card_free();
+  {
+    CardPerformer real{workload, setup};
+    StepRunner simulated{workload, setup};
+    for (const std::int64_t batch : {1, 8, 30, 4, 60, 29, 2}) {  // 60 samples do not fit
+      const StepOutcome on_card = real.run({batch});
+      const StepOutcome pretended = simulated.run({batch});
+      EXPECT_EQ(on_card.result, pretended.result) << batch;
+      EXPECT_EQ(on_card.result, batch == 60 ? StepResult::oom : StepResult::ok);
+      EXPECT_EQ(on_card.peak_allocated, pretended.peak_allocated);
+      EXPECT_EQ(on_card.peak_reserved, pretended.peak_reserved);
+      EXPECT_EQ(real.view().reserved, simulated.view().reserved);
+      if (batch == 60) continue;
+      EXPECT_GE(on_card.duration, SimTime{2'000'000});
+    }
+    real.empty_cache();
+    simulated.empty_cache();
+    EXPECT_EQ(real.view().reserved, simulated.view().reserved);
+  }
+  EXPECT_EQ(card_free(), free);  // nothing is left behind after an OOM
+}
+
+TEST_F(CardTest, ASecondProcessHoldsMemoryAndGivesItBack) {
+  const char* given =
+      std::getenv("VRAMLAB_PROGRAM");  // where the test runs on another machine than it was built
+  const Bytes free = card_free();
+  {
+    MemoryHolder holder{given != nullptr ? given : VRAMLAB_PROGRAM};
+    const Bytes before = card_free();
+    EXPECT_LT(before, free);  // its context
+    EXPECT_EQ(holder.hold(64_MiB), 64_MiB);
+    EXPECT_EQ(before - card_free(), 64_MiB);
+    EXPECT_EQ(holder.hold(10_MiB), 10_MiB);
+    const Bytes wanted = before - 100_MiB;
+    holder.leave_free(wanted);
+    EXPECT_LE(card_free(), wanted);
+    EXPECT_GT(card_free() + 2_MiB, wanted);
+  }
+  EXPECT_EQ(card_free(), free);
+}
+
+TEST_F(CardTest, AProgramRunsAlikeOnBothSides) {
+  ClientProgram program;
+  using Kind = ClientAction::Kind;
+  const Bytes sizes[] = {300_KiB, 3_MiB, 12_MiB, 700_KiB, 25_MiB, 1_MiB, 9_MiB};
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    program.actions.push_back({.bytes = sizes[i % 7], .block = i, .kind = Kind::alloc});
+    if (i % 3 == 2) program.actions.push_back({.block = i - 1, .kind = Kind::free});
+    if (i % 17 == 16) program.actions.push_back({.kind = Kind::empty_cache});
+  }
+  program.blocks = 60;
+  for (const char* conf : {"", "expandable_segments:True"}) {
+    ReplaySetup setup;
+    setup.settings = parse_allocator_settings(conf);
+    setup.limit = 200_MiB;
+    const CardReplay replay = replay_on_card(program, setup);
+    EXPECT_TRUE(replay.given.exact()) << conf;
+    EXPECT_GT(replay.given.ooms, 0u) << conf;
+    EXPECT_EQ(replay.given.equal_addresses, replay.given.allocations) << conf;
+    EXPECT_EQ(replay.free_at_end, card_free());
+  }
+}
+
+}  // namespace
+}  // namespace vramlab

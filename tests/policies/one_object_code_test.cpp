@@ -1,0 +1,48 @@
+// The policies that drive the simulator, a real card and users' programs are one object code: each source is
+// compiled once, without a switch that could make a second kind of it.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Policies, HaveOneObjectCode) {
+  const fs::path folder = fs::path{VRAMLAB_SOURCE_DIR} / "policies";
+  std::ifstream file{VRAMLAB_COMPILE_COMMANDS};
+  ASSERT_TRUE(file) << VRAMLAB_COMPILE_COMMANDS;
+  std::map<std::string, int> compiled;
+  for (const auto& entry : nlohmann::json::parse(file)) {
+    const fs::path source = entry["file"].get<std::string>();
+    if (source.parent_path() != folder) continue;
+    ++compiled[source.filename()];
+    const auto command = entry["command"].get<std::string>();
+    EXPECT_EQ(command.find("VRAMLAB_HAS_CUDA"), std::string::npos) << command;
+    EXPECT_EQ(command.find("-DVRAMLAB_CUDA"), std::string::npos) << command;
+  }
+  std::size_t sources = 0;
+  for (const auto& source : fs::directory_iterator(folder)) {
+    if (source.path().extension() != ".cpp") continue;
+    ++sources;
+    EXPECT_EQ(compiled[source.path().filename()], 1) << source.path();
+  }
+  EXPECT_GT(sources, 20u);
+}
+
+// Nor may a source ask what it is compiled for.
+TEST(Policies, DoNotAskForWhatTheyAreCompiled) {
+  for (const auto& source : fs::directory_iterator(fs::path{VRAMLAB_SOURCE_DIR} / "policies")) {
+    std::ifstream text{source.path()};
+    for (std::string line; std::getline(text, line);) {
+      const bool conditional = line.starts_with("#if") || line.starts_with("#el");
+      EXPECT_FALSE(conditional) << source.path() << ": " << line;
+    }
+  }
+}
+
+}  // namespace
