@@ -32,9 +32,11 @@ void add_options(Options& options) {
   options.add_options()("policies", po::value<std::string>()->default_value("")->value_name("A,B"),
                         "labels of the policies to run (default: all of the scenario)")(
       "picture", po::value<std::string>()->default_value("")->value_name("FILE"),
-      "draw memory and parameters over iterations; .svg or .png")(
+      "draw memory and parameters over iterations, or jobs on their cards; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
-      "write each policy's trace as DIR/LABEL.jsonl");
+      "write each policy's trace as DIR/LABEL.jsonl (of kind jobs: further files, see docs/cli.md)")(
+      "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
+      "kind jobs: draw the scenario with N seeds; means and standard deviations");
   add_device_option(options);
   add_output_options(options);
 }
@@ -142,9 +144,8 @@ void draw(const Scenario& scenario, const Comparison& comparison, const std::str
   draw_trace_picture(frame, runs, file);
 }
 
-Json compare_training(const Scenario& scenario, const std::vector<std::string>& labels,
-                      const std::string& picture, const std::string& trace_dir, Output& output) {
-  const Comparison comparison = compare_policies(scenario, labels);
+Json compare_training(const Scenario& scenario, const ComparisonQuestion& question, Output& output) {
+  const Comparison comparison = compare_policies(scenario, question.labels);
   output.line(verdict(scenario, comparison));
   output.line(head(scenario));
   if (!scenario.batch_note.empty()) output.line(scenario.batch_note);
@@ -152,67 +153,77 @@ Json compare_training(const Scenario& scenario, const std::vector<std::string>& 
   output.table(results_table(scenario, comparison));
   print_notes(scenario, comparison, output);
   std::map<std::string, std::string> traces;
-  if (!trace_dir.empty()) traces = write_traces(scenario, comparison, trace_dir);
+  if (!question.trace_dir.empty()) traces = write_traces(scenario, comparison, question.trace_dir);
   for (const auto& [label, file] : traces) output.wrote(file);
-  if (!picture.empty()) {
-    draw(scenario, comparison, picture);
-    output.wrote(picture);
+  if (!question.picture.empty()) {
+    draw(scenario, comparison, question.picture);
+    output.wrote(question.picture);
   }
   return comparison_json(scenario, comparison, traces);
 }
 
-/// A scenario that was read: runs it, prints verdict and table, and returns the result.
-using ReadyComparison = std::function<Json(Output&)>;
-
-/// A kind of scenario whose results are tables only.
-struct TableKind {
-  std::string_view name;
-  ReadyComparison (*ready)(const ScenarioText& text, const std::vector<std::string>& labels);
-};
-
-constexpr std::array kTableKinds{
-    TableKind{"jobs", ready_jobs_comparison},
-    TableKind{"search", ready_search_comparison},
-};
-
-ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::string>& labels,
-                               const std::string& picture, const std::string& trace_dir,
-                               const MakePerformer& make_performer) {
+ReadyComparison ready_training(const ScenarioText& text, const ComparisonQuestion& question) {
   const auto scenario = std::make_shared<Scenario>(parse_scenario(text.text, text.file));
-  scenario->setup.make_performer = make_performer;
-  require_labels(*scenario, labels);
-  return [=](Output& output) { return compare_training(*scenario, labels, picture, trace_dir, output); };
+  scenario->setup.make_performer = question.make_performer;
+  require_labels(*scenario, question.labels);
+  return [=](Output& output) { return compare_training(*scenario, question, output); };
+}
+
+/// How a kind of scenario is compared, and which options it knows besides labels.
+struct ComparedKind {
+  std::string_view name;
+  ReadyComparison (*ready)(const ScenarioText& text, const ComparisonQuestion& question);
+  bool has_runs = false;   ///< --picture and --trace-dir
+  bool is_drawn = false;   ///< --seeds; every seed gives the others the same run
+  bool has_steps = false;  ///< --device cuda
+};
+
+constexpr std::array kComparedKinds{
+    ComparedKind{.name = "training", .ready = ready_training, .has_runs = true, .has_steps = true},
+    ComparedKind{.name = "jobs", .ready = ready_jobs_comparison, .has_runs = true, .is_drawn = true},
+    ComparedKind{.name = "search", .ready = ready_search_comparison},
+};
+
+// The kinds for which `option` is, in a sentence.
+void require_option(bool asked, bool ComparedKind::*known, const ComparedKind& kind, const char* option) {
+  if (!asked || kind.*known) return;
+  std::string names;
+  for (const ComparedKind& one : kComparedKinds) {
+    if (one.*known) names += (names.empty() ? "" : " and ") + std::string{one.name};
+  }
+  throw InputError("", fmt::format("{} is for scenarios of kind {}.", option, names));
+}
+
+ReadyComparison ready_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
+  require_known_kind(text);
+  const auto found = std::find_if(kComparedKinds.begin(), kComparedKinds.end(),
+                                  [&](const ComparedKind& kind) { return kind.name == text.kind; });
+  // A file without a kind is read as one of training, which says what is missing.
+  const ComparedKind& kind = found == kComparedKinds.end() ? kComparedKinds.front() : *found;
+  require_option(!question.picture.empty(), &ComparedKind::has_runs, kind, "--picture");
+  require_option(!question.trace_dir.empty(), &ComparedKind::has_runs, kind, "--trace-dir");
+  require_option(question.seeds > 1, &ComparedKind::is_drawn, kind, "--seeds");
+  require_option(static_cast<bool>(question.make_performer), &ComparedKind::has_steps, kind, "--device cuda");
+  return kind.ready(text, question);
 }
 
 int run(const Arguments& arguments) {
   Output output{arguments};
-  const std::string picture = arguments["picture"].as<std::string>();
-  const std::string trace_dir = arguments["trace-dir"].as<std::string>();
+  const ComparisonQuestion question{.labels = split_labels(arguments["policies"].as<std::string>()),
+                                    .picture = arguments["picture"].as<std::string>(),
+                                    .trace_dir = arguments["trace-dir"].as<std::string>(),
+                                    .seeds = arguments["seeds"].as<std::int64_t>()};
+  if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);
-  if (files.size() > 1 && !(picture.empty() && trace_dir.empty())) {
+  if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {
     throw InputError("", "--picture and --trace-dir take one scenario at a time.");
   }
-  require_output_names(files, {arguments["json"].as<std::string>(), picture});
-  if (!picture.empty()) require_picture_name(picture);
+  require_output_names(files, {arguments["json"].as<std::string>(), question.picture});
+  if (!question.picture.empty()) require_picture_name(question.picture);
   std::vector<ScenarioText> texts;
   for (const std::string& file : files) texts.push_back(read_scenario_text(file));
-  const auto labels = split_labels(arguments["policies"].as<std::string>());
-  const MakePerformer make_performer = chosen_performer(arguments);
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
-  for (const ScenarioText& text : texts) {
-    require_known_kind(text);
-    const auto kind = std::find_if(kTableKinds.begin(), kTableKinds.end(),
-                                   [&](const TableKind& one) { return one.name == text.kind; });
-    if (kind == kTableKinds.end()) {
-      scenarios.push_back(ready_training(text, labels, picture, trace_dir, make_performer));
-    } else if (make_performer) {
-      throw InputError("", "--device cuda is for scenarios of kind training.");
-    } else if (!picture.empty() || !trace_dir.empty()) {
-      throw InputError("", "--picture and --trace-dir are for scenarios of kind training.");
-    } else {
-      scenarios.push_back(kind->ready(text, labels));
-    }
-  }
+  for (const ScenarioText& text : texts) scenarios.push_back(ready_comparison(text, question));
   Json results = Json::array();
   for (const ReadyComparison& compare : scenarios) results.push_back(compare(output));
   output.json(results.size() == 1 ? results.front() : results);

@@ -101,10 +101,9 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
 
 }  // namespace
 
-std::function<Json(Output&)> ready_search_comparison(const ScenarioText& text,
-                                                     const std::vector<std::string>& labels) {
+ReadyComparison ready_search_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
   const auto scenario = std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file));
-  return [=](Output& output) { return compare_search(*scenario, labels, output); };
+  return [=](Output& output) { return compare_search(*scenario, question.labels, output); };
 }
 
 }  // namespace vramlab

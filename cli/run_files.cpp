@@ -24,19 +24,30 @@ std::string file_name(const std::string& label) {
 
 }  // namespace
 
-std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
-                                                const std::string& folder) {
+std::map<std::string, std::string> trace_bases(const std::vector<std::string>& labels,
+                                               const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw InputError(folder, "cannot be made a folder: " + failed.message() + ".");
-  std::map<std::string, std::string> files;
+  std::map<std::string, std::string> bases;
   std::set<std::string> taken;
-  for (const PolicyResult& result : comparison.policies) {
-    std::string name = file_name(result.label);
+  for (const std::string& label : labels) {
+    std::string name = file_name(label);
     while (!taken.insert(name).second) name += '-';  // two labels may differ only in what a name leaves out
-    const std::string file = (fs::path{folder} / (name + ".jsonl")).string();
+    bases[label] = (fs::path{folder} / name).string();
+  }
+  return bases;
+}
+
+std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
+                                                const std::string& folder) {
+  std::vector<std::string> labels;
+  for (const PolicyResult& result : comparison.policies) labels.push_back(result.label);
+  std::map<std::string, std::string> files = trace_bases(labels, folder);
+  for (const PolicyResult& result : comparison.policies) {
+    std::string& file = files[result.label];
+    file += ".jsonl";
     write_trace(scenario.setup.bounds, result.run.iterations, file);
-    files[result.label] = file;
   }
   return files;
 }

@@ -3,10 +3,16 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "lab/comparison.hpp"
 
 namespace vramlab {
+
+/// For each label the path in `folder` (made if missing) that its files begin with; no two are equal. Throws
+/// InputError if the folder cannot be made.
+std::map<std::string, std::string> trace_bases(const std::vector<std::string>& labels,
+                                               const std::string& folder);
 
 /// Writes one trace a policy into `folder` (made if missing), named by label; returns label → file.
 std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,

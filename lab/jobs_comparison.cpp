@@ -33,10 +33,12 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::
   return results;
 }
 
-Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results) {
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+               const std::map<std::string, std::vector<std::string>>& trace_files) {
   Json json;
   json["scenario"] = scenario.name;
   json["seed"] = scenario.seed;
+  json["fidelity"] = scenario.setup.steps ? "steps" : "declared";
   json["notes"] = scenario.notes;
   json["policies"] = Json::array();
   for (const JobsResult& result : results) {
@@ -45,6 +47,8 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["profile"] = result.profile;
     entry["label"] = result.label;
     for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    const auto files = trace_files.find(result.label);
+    entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
     json["policies"].push_back(std::move(entry));
   }
   return json;

@@ -32,6 +32,15 @@ Field integer_field(std::string key, std::string help, double low, double high) 
   return {.key = std::move(key), .kind = Kind::integer, .help = std::move(help), .low = low, .high = high};
 }
 
+// Above 1: work that would keep several cards busy.
+Field busy_field(const std::string& help) {
+  return {.key = "busy", .kind = Kind::number, .help = "share " + help, .low = 0, .high = 16};
+}
+
+Field at_field() {
+  return {.key = "at", .kind = Kind::values, .help = "parameters of the model but its batch"};
+}
+
 std::vector<Field> card_fields() {
   return {
       {.key = "gpu", .kind = Kind::text, .help = "a card of `vramlab gpus` (or give `total`)"},
@@ -40,6 +49,7 @@ std::vector<Field> card_fields() {
       integer_field("per_node", "cards of one machine (default: all of them); a job's cards are of one", 1,
                     1024),
       size_field("reserve", "what the driver keeps of each card (default 0; contexts count with the jobs)"),
+      size_field("context", "of one process, fidelity `steps` (default: the card's, else 527 MiB, assumed)"),
   };
 }
 
@@ -54,6 +64,7 @@ std::vector<Field> stranger_fields() {
       seconds_field("from_s", "when it takes the memory, in seconds (default 0)"),
       seconds_field("to_s", "when it gives it back (default: never)"),
       size_field("bytes", "how much; what is not free it gets later", true),
+      busy_field("of the card's time it takes, fidelity `steps` (default 0)"),
   };
 }
 
@@ -75,8 +86,11 @@ std::vector<Field> estimate_fields() {
 
 std::vector<Field> job_phase_fields() {
   return {
-      seconds_field("duration_s", "how long it lasts", true),
+      seconds_field("duration_s", "how long it lasts, alone on a card"),
+      integer_field("steps", "in place of it where the job has a model", 1, 1e9),
+      {.key = "set", .kind = Kind::values, .help = "parameters of its steps (default: those of `at`)"},
       size_field("use", "memory really used on each card (default: what is promised)"),
+      size_field("use_per_sample", "and for each sample of the batch it runs at (default 0)"),
       size_field("need", "memory asked for where a policy admits by phase (default: the job's)"),
   };
 }
@@ -87,6 +101,12 @@ std::vector<Field> job_fields() {
       integer_field("count", "so many jobs of this make (default 1)", 1, 1e6),
       seconds_field("arrival_s", "when it is submitted (default 0)"),
       seconds_field("every_s", "time between the arrivals of `count` jobs (default 0)"),
+      {.key = "model",
+       .kind = Kind::model,
+       .help = "what it runs: a model file, or a model in place; without a need it declares what that takes"},
+      at_field(),
+      integer_field("steps", "how many steps of the model (or give `phases`)", 1, 1e9),
+      busy_field("of a card's time that its steps take, fidelity `steps` (default 1)"),
       size_field("need", "declared memory on each card, batch aside"),
       size_field("per_sample", "declared memory for each sample of the batch (default 0)"),
       {.key = "share",
@@ -118,8 +138,11 @@ std::vector<Field> mix_fields() {
   return {
       {.key = "name", .kind = Kind::text, .help = "what this sort of job is called", .required = true},
       integer_field("weight", "how often, compared with the others (default 1)", 1, 1e6),
-      size_field("need_low", "smallest need on each card", true),
-      size_field("need_high", "largest need", true),
+      size_field("need_low", "smallest need on each card (or give `model`)"),
+      size_field("need_high", "largest need"),
+      {.key = "model", .kind = Kind::model, .help = "what jobs of this sort run, for as many steps as fit"},
+      at_field(),
+      busy_field("of a card's time that they take, fidelity `steps` (default 1)"),
       seconds_field("shortest_s", "shortest duration", true),
       seconds_field("longest_s", "longest duration; drawn evenly by octaves", true),
       integer_field("cards", "cards of one node (default 1)", 1, 1024),
@@ -143,11 +166,19 @@ std::vector<Field> generate_fields() {
 
 std::vector<Field> job_trace_fields() {
   return {
-      {.key = "jobs", .kind = Kind::text, .help = "a CSV list of jobs (docs/job-queue.md), or give `pods`"},
+      {.key = "jobs", .kind = Kind::text, .help = "a list of jobs, CSV or JSON (docs/job-queue.md)"},
       {.key = "pods", .kind = Kind::text, .help = "an openb list of pods; `nodes` goes with it"},
       {.key = "nodes", .kind = Kind::text, .help = "an openb list of nodes, in place of `cards`"},
       size_field("anonymous_card",
                  "memory of the cards G2 and G3, which the list does not say (default 32GiB)"),
+      {.key = "gavel", .kind = Kind::text, .help = "a trace of Gavel; `throughputs` goes with it"},
+      {.key = "throughputs", .kind = Kind::text, .help = "Gavel's measured steps per second"},
+      {.key = "gpu", .kind = Kind::text, .help = "on which of its kinds of cards (default v100)"},
+      {.key = "share",
+       .kind = Kind::number,
+       .help = "of each card that a job of Gavel takes, which its trace does not say (default 1)",
+       .low = 0.001,
+       .high = 1},
   };
 }
 
@@ -182,8 +213,9 @@ std::vector<Field> jobs_fields() {
       shared_field("seed"),
       {.key = "fidelity",
        .kind = Kind::choice,
-       .help = "declared: jobs are needs and durations (default)",
-       .choices = {"declared"}},
+       .help = "declared: jobs are needs and durations (default); steps: each has an allocator of its own",
+       .choices = {"declared", "steps"}},
+      shared_field("allocator"),
       {.key = "cards", .kind = Kind::list, .help = "the cards to share", .fields = card_fields()},
       {.key = "strangers",
        .kind = Kind::list,
@@ -206,12 +238,17 @@ std::vector<Field> jobs_fields() {
        .fields = job_trace_fields()},
       {.key = "estimate_error",
        .kind = Kind::number,
-       .help = "real use is the need times 1 ± this, drawn for each job (default 0)",
+       .help = "real use is the need times 1 ± this, drawn for each job; with a model, the need is the real "
+               "use times that (default 0)",
        .low = 0,
        .high = 0.999},
       policies,
       expect,
   };
+}
+
+std::vector<Field> job_list_fields() {
+  return {{.key = "jobs", .kind = Kind::list, .help = "the jobs", .required = true, .fields = job_fields()}};
 }
 
 Json jobs_schema() {

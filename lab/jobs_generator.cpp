@@ -26,6 +26,23 @@ const JobSort& any_sort(Random& random, const std::vector<JobSort>& mix) {
   return mix.back();
 }
 
+void draw_need(Random& random, const JobSort& sort, JobDemand& demand) {
+  const auto mib = static_cast<Bytes>(random.between(static_cast<std::int64_t>(sort.need_low / 1_MiB),
+                                                     static_cast<std::int64_t>(sort.need_high / 1_MiB)));
+  demand.fixed = mib * 1_MiB;
+  if (demand.batch == 1) return;
+  demand.fixed /= 5;  // a fifth of the need does not depend on the batch
+  demand.per_sample = (mib * 1_MiB - demand.fixed) / static_cast<Bytes>(demand.batch);
+}
+
+void run_model(const JobSort& sort, SimTime duration, JobSpec& job) {
+  const std::int64_t steps = std::max<std::int64_t>(1, duration / sort.step.duration);
+  job.model = sort.model;
+  job.phases = {sort.step};
+  job.phases.front().steps = steps;
+  job.phases.front().duration *= steps;
+}
+
 }  // namespace
 
 std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t count, SimTime span,
@@ -38,15 +55,13 @@ std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t
     job.name = sort.name + " " + std::to_string(i);
     job.arrival = SimTime{random.between(0, span.count())};
     job.demand = sort.demand;
-    const auto mib = static_cast<Bytes>(random.between(static_cast<std::int64_t>(sort.need_low / 1_MiB),
-                                                       static_cast<std::int64_t>(sort.need_high / 1_MiB)));
-    if (job.demand.batch > 1) {  // a fifth of the need does not depend on the batch
-      job.demand.fixed = mib * 1_MiB / 5;
-      job.demand.per_sample = (mib * 1_MiB - job.demand.fixed) / static_cast<Bytes>(job.demand.batch);
+    job.busy_milli = sort.busy_milli;
+    if (sort.model) {
+      run_model(sort, any_duration(random, sort.shortest, sort.longest), job);
     } else {
-      job.demand.fixed = mib * 1_MiB;
+      draw_need(random, sort, job.demand);
+      job.phases = {{.duration = any_duration(random, sort.shortest, sort.longest)}};
     }
-    job.phases = {{.duration = any_duration(random, sort.shortest, sort.longest)}};
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -56,6 +71,11 @@ void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes car
   Random random{seed ^ 0xA5A5A5A5u};  // another stream than that of the jobs themselves
   for (JobSpec& job : jobs) {
     const auto factor = static_cast<Bytes>(1000 + random.between(-spread_milli, spread_milli));
+    if (job.model) {
+      job.demand.fixed = job.demand.fixed * factor / 1000;
+      job.demand.per_sample = job.demand.per_sample * factor / 1000;
+      continue;
+    }
     if (job.phases.size() != 1 || job.phases.front().fixed_use || job.demand.share_milli > 0) continue;
     JobPhase& phase = job.phases.front();
     phase.fixed_use = std::min(job.demand.fixed * factor / 1000, card_total);

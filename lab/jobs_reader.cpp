@@ -6,12 +6,13 @@
 
 #include "lab/data_files.hpp"
 #include "lab/jobs_generator.hpp"
+#include "lab/jobs_items.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/scenario_parts.hpp"
 #include "models/gpu_catalogue.hpp"
-#include "models/job_estimate.hpp"
 #include "policies/admitter_registry.hpp"
 #include "sim/core/error.hpp"
+#include "trace/gavel_trace.hpp"
 #include "trace/input_file.hpp"
 #include "trace/job_list.hpp"
 #include "trace/openb_trace.hpp"
@@ -21,25 +22,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Bytes kAssumedContext = 527_MiB;  // where a card is given by size alone; an H100's is 526.8 (R10.4)
+
 /// Turns a document whose fields passed their checks into a scenario.
 class JobsReader {
  public:
-  JobsReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+  JobsReader(const Json& json, const fs::path& file, std::uint64_t seed_offset)
+      : json_(json), file_(file), seed_offset_(seed_offset), problems_(file) {}
 
   JobsScenario read() {
     scenario_.file = file_.string();
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
-    scenario_.seed = json_.value("seed", std::uint64_t{1});
+    scenario_.seed = json_.value("seed", std::uint64_t{1}) + seed_offset_;
+    scenario_.draws = json_.contains("generate") || json_.value("estimate_error", 0.0) > 0;
     scenario_.setup.start_up = from_seconds(json_.value("start_up_s", 0.0));
     guarded("/cards", [&] { read_cards(); });
     read_quotas();
-    if (json_.contains("trace")) guarded("/trace", [&] { read_trace(json_["trace"]); });
-    const std::size_t from_file = scenario_.setup.jobs.size();
-    if (json_.contains("jobs")) read_jobs(json_["jobs"]);
-    if (json_.contains("generate")) generate(json_["generate"]);
-    if (!json_.contains("trace") && scenario_.setup.jobs.empty() && from_file == 0) {
+    allocator_.settings = allocator_settings(json_, problems_);
+    read_jobs();
+    const bool listed = json_.contains("jobs") && !json_["jobs"].empty();
+    if (!listed && !json_.contains("trace") && !json_.contains("generate")) {
       problem("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
+    }
+    if (json_.value("fidelity", std::string{}) == "steps") {
+      contexts_.resize(scenario_.setup.cluster.pools.size(), kAssumedContext);
+      scenario_.setup.steps = StepFidelity{contexts_, allocator_};
     }
     spread_estimates();
     if (json_.contains("strangers")) read_strangers(json_["strangers"]);
@@ -79,6 +87,9 @@ class JobsReader {
       const Bytes total = json.contains("gpu")
                               ? find_gpu(json["gpu"].get<std::string>(), pointer + "/gpu").total
                               : size_value(json["total"]);
+      Bytes context =
+          json.contains("gpu") ? find_gpu(json["gpu"].get<std::string>()).context : kAssumedContext;
+      if (json.contains("context")) context = size_value(json["context"]);
       const Bytes reserve = json.contains("reserve") ? size_value(json["reserve"]) : 0;
       if (reserve >= total) {
         problem(pointer + "/reserve", "leaves nothing of the card.");
@@ -91,6 +102,7 @@ class JobsReader {
       const auto count = json.value("count", std::uint32_t{1});
       const auto per_node = json.value("per_node", std::min<std::uint32_t>(count, 1024));
       cluster.pools.push_back({total - reserve});
+      contexts_.push_back(context);
       const auto pool = static_cast<std::uint32_t>(cluster.pools.size() - 1);
       for (std::uint32_t done = 0; done < count; done += per_node) {
         const std::uint32_t cards = std::min(per_node, count - done);
@@ -117,14 +129,51 @@ class JobsReader {
                      "there is no file " + name.dump() + " beside the scenario, in the data folder or here.");
   }
 
-  void read_trace(const Json& json) {
-    if (json.contains("jobs") == json.contains("pods") || json.contains("pods") != json.contains("nodes")) {
-      throw InputError("/trace", "give either \"jobs\", or \"pods\" and \"nodes\".");
+  void read_trace(const Json& json, JobItems& items) {
+    const int given = int{json.contains("jobs")} + int{json.contains("pods")} + int{json.contains("gavel")};
+    if (given != 1 || json.contains("pods") != json.contains("nodes") ||
+        json.contains("gavel") != json.contains("throughputs")) {
+      throw InputError("/trace",
+                       "give one of \"jobs\", \"pods\" with \"nodes\", and \"gavel\" with \"throughputs\".");
     }
-    if (json.contains("jobs")) {
-      scenario_.setup.jobs = read_job_list(data_file(json["jobs"], "/trace/jobs"));
+    if (json.contains("jobs")) return read_list(data_file(json["jobs"], "/trace/jobs"), items);
+    if (json.contains("gavel")) return read_gavel_trace(json);
+    read_openb_trace(json);
+  }
+
+  void read_list(const fs::path& list, JobItems& items) {
+    if (!is_json_name(list)) {
+      scenario_.setup.jobs = read_job_list(list);
       return;
     }
+    const Json json = read_json_file(list);
+    std::vector<Problem> problems;
+    check_fields(json, job_list_fields(), /*open=*/false, "", problems);
+    for (Problem& one : problems) one.where = list.string() + ": " + one.where;
+    if (!problems.empty()) throw InputError(std::move(problems));
+    scenario_.setup.jobs = items.read(json["jobs"], list.string() + ": /jobs", 0, problems_);
+  }
+
+  static bool is_json_name(const fs::path& file) {
+    const std::string name = file.filename().string();
+    return name.ends_with(".json") || name.ends_with(".json.gz");
+  }
+
+  void read_gavel_trace(const Json& json) {
+    GavelOptions options;
+    options.gpu = json.value("gpu", options.gpu);
+    if (json.contains("share")) options.share_milli = std::llround(json["share"].get<double>() * 1000);
+    GavelTrace trace = read_gavel(data_file(json["gavel"], "/trace/gavel"),
+                                  data_file(json["throughputs"], "/trace/throughputs"), options);
+    scenario_.setup.jobs = std::move(trace.jobs);
+    scenario_.notes.push_back(std::to_string(trace.lines) + " jobs: duration is steps / throughput on " +
+                              options.gpu + "; " + std::to_string(trace.without_throughput) +
+                              " without a measured throughput left out.");
+    scenario_.notes.push_back("Assumed: each takes " + std::to_string(options.share_milli) +
+                              " thousandths of each of its cards; the trace does not say.");
+  }
+
+  void read_openb_trace(const Json& json) {
     OpenbOptions options;
     if (json.contains("anonymous_card")) options.anonymous_card = size_value(json["anonymous_card"]);
     OpenbTrace trace =
@@ -144,116 +193,29 @@ class JobsReader {
     }
   }
 
-  void read_jobs(const Json& jobs) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const std::string pointer = "/jobs/" + std::to_string(i);
-      guarded(pointer, [&] {
-        const JobSpec job = read_job(jobs[i], pointer);
-        const auto count = jobs[i].value("count", std::int64_t{1});
-        const SimTime every = from_seconds(jobs[i].value("every_s", 0.0));
-        for (std::int64_t n = 0; n < count; ++n) {
-          scenario_.setup.jobs.push_back(job);
-          scenario_.setup.jobs.back().arrival += every * n;
-          if (count > 1) scenario_.setup.jobs.back().name.append(" ").append(std::to_string(n + 1));
-        }
-      });
-    }
+  // Jobs may name models, so that these are known by the cards' contexts and the allocator's settings.
+  JobItems items() {
+    const auto& contexts = contexts_;
+    const Bytes context =
+        contexts.empty() ? kAssumedContext : *std::max_element(contexts.begin(), contexts.end());
+    return {JobModels{file_, context, allocator_}, accounts_};
   }
 
-  JobSpec read_job(const Json& json, const std::string& pointer) {
-    JobSpec job;
-    job.name = json.value("name", "job " + std::to_string(scenario_.setup.jobs.size()));
-    job.arrival = from_seconds(json.value("arrival_s", 0.0));
-    job.demand = read_demand(json, pointer);
-    if (json.contains("expected_s")) job.expected = from_seconds(json["expected_s"].get<double>());
-    if (json.contains("crash_after_s")) job.crash_after = from_seconds(json["crash_after_s"].get<double>());
-    if (json.contains("duration_s") == json.contains("phases")) {
-      throw InputError(pointer, "give either \"duration_s\" or \"phases\".");
-    }
-    if (json.contains("phases")) {
-      for (const Json& phase : json["phases"]) job.phases.push_back(read_phase(phase));
-    } else {
-      job.phases = {read_phase(json)};
-      job.phases.front().need.reset();  // the job's own
-    }
-    if (job.phases.empty()) throw InputError(pointer + "/phases", "the list is empty.");
-    for (const JobPhase& phase : job.phases) {
-      if (phase.duration <= SimTime{0}) throw InputError(pointer, "a duration must be above 0.");
-    }
-    return job;
-  }
-
-  static JobPhase read_phase(const Json& json) {
-    JobPhase phase{.duration = from_seconds(json["duration_s"].get<double>())};
-    if (json.contains("use") || json.contains("use_per_sample")) {
-      phase.fixed_use = json.contains("use") ? size_value(json["use"]) : 0;
-    }
-    if (json.contains("use_per_sample")) phase.use_per_sample = size_value(json["use_per_sample"]);
-    if (json.contains("need")) phase.need = size_value(json["need"]);
-    return phase;
-  }
-
-  JobDemand read_demand(const Json& json, const std::string& pointer) {
-    JobDemand demand;
-    demand.batch = json.value("batch", std::int64_t{1});
-    demand.cards = json.value("cards", 1);
-    demand.priority = json.value("priority", 0);
-    const bool bytes = json.contains("need") || json.contains("per_sample");
-    if (int{bytes} + int{json.contains("share")} + int{json.contains("estimate")} != 1) {
-      throw InputError(pointer,
-                       "give one of \"need\" (with \"per_sample\" or not), \"share\" and \"estimate\".");
-    }
-    if (json.contains("need")) demand.fixed = size_value(json["need"]);
-    if (json.contains("per_sample")) demand.per_sample = size_value(json["per_sample"]);
-    if (json.contains("share")) {
-      demand.share_milli = std::max<std::int64_t>(1, std::llround(json["share"].get<double>() * 1000));
-    }
-    if (json.contains("estimate")) {
-      const Json& table = json["estimate"];
-      demand.per_sample = estimated_bytes({.type = table["type"].get<std::string>(),
-                                           .size = table.value("size", std::string{"medium"}),
-                                           .batch = 1,
-                                           .sequence = table.value("sequence", std::int64_t{512}),
-                                           .training = table.value("training", true)},
-                                          pointer + "/estimate");
-    }
-    if (json.contains("quota")) {
-      const auto account = accounts_.find(json["quota"].get<std::string>());
-      if (account == accounts_.end()) {
-        std::vector<std::string> names;
-        for (const auto& [name, id] : accounts_) names.push_back(name);
-        throw InputError(pointer + "/quota", "no quota is called " + json["quota"].dump() + "." +
-                                                 suggest_name(json["quota"].get<std::string>(), names));
-      }
-      demand.account = account->second;
-    }
-    return demand;
-  }
-
-  void generate(const Json& json) {
-    std::vector<JobSort> mix;
-    for (std::size_t i = 0; i < json["mix"].size(); ++i) {
-      const Json& sort = json["mix"][i];
-      JobSort read{.name = sort["name"].get<std::string>(),
-                   .weight = sort.value("weight", std::int64_t{1}),
-                   .need_low = size_value(sort["need_low"]),
-                   .need_high = size_value(sort["need_high"]),
-                   .shortest = from_seconds(sort["shortest_s"].get<double>()),
-                   .longest = from_seconds(sort["longest_s"].get<double>())};
-      read.demand.cards = sort.value("cards", 1);
-      read.demand.priority = sort.value("priority", 0);
-      read.demand.batch = sort.value("batch", std::int64_t{1});
-      if (read.need_low > read.need_high || read.shortest > read.longest || read.shortest <= SimTime{0}) {
-        problem("/generate/mix/" + std::to_string(i),
-                "a low end lies above its high end, or a duration is 0.");
-        return;
-      }
-      mix.push_back(std::move(read));
-    }
-    if (mix.empty()) return problem("/generate/mix", "the list is empty.");
-    auto drawn = generate_jobs(mix, json["jobs"].get<std::int64_t>(),
-                               from_seconds(json["hours"].get<double>() * 3600), scenario_.seed);
-    std::move(drawn.begin(), drawn.end(), std::back_inserter(scenario_.setup.jobs));
+  void read_jobs() {
+    JobItems items = this->items();
+    auto& jobs = scenario_.setup.jobs;
+    const auto add = [&](std::vector<JobSpec> more) {
+      std::move(more.begin(), more.end(), std::back_inserter(jobs));
+    };
+    if (json_.contains("trace")) guarded("/trace", [&] { read_trace(json_["trace"], items); });
+    if (json_.contains("jobs")) add(items.read(json_["jobs"], "/jobs", jobs.size(), problems_));
+    if (!json_.contains("generate")) return;
+    guarded("/generate", [&] {
+      const Json& generate = json_["generate"];
+      add(generate_jobs(items.read_mix(generate["mix"], "/generate/mix"),
+                        generate["jobs"].get<std::int64_t>(),
+                        from_seconds(generate["hours"].get<double>() * 3600), scenario_.seed));
+    });
   }
 
   void spread_estimates() {
@@ -274,6 +236,7 @@ class JobsReader {
                         .from = from_seconds(json.value("from_s", 0.0)),
                         .to = SimTime::max(),
                         .bytes = size_value(json["bytes"])};
+      stranger.busy_milli = static_cast<std::int32_t>(std::llround(json.value("busy", 0.0) * 1000));
       if (json.contains("to_s")) stranger.to = from_seconds(json["to_s"].get<double>());
       if (stranger.to <= stranger.from) problem(pointer, "\"to_s\" must be later than \"from_s\".");
       if (stranger.card >= cards) {
@@ -334,8 +297,11 @@ class JobsReader {
 
   const Json& json_;
   const fs::path& file_;
+  std::uint64_t seed_offset_;
   JobsScenario scenario_;
   std::map<std::string, std::uint32_t> accounts_;
+  std::vector<Bytes> contexts_;  ///< by pool
+  AllocatorOptions allocator_;
   std::set<std::string> labels_;
   bool all_policies_read_ = true;  ///< else a label may be that of a policy with another fault
   FileProblems problems_;
@@ -343,13 +309,13 @@ class JobsReader {
 
 }  // namespace
 
-JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file) {
+JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file, std::uint64_t seed_offset) {
   const Json json = parse_json(text, file.string());
   std::vector<Problem> problems;
   check_fields(json, jobs_fields(), /*open=*/false, "", problems);
   for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
-  return JobsReader{json, file}.read();
+  return JobsReader{json, file, seed_offset}.read();
 }
 
 JobsScenario read_jobs_scenario(const fs::path& file) {

@@ -1,7 +1,9 @@
 // A scenario of kind `jobs`: jobs on shared cards, the queue policies to try, and what must come out.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct JobsScenario {
   std::string name;
   std::string description;
   std::uint64_t seed = 1;
+  bool draws = false;  ///< something of it is drawn with the seed
   JobQueueSetup setup;
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
   std::vector<PolicyEntry> policies;
@@ -33,12 +36,16 @@ struct JobsResult {
   std::vector<Metric> metrics;
 };
 
-/// Reads a scenario file of kind `jobs`. Throws InputError with every problem of the file.
+/// Reads a scenario file of kind `jobs`; its seed counts from `seed_offset` above what it says. Throws
+/// InputError with every problem of the file.
 JobsScenario read_jobs_scenario(const std::filesystem::path& file);
-JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file);
+JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file,
+                                 std::uint64_t seed_offset = 0);
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> jobs_fields();
+/// Those of a JSON list of jobs in a file of its own.
+std::vector<Field> job_list_fields();
 Json jobs_schema();
 
 /// The schema of an entry of `policies`: `entry` with the options of each admitter.
@@ -52,7 +59,9 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
 std::vector<std::string> jobs_metric_names();
 
-Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results);
+/// `trace_files` gives the files written for a label, where there are some.
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+               const std::map<std::string, std::vector<std::string>>& trace_files = {});
 
 /// "completed", "refused", …
 std::string_view outcome_name(JobOutcome outcome);

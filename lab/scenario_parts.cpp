@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "lab/data_files.hpp"
+#include "lab/model_file.hpp"
 #include "trace/input_file.hpp"
 
 namespace vramlab {
@@ -43,6 +45,35 @@ OptionMap policy_options(const Json& entry, const std::set<std::string>& own_key
     }
   }
   return options;
+}
+
+std::shared_ptr<const WorkloadModel> scenario_model(const Json& model, const std::filesystem::path& scenario,
+                                                    const std::string& pointer) {
+  if (model.is_object()) return parse_model(model, scenario.string() + ": " + pointer);
+  const auto name = model.get<std::string>();
+  if (const auto path = find_data_file(name, scenario)) return load_model_file(*path);
+  throw InputError(
+      pointer, "there is no model file \"" + name + "\" beside the scenario, in the data folder or here.");
+}
+
+AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problems) {
+  AllocatorSettings settings;
+  if (!scenario.contains("allocator")) return settings;
+  const Json& allocator = scenario["allocator"];
+  const auto read = [&](const char* key, const auto& take) {
+    if (!allocator.contains(key)) return;
+    try {
+      take(allocator[key].get<std::string>());
+    } catch (const InputError& error) {
+      for (const Problem& one : error.problems()) {
+        problems.add(std::string("/allocator/") + key,
+                     one.where.empty() ? one.what : one.where + ": " + one.what);
+      }
+    }
+  };
+  read("torch_version", [&](const std::string& text) { settings.torch = parse_torch_version(text); });
+  read("conf", [&](const std::string& text) { settings = parse_allocator_settings(text, settings); });
+  return settings;
 }
 
 void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "lab/json_text.hpp"
 #include "lab/scenario.hpp"
+#include "models/workload_model.hpp"
 #include "policies/option_map.hpp"
 #include "sim/core/error.hpp"
+#include "sim/memory/allocator_settings.hpp"
 
 namespace vramlab {
 
@@ -59,6 +62,14 @@ class FileProblems {
 /// The keys of a policy's entry that are not `own_keys`, as options.
 OptionMap policy_options(const Json& entry, const std::set<std::string>& own_keys, const std::string& pointer,
                          FileProblems& problems);
+
+/// The model that a scenario names (looked up beside it, in the data folder and here) or holds in place.
+/// Throws InputError at `pointer`.
+std::shared_ptr<const WorkloadModel> scenario_model(const Json& model, const std::filesystem::path& scenario,
+                                                    const std::string& pointer);
+
+/// Reads the "allocator" of a scenario, if it has one.
+AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problems);
 
 /// Reads "min", "max", "equals" and "tolerance".
 void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,

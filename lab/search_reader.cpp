@@ -113,7 +113,7 @@ class SearchReader {
   // Its parameters keep the values of those of the same name; the others must be set.
   void read_phase_model(const Json& json, const std::string& pointer, SearchPhase& phase,
                         ParameterSpace& space) {
-    scenario_.models.push_back(read_model(json["model"], pointer + "/model", file_));
+    scenario_.models.push_back(scenario_model(json["model"], file_, pointer + "/model"));
     phase.model = scenario_.models.back().get();
     const Point start = phase.point;
     const ParameterSpace own = std::exchange(space, phase.model->parameters());

@@ -23,7 +23,7 @@ class CardsReader {
       : json_(json), file_(file), problems_(problems) {}
 
   ScenarioCards read() {
-    problems_.guarded("/allocator", [&] { read_allocator(); });
+    problems_.guarded("/allocator", [&] { allocator_.settings = allocator_settings(json_, problems_); });
     read_device(json_["device"], "/device");
     const Json more = json_.value("more_devices", Json::array());
     for (std::size_t i = 0; i < more.size(); ++i) {
@@ -94,25 +94,6 @@ class CardsReader {
     }
   }
 
-  void read_allocator() {
-    if (!json_.contains("allocator")) return;
-    const Json& allocator = json_["allocator"];
-    AllocatorSettings& settings = allocator_.settings;
-    const auto read = [&](const char* key, const auto& take) {
-      if (!allocator.contains(key)) return;
-      try {
-        take(allocator[key].get<std::string>());
-      } catch (const InputError& error) {
-        for (const Problem& one : error.problems()) {
-          problems_.add(std::string("/allocator/") + key,
-                        one.where.empty() ? one.what : one.where + ": " + one.what);
-        }
-      }
-    };
-    read("torch_version", [&](const std::string& text) { settings.torch = parse_torch_version(text); });
-    read("conf", [&](const std::string& text) { settings = parse_allocator_settings(text, settings); });
-  }
-
   const Json& json_;
   const std::filesystem::path& file_;
   FileProblems& problems_;
@@ -128,7 +109,7 @@ ScenarioCards read_cards(const Json& json, const std::filesystem::path& file, Fi
 
 std::shared_ptr<const WorkloadModel> read_workload_model(const Json& workload,
                                                          const std::filesystem::path& file) {
-  auto model = read_model(workload["model"], "/workload/model", file);
+  auto model = scenario_model(workload["model"], file, "/workload/model");
   if (!workload.contains("layers")) return model;
   const auto* recorded = dynamic_cast<const RecordedModel*>(model.get());
   if (recorded == nullptr) {
@@ -141,18 +122,6 @@ std::shared_ptr<const WorkloadModel> read_workload_model(const Json& workload,
   } catch (const InputError& error) {
     throw InputError("/workload/layers", error.problems().front().what);
   }
-}
-
-std::shared_ptr<const WorkloadModel> read_model(const Json& json, const std::string& pointer,
-                                                const std::filesystem::path& file) {
-  if (json.is_object()) return parse_model(json, file.string() + ": " + pointer);
-  const auto name = json.get<std::string>();
-  const auto path = find_data_file(name, file);
-  if (!path) {
-    throw InputError(
-        pointer, "there is no model file \"" + name + "\" beside the scenario, in the data folder or here.");
-  }
-  return load_model_file(*path);
 }
 
 std::optional<std::size_t> parameter_index(const ParameterSpace& space, const std::string& name,

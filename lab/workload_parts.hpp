@@ -28,10 +28,6 @@ ScenarioCards read_cards(const Json& json, const std::filesystem::path& file, Fi
 std::shared_ptr<const WorkloadModel> read_workload_model(const Json& workload,
                                                          const std::filesystem::path& file);
 
-/// The model that `json` names or holds; `pointer` is its place. Throws InputError.
-std::shared_ptr<const WorkloadModel> read_model(const Json& json, const std::string& pointer,
-                                                const std::filesystem::path& file);
-
 /// Index of the parameter `name`; empty, and a problem, if the workload has none.
 std::optional<std::size_t> parameter_index(const ParameterSpace& space, const std::string& name,
                                            const std::string& pointer, FileProblems& problems);

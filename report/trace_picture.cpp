@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <iterator>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "report/output_file.hpp"
-#include "sim/core/error.hpp"
+#include "report/gnuplot.hpp"
 
 namespace vramlab {
 namespace {
@@ -25,16 +19,6 @@ constexpr int kRowHeight = 250;
 constexpr int kHeadHeight = 60;
 
 double gib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_GiB); }
-
-// gnuplot reads single-quoted text as it stands, a quote written twice. A line break would begin a command.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') out += c;
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + "'";
-}
 
 /// What the picture shows of one bucket of iterations: its last iteration and its highest figures.
 struct Bucket {
@@ -79,7 +63,7 @@ std::string memory_panel(const PictureFrame& frame, const PictureRun& run, const
   const Bytes total = run.iterations->empty() ? 0 : run.iterations->back().memory.total;
   std::string text = fmt::format(
       "set label 1 {} at graph 0, 1.07 left font ',12'\nset ylabel 'GiB'\nset yrange [0:{:.3f}]\n",
-      quoted(run.label), std::max(gib(total) * 1.08, 0.001));
+      gnuplot_text(run.label), std::max(gib(total) * 1.08, 0.001));
   text += "set ytics nomirror\nunset y2tics\nunset y2label\nunset object\n";
   if (frame.band_low && frame.band_high) {
     text += fmt::format(
@@ -99,16 +83,17 @@ std::string parameter_panel(const PictureFrame& frame, const std::string& data) 
   constexpr const char* kColours[] = {"#b35900", "#5b3a9e", "#00796b", "#8d2f5f"};
   std::string text =
       "unset object\nunset label\nset offsets 0, 0, graph 0.06, 0\nset yrange [0:*]\nset ytics nomirror\n";
-  text += fmt::format("set ylabel {}\n", quoted(frame.parameters.empty() ? "" : frame.parameters.front()));
+  text +=
+      fmt::format("set ylabel {}\n", gnuplot_text(frame.parameters.empty() ? "" : frame.parameters.front()));
   if (frame.parameters.size() > 1) {
     text += fmt::format("set y2label {}\nset y2tics textcolor rgb '#333333'\nset y2range [0:*]\n",
-                        quoted(frame.parameters[1]));
+                        gnuplot_text(frame.parameters[1]));
   }
   std::string plots;
   for (std::size_t p = 0; p < frame.parameters.size(); ++p) {
-    plots +=
-        fmt::format("{}{} using 1:{} axes x1y{} with steps lw 1.5 lc rgb '{}' title {}", p ? ", " : "", data,
-                    p + 6, p == 0 ? 1 : 2, kColours[p % std::size(kColours)], quoted(frame.parameters[p]));
+    plots += fmt::format("{}{} using 1:{} axes x1y{} with steps lw 1.5 lc rgb '{}' title {}", p ? ", " : "",
+                         data, p + 6, p == 0 ? 1 : 2, kColours[p % std::size(kColours)],
+                         gnuplot_text(frame.parameters[p]));
   }
   return plots.empty() ? "set multiplot next\n" : text + "plot " + plots + "\n";
 }
@@ -116,11 +101,7 @@ std::string parameter_panel(const PictureFrame& frame, const std::string& data) 
 std::string script(const PictureFrame& frame, const std::vector<PictureRun>& runs, const fs::path& output,
                    bool png) {
   const int height = kHeadHeight + kRowHeight * static_cast<int>(runs.size());
-  std::string text =
-      png ? fmt::format("set terminal pngcairo size {},{} font 'DejaVu Sans,10'\n", kWidth, height)
-          : fmt::format("set terminal svg size {},{} font 'DejaVu Sans,11' background '#ffffff'\n", kWidth,
-                        height);
-  text += fmt::format("set output {}\n", quoted(output.string()));
+  std::string text = gnuplot_terminal(kWidth, height, output, png);
   for (std::size_t i = 0; i < runs.size(); ++i)
     text += data_block(fmt::format("$run{}", i), *runs[i].iterations);
   text += "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n";
@@ -129,7 +110,7 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
   const double pixel = 1.0 / height;  // margins are shares of the picture
   text += fmt::format(
       "set multiplot layout {},2 margins 0.06,0.94,{:.4f},{:.4f} spacing 0.12,{:.4f} title {} font ',13'\n",
-      runs.size(), 45 * pixel, 1 - 90 * pixel, 75 * pixel, quoted(frame.title));
+      runs.size(), 45 * pixel, 1 - 90 * pixel, 75 * pixel, gnuplot_text(frame.title));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string data = fmt::format("$run{}", i);
     text += i + 1 == runs.size() ? "set xlabel 'iteration' offset 0,0.4\n" : "unset xlabel\n";
@@ -138,70 +119,11 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
   return text + "unset multiplot\nunset output\n";
 }
 
-/// A private folder for gnuplot's output, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code missing;
-    std::string pattern = (fs::temp_directory_path(missing) / "vramlab-XXXXXX").string();
-    if (missing || ::mkdtemp(pattern.data()) == nullptr)
-      throw InputError(pattern, "cannot make a temporary folder; is TMPDIR right?");
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-// No shell is involved. gnuplot's own complaints are about our script, not about the user's input.
-void run_gnuplot(const fs::path& script_file, const fs::path& picture) {
-  std::string program = "gnuplot";
-  std::string argument = script_file.string();
-  char* arguments[] = {program.data(), argument.data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failure = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) {
-    throw InputError(picture.string(), "gnuplot is needed to draw it. Install the package gnuplot-nox.");
-  }
-  int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0) {
-    throw InputError(picture.string(), "gnuplot could not draw it.");
-  }
-}
-
 }  // namespace
-
-void require_picture_name(const fs::path& file) {
-  const std::string ending = file.extension().string();
-  if (ending == ".svg" || ending == ".png") return;
-  throw InputError(file.string(), "a picture's name must end in .svg or .png.");
-}
 
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const fs::path& file) {
-  require_picture_name(file);
-  const std::string ending = file.extension().string();
-  const ScratchFolder scratch;
-  const fs::path drawn = scratch.path() / ("picture" + ending);
-  const fs::path commands = scratch.path() / "commands";
-  write_file(commands, script(frame, runs, drawn, ending == ".png"));
-  run_gnuplot(commands, file);
-  std::ifstream input{drawn, std::ios::binary};
-  const std::string content{std::istreambuf_iterator<char>{input}, {}};
-  if (content.empty()) throw InputError(file.string(), "gnuplot wrote an empty picture.");
-  write_file(file, content);
+  draw_with_gnuplot([&](const fs::path& output, bool png) { return script(frame, runs, output, png); }, file);
 }
 
 }  // namespace vramlab

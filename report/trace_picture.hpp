@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/gnuplot.hpp"
 #include "sim/core/run_record.hpp"
 
 namespace vramlab {
@@ -23,9 +24,6 @@ struct PictureFrame {
   std::optional<double> band_low;       ///< target band, as shares of the total
   std::optional<double> band_high;
 };
-
-/// Throws InputError unless `file` ends in .svg or .png.
-void require_picture_name(const std::filesystem::path& file);
 
 /// Draws `runs` one below the other into `file` (.svg or .png) with gnuplot.
 /// Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.

@@ -1,49 +1,29 @@
 #include "trace/perfetto_writer.hpp"
 
-#include <cstdio>
-
 #include <nlohmann/json.hpp>
+
+#include "trace/perfetto_events.hpp"
 
 namespace vramlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kProcess = 1;
-constexpr int kSteps = 1;
+constexpr PerfettoTrack kSteps{1, 1};
 
-// The format counts in microseconds and takes decimals; ours are whole nanoseconds. The JSON library would
-// round them through a double, so the number is put in as text.
-std::string microseconds(SimTime time) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(time.count() / 1000),
-                static_cast<long long>(time.count() % 1000));
-  return text;
-}
-
-class Events {
+// The run's counters and marks.
+class Events : public PerfettoEvents {
  public:
-  void add(const char* phase, const std::string& name, SimTime time, const Json& args,
-           const std::string& more = "") {
-    text_ += text_.empty() ? "" : ",\n";
-    text_ += R"({"ph":")" + std::string{phase} + R"(","name":)" + quoted(name) + R"(,"pid":)" +
-             std::to_string(kProcess) + R"(,"tid":)" + std::to_string(kSteps) + R"(,"ts":)" +
-             microseconds(time) + more + R"(,"args":)" + dumped(args) + "}";
+  void counter(const char* name, SimTime time, Bytes bytes) {
+    add("C", name, kSteps, time, Json{{"bytes", bytes}}.dump());
   }
-  void counter(const char* name, SimTime time, Bytes bytes) { add("C", name, time, {{"bytes", bytes}}); }
+  // Over all tracks of the process.
   void mark(const std::string& name, SimTime time, const Json& args) {
-    add("i", name, time, args, R"(,"s":"p")");  // over all tracks of the process
+    add("i", name, kSteps, time, dumped(args), R"(,"s":"p")");
   }
-
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
   static std::string dumped(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
-  static std::string quoted(const std::string& text) { return dumped(Json(text)); }
-
-  std::string text_;
 };
 
 Json arguments_of(const ParameterSpace& space, const IterationRecord& record) {
@@ -79,19 +59,19 @@ void add_change(Events& events, const ParameterSpace& space, const IterationReco
 std::string trace_perfetto(const std::string& title, const ParameterSpace& space,
                            const std::vector<IterationRecord>& records) {
   Events events;
-  events.add("M", "process_name", SimTime{0}, {{"name", title}});
-  events.add("M", "thread_name", SimTime{0}, {{"name", "steps"}});
+  events.name_process(kSteps, title);
+  events.name_thread(kSteps, "steps");
   for (const IterationRecord& record : records) {
     const SimTime end = record.start + record.duration;
     const bool oom = record.result == StepResult::oom;
-    events.add("X", oom ? "step (OOM)" : "step", record.start, arguments_of(space, record),
-               R"(,"dur":)" + microseconds(record.duration));
+    events.slice(oom ? "step (OOM)" : "step", kSteps, record.start, record.duration,
+                 Events::dumped(arguments_of(space, record)));
     add_memory(events, record.start, record.step_peak_allocated, record.step_peak_reserved);
     add_memory(events, end, record.memory.allocated, record.memory.reserved);
     if (oom) events.mark("OOM", end, {{"iteration", record.iteration}});
     add_change(events, space, record, end);
   }
-  return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events.take() + "\n]}\n";
+  return events.file();
 }
 
 }  // namespace vramlab

@@ -29,14 +29,18 @@ ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bo
 void ClusterBooks::changed(CardId card, SimTime now) {
   CardView& view = cards_[card];
   const Bytes free = view.total - view.reserved - view.foreign;
+  foreign_ -= view.foreign;
   view.foreign = std::min(wanted_[card], view.foreign + free);
+  foreign_ += view.foreign;
   index_.set(card, policy_.available(view));
   const Bytes taken = view.reserved + view.foreign;
   if (!alerted_[card] && taken * 100 > view.total * kAlertPercent) {
     alerted_[card] = true;
     ++alerts_;
+    ++cards_alerted_;
   } else if (alerted_[card] && taken * 100 < view.total * kCalmPercent) {
     alerted_[card] = false;
+    --cards_alerted_;
   }
   if (!keep_moments_) return;
   moments_.push_back({now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card]});
@@ -78,31 +82,35 @@ bool ClusterBooks::take(const std::vector<CardId>& cards, Bytes need, Bytes use,
     const CardView& view = cards_[card];
     if (use > view.total - view.reserved - view.foreign) return false;
   }
-  for (const CardId card : cards) {
-    CardView& view = cards_[card];
-    view.allocated += use;
-    view.reserved += use;
-    view.held += use > need ? use - need : 0;
-    changed(card, now);
-  }
-  add_used(static_cast<std::int64_t>(use * cards.size()), now);
+  for (const CardId card : cards) hold(card, need, {}, {use, use}, now);
   return true;
 }
 
 void ClusterBooks::give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
-  for (const CardId card : cards) {
-    CardView& view = cards_[card];
-    view.allocated -= use;
-    view.reserved -= use;
-    view.held -= use > need ? use - need : 0;
-    changed(card, now);
-  }
-  add_used(-static_cast<std::int64_t>(use * cards.size()), now);
+  for (const CardId card : cards) hold(card, need, {use, use}, {}, now);
+}
+
+void ClusterBooks::hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now) {
+  CardView& view = cards_[card];
+  view.allocated += after.allocated - before.allocated;  // wraps where it falls, as intended
+  view.reserved += after.reserved - before.reserved;
+  view.held += std::max(need, after.reserved) - std::max(need, before.reserved);
+  if (view.reserved + view.foreign > view.total) throw InternalError("a card holds more than it has");
+  add_used(static_cast<std::int64_t>(after.reserved - before.reserved), now);
+  changed(card, now);
 }
 
 void ClusterBooks::stranger(CardId card, std::int64_t change, SimTime now) {
   wanted_[card] += static_cast<Bytes>(change);  // wraps for a negative change, as intended
   changed(card, now);
+}
+
+void ClusterBooks::require_one_node(const std::vector<CardId>& cards) const {
+  bool good = !cards.empty();
+  for (const CardId card : cards) {
+    good = good && card < cards_.size() && index_.node_of(card) == index_.node_of(cards.front());
+  }
+  if (!good) throw InternalError("a queue policy named cards that are not of one node");
 }
 
 double ClusterBooks::byte_seconds(SimTime now) const {

@@ -21,6 +21,7 @@ struct Stranger {
   SimTime from{0};
   SimTime to{SimTime::max()};  ///< max = until the end
   Bytes bytes = 0;
+  std::int32_t busy_milli = 0;  ///< how much of the card's time it takes, in thousandths
 };
 
 /// One change of a card, for the time line.
@@ -32,6 +33,12 @@ struct CardMoment {
   Bytes promised = 0;
   std::int32_t jobs = 0;
   bool alert = false;  ///< over 90 % full since a moment ago or longer
+};
+
+/// What a job's process has on one card: in live blocks, and in all with its context.
+struct Holding {
+  Bytes allocated = 0;
+  Bytes reserved = 0;
 };
 
 /// Keeps a card's view, and the index made from it, in step with what happens.
@@ -48,8 +55,14 @@ class ClusterBooks {
   bool take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
   void give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
 
+  /// A job with the promise `need` on `card` had `before` there and has `after`, which the card can give.
+  void hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
+
   /// Strangers now want so much more or less of a card; what is not free they get as soon as it is.
   void stranger(CardId card, std::int64_t change, SimTime now);
+
+  /// Throws InternalError unless these are cards of one node, at least one.
+  void require_one_node(const std::vector<CardId>& cards) const;
 
   [[nodiscard]] const std::vector<CardView>& cards() const { return cards_; }
   [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }
@@ -57,12 +70,15 @@ class ClusterBooks {
   [[nodiscard]] const CardIndex& index() const { return index_; }
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   [[nodiscard]] Bytes used() const { return used_; }
+  [[nodiscard]] Bytes foreign() const { return foreign_; }
   [[nodiscard]] Bytes promised() const { return promised_; }
 
   /// Admissions that left a card with more promised than it has.
   [[nodiscard]] std::int64_t overcommits() const { return overcommits_; }
   /// Times a card became more than 90 % full after having been below 85 % (P3.8).
   [[nodiscard]] std::int64_t alerts() const { return alerts_; }
+  /// Cards on which the alert stands.
+  [[nodiscard]] std::int64_t cards_alerted() const { return cards_alerted_; }
   /// Bytes in use times seconds, up to `now`.
   [[nodiscard]] double byte_seconds(SimTime now) const;
   [[nodiscard]] const std::vector<CardMoment>& moments() const { return moments_; }
@@ -79,11 +95,13 @@ class ClusterBooks {
   CardIndex index_;
   Bytes capacity_ = 0;
   Bytes used_ = 0;
+  Bytes foreign_ = 0;
   Bytes promised_ = 0;
   double byte_seconds_ = 0;
   SimTime counted_to_{0};
   std::int64_t overcommits_ = 0;
   std::int64_t alerts_ = 0;
+  std::int64_t cards_alerted_ = 0;
   bool keep_moments_;
   std::vector<CardMoment> moments_;
 };

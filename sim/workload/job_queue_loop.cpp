@@ -4,45 +4,15 @@
 #include <numeric>
 
 #include "sim/core/error.hpp"
-#include "sim/engine/simulation.hpp"
+#include "sim/workload/job_events.hpp"
+#include "sim/workload/job_execution.hpp"
+#include "sim/workload/job_standing.hpp"
 
 namespace vramlab {
 namespace {
 
 using Action = AdmitterAnswer::Action;
-
-enum class What : std::uint8_t {
-  arrival,
-  pump,
-  poll,
-  deadline,
-  take,
-  phase_end,
-  crash,
-  limit,
-  lease,
-  stranger
-};
-
-struct Event {
-  What what = What::pump;
-  std::uint32_t job = 0;    ///< or stranger
-  std::uint32_t epoch = 0;  ///< of the job, when the event was scheduled: a later one makes it void
-};
-
-/// Where a job stands.
-struct Standing {
-  GroupId group = 0;
-  std::uint64_t ticket = 0;
-  std::uint32_t epoch = 0;  ///< rises when it starts to wait, to run, or leaves
-  std::size_t phase = 0;
-  bool waits = false;
-  bool runs = false;
-  SimTime since{0};  ///< it waits or runs
-  SimTime ran{0};    ///< in earlier stretches of this attempt (by phase)
-  Bytes need = 0;    ///< promised on each card
-  Bytes use = 0;     ///< taken on each card
-};
+using Kind = JobEvent::Kind;
 
 class Loop {
  public:
@@ -51,6 +21,9 @@ class Loop {
         policy_(policy),
         rules_(policy.rules()),
         books_(setup.cluster, policy, setup.keep_moments),
+        execution_(setup.steps ? step_execution(setup.jobs, *setup.steps, books_, simulation_)
+                               : declared_execution(setup.jobs, books_, simulation_)),
+        monitor_(setup.keep_moments, setup.jobs.size()),
         running_(setup.cluster.nodes.size()),
         standings_(setup.jobs.size()),
         order_(setup.jobs.size()) {
@@ -63,21 +36,26 @@ class Loop {
 
   JobQueueRun run() {
     for (std::uint32_t i = 0; i < setup_.strangers.size(); ++i) {
-      simulation_.schedule(setup_.strangers[i].from, {What::stranger, 2 * i, 0});
+      simulation_.schedule(setup_.strangers[i].from, {Kind::stranger, 2 * i, 0});
       if (setup_.strangers[i].to != SimTime::max()) {
-        simulation_.schedule(setup_.strangers[i].to, {What::stranger, 2 * i + 1, 0});
+        simulation_.schedule(setup_.strangers[i].to, {Kind::stranger, 2 * i + 1, 0});
       }
     }
     if (!order_.empty()) {
       run_.begin = setup_.jobs[order_.front()].arrival;
-      simulation_.schedule(run_.begin, {What::arrival, 0, 0});
+      simulation_.schedule(run_.begin, {Kind::arrival, 0, 0});
     }
-    simulation_.run([&](const Event& event) { handle(event); });
+    simulation_.run([&](const JobEvent& event) {
+      handle(event);
+      monitor_.look(books_, waiting_, active_, now());
+    });
     run_.overcommits = books_.overcommits();
     run_.alerts = books_.alerts();
     run_.byte_seconds = books_.byte_seconds(run_.end);
     run_.capacity = books_.capacity();
     run_.moments = books_.moments();
+    run_.stays = monitor_.take_stays();
+    run_.monitored = monitor_.take_moments();
     return std::move(run_);
   }
 
@@ -88,28 +66,27 @@ class Loop {
   }
   [[nodiscard]] Observation observation() const { return {.time = now()}; }
 
-  void handle(const Event& event) {
-    if (event.what == What::arrival) return arrive();
-    if (event.what == What::stranger) return stranger(event.job);
-    if (event.what == What::pump || event.what == What::poll) return pump(event.what);
-    if (event.what == What::lease) return expire_lease(event.job);
-    if (event.what == What::limit) return end_by_limit(event.job);
+  void handle(const JobEvent& event) {
+    if (event.kind == Kind::arrival) return arrive();
+    if (event.kind == Kind::stranger) return stranger(event.job);
+    if (event.kind == Kind::pump || event.kind == Kind::poll) return pump(event.kind);
+    if (event.kind == Kind::lease) return expire_lease(event.job);
+    if (event.kind == Kind::limit) return end_by_limit(event.job);
+    if (event.kind == Kind::work) return work(event.job);
     if (standings_[event.job].epoch != event.epoch) return;  // what it was about is over
-    if (event.what == What::deadline) {
+    if (event.kind == Kind::deadline) {
       expiring_.push_back(event.job);
       request_pump();
-    } else if (event.what == What::take) {
+    } else if (event.kind == Kind::take) {
       take_memory(event.job);
-    } else if (event.what == What::phase_end) {
-      end_phase(event.job);
-    } else if (event.what == What::crash) {
+    } else if (event.kind == Kind::crash) {
       crash(event.job);
     }
   }
 
   // All that happens in one moment comes first, then one look at the queue.
   void request_pump() {
-    if (!std::exchange(pump_requested_, true)) simulation_.schedule(SimTime{0}, {What::pump, 0, 0});
+    if (!std::exchange(pump_requested_, true)) simulation_.schedule(SimTime{0}, {Kind::pump, 0, 0});
   }
   void released() {
     if (rules_.poll == SimTime{0}) request_pump();
@@ -119,38 +96,35 @@ class Loop {
     const SimTime moment = now();
     while (next_ < order_.size() && setup_.jobs[order_[next_]].arrival <= moment) submit(order_[next_++]);
     if (next_ < order_.size()) {
-      simulation_.schedule(setup_.jobs[order_[next_]].arrival - moment, {What::arrival, 0, 0});
+      simulation_.schedule(setup_.jobs[order_[next_]].arrival - moment, {Kind::arrival, 0, 0});
     }
     request_pump();
   }
 
   void submit(JobId job) {
     const JobSpec& spec = setup_.jobs[job];
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     JobDemand demand = spec.demand;
     demand.effective = demand.batch;
-    at.group = waiting_.group_of(rules_.per_phase ? demand_of_phase(job, demand) : demand);
+    at.group = group_of(job, demand);
     const ClusterView cluster = view();
     const AdmitterQuestion question{
         .event = QueueEvent::submitted, .job = job, .group = waiting_.group_of(demand), .cluster = cluster};
     const AdmitterAnswer answer = policy_.decide(question, observation());
     if (answer.action == Action::refuse) return leave(job, JobOutcome::refused, answer.reason);
-    if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {What::limit, job, 0});
+    if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {Kind::limit, job, 0});
     enqueue(job, next_ticket_++);
   }
 
-  [[nodiscard]] JobDemand demand_of_phase(JobId job, JobDemand demand) const {
+  // Where a policy admits by phase, what the phase asks for takes the place of the job's need.
+  [[nodiscard]] GroupId group_of(JobId job, const JobDemand& demand) {
     const JobPhase& phase = setup_.jobs[job].phases[standings_[job].phase];
-    if (!phase.need) return demand;
-    demand.fixed = *phase.need;
-    demand.per_sample = 0;
-    demand.share_milli = 0;
-    return demand;
+    return waiting_.group_of(rules_.per_phase ? demand_in_phase(demand, phase) : demand);
   }
 
   void enqueue(JobId job, std::uint64_t ticket) {
     const JobSpec& spec = setup_.jobs[job];
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     at.ticket = ticket;
     at.waits = true;
     at.since = now();
@@ -158,26 +132,21 @@ class Loop {
     waiting_.add(at.group, {ticket, job, spec.arrival, expected_rest(job)});
     run_.most_pending = std::max(run_.most_pending, static_cast<std::int64_t>(waiting_.size()));
     if (rules_.wait_timeout > SimTime{0}) {
-      simulation_.schedule(rules_.wait_timeout, {What::deadline, job, at.epoch});
+      simulation_.schedule(rules_.wait_timeout, {Kind::deadline, job, at.epoch});
     }
     if (rules_.poll > SimTime{0} && !std::exchange(polling_, true)) {
-      simulation_.schedule(rules_.poll, {What::poll, 0, 0});
+      simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
     }
   }
 
   [[nodiscard]] SimTime expected_rest(JobId job) const {
-    const JobSpec& spec = setup_.jobs[job];
-    if (spec.expected) return *spec.expected + setup_.start_up;
-    SimTime rest = setup_.start_up;
-    const std::size_t end = rules_.per_phase ? standings_[job].phase + 1 : spec.phases.size();
-    for (std::size_t i = standings_[job].phase; i < end; ++i) rest += spec.phases[i].duration;
-    return rest;
+    return setup_.start_up + expected_span(setup_.jobs[job], standings_[job].phase, rules_.per_phase);
   }
 
-  void pump(What what) {
-    if (what == What::poll) {
+  void pump(Kind kind) {
+    if (kind == Kind::poll) {
       polling_ = !waiting_.empty();
-      if (polling_) simulation_.schedule(rules_.poll, {What::poll, 0, 0});
+      if (polling_) simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
     } else {
       pump_requested_ = false;
     }
@@ -191,6 +160,7 @@ class Loop {
     const std::vector<JobId> expiring = std::exchange(expiring_, {});
     for (const JobId job : expiring) {
       if (!standings_[job].waits) continue;
+      released();  // it may have stood in another's way
       const ClusterView cluster = view();
       obey(policy_.decide({.event = QueueEvent::deadline,
                            .pass = pass_,
@@ -207,7 +177,7 @@ class Loop {
       throw InternalError("a queue policy named a job that does not wait");
     }
     if (answer.action == Action::start) return start(answer);
-    Standing& at = standings_[answer.job];
+    JobStanding& at = standings_[answer.job];
     waiting_.remove(at.group, at.ticket);
     if (answer.action == Action::to_back) {
       at.ticket = next_ticket_++;
@@ -221,7 +191,7 @@ class Loop {
   }
 
   void stop_waiting(JobId job) {
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     run_.jobs[job].waited += now() - at.since;
     at.waits = false;
     ++at.epoch;
@@ -229,41 +199,36 @@ class Loop {
 
   void start(const AdmitterAnswer& answer) {
     const JobId job = answer.job;
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     JobRecord& record = run_.jobs[job];
-    check_cards(answer.cards);
+    books_.require_one_node(answer.cards);
     waiting_.remove(at.group, at.ticket);
     stop_waiting(job);
     at.runs = true;
     at.since = now();
     at.need = answer.need;
-    at.use = 0;
     if (record.starts == 0) record.first_start = now();
     ++record.starts;
     record.split = answer.split;
     record.cards = answer.cards;
     books_.promise(record.cards, at.need, account_of(job), now());
-    list_running(job, now() + expected_rest(job));
+    running_.add(node_of(job), {.expected_end = now() + expected_rest(job),
+                                .job = job,
+                                .promised = at.need,
+                                .used = 0,
+                                .cards = record.cards});
     run_.most_promised = std::max(run_.most_promised, books_.promised());
     run_.most_active = std::max(run_.most_active, ++active_);
+    monitor_.admitted(job, record.cards, at.need, now());
     const SimTime crash_after = setup_.jobs[job].crash_after;
     if (crash_after != SimTime::max()) {
-      simulation_.schedule(std::max(SimTime{0}, crash_after - at.ran), {What::crash, job, at.epoch});
+      simulation_.schedule(std::max(SimTime{0}, crash_after - at.ran), {Kind::crash, job, at.epoch});
     }
     if (setup_.start_up > SimTime{0}) {
-      simulation_.schedule(setup_.start_up, {What::take, job, at.epoch});
+      simulation_.schedule(setup_.start_up, {Kind::take, job, at.epoch});
     } else {
       take_memory(job);
     }
-  }
-
-  void check_cards(const std::vector<CardId>& cards) const {
-    bool good = !cards.empty();
-    for (const CardId card : cards) {
-      good = good && card < books_.index().card_count() &&
-             books_.index().node_of(card) == books_.index().node_of(cards.front());
-    }
-    if (!good) throw InternalError("a queue policy named cards that are not of one node");
   }
 
   [[nodiscard]] std::uint32_t account_of(JobId job) const { return setup_.jobs[job].demand.account; }
@@ -271,35 +236,31 @@ class Loop {
     return books_.index().node_of(run_.jobs[job].cards.front());
   }
 
-  void list_running(JobId job, SimTime expected_end) {
-    const Standing& at = standings_[job];
-    running_.add(node_of(job), {.expected_end = expected_end,
-                                .job = job,
-                                .promised = at.need,
-                                .used = at.use,
-                                .cards = run_.jobs[job].cards});
-  }
-
-  [[nodiscard]] Bytes use_of(JobId job) const {
-    const JobPhase& phase = setup_.jobs[job].phases[standings_[job].phase];
-    if (!phase.fixed_use) return standings_[job].need;
-    return *phase.fixed_use + phase.use_per_sample * static_cast<Bytes>(run_.jobs[job].split.batch);
+  [[nodiscard]] Admission admission(JobId job) const {
+    return {&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split};
   }
 
   void take_memory(JobId job) {
-    Standing& at = standings_[job];
-    const Bytes use = use_of(job);
-    const Bytes before = std::exchange(at.use, 0);
-    if (before > 0) books_.give(run_.jobs[job].cards, at.need, before, now());
-    if (!books_.take(run_.jobs[job].cards, at.need, use, now())) return run_out(job);
-    at.use = use;
-    running_.set_used(node_of(job), job, use);
-    if (use < before) released();
-    simulation_.schedule(setup_.jobs[job].phases[at.phase].duration, {What::phase_end, job, at.epoch});
+    get_on(job, [&] { return execution_->enter(job, admission(job), standings_[job].phase); });
+  }
+  void work(JobId job) {
+    get_on(job, [&] { return execution_->resume(job, admission(job)); });
+  }
+
+  template <class Work>
+  void get_on(JobId job, const Work& work) {
+    const Bytes before = execution_->used(job);
+    const JobProgress progress = work();
+    const Bytes used = execution_->used(job);
+    monitor_.uses(job, used);
+    if (progress == JobProgress::out_of_memory) return run_out(job);
+    if (used != before) running_.set_used(node_of(job), job, used);
+    if (used < before) released();
+    if (progress == JobProgress::phase_done) end_phase(job);
   }
 
   void end_phase(JobId job) {
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     const JobSpec& spec = setup_.jobs[job];
     if (++at.phase == spec.phases.size()) {
       release(job);
@@ -310,20 +271,20 @@ class Loop {
     release(job);
     JobDemand demand = spec.demand;
     demand.effective = demand.batch;
-    at.group = waiting_.group_of(demand_of_phase(job, demand));
+    at.group = group_of(job, demand);
     enqueue(job, at.ticket);
     request_pump();
   }
 
   // The one way out of running, whatever the reason: memory back, promise back, waiters looked at.
-  void release(JobId job) {
-    release_memory(job);
+  void release(JobId job, bool ran_out = false) {
+    release_memory(job, ran_out);
     withdraw(job);
   }
-  void release_memory(JobId job) {
-    Standing& at = standings_[job];
-    if (at.use > 0) books_.give(run_.jobs[job].cards, at.need, at.use, now());
-    at.use = 0;
+  void release_memory(JobId job, bool ran_out = false) {
+    JobStanding& at = standings_[job];
+    execution_->leave(job, admission(job));
+    monitor_.left(job, ran_out, now());
     at.runs = false;
     ++at.epoch;
     --active_;
@@ -337,12 +298,12 @@ class Loop {
   }
 
   void run_out(JobId job) {
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     JobRecord& record = run_.jobs[job];
     ++record.ooms;
     const SimTime ran = at.ran + (now() - at.since);
     record.wasted += ran * static_cast<std::int64_t>(record.cards.size());
-    release(job);
+    release(job, /*ran_out=*/true);
     at.phase = 0;
     at.ran = SimTime{0};
     const ClusterView cluster = view();
@@ -355,7 +316,7 @@ class Loop {
                                                  observation());
     if (answer.action != Action::requeue) return leave(job, JobOutcome::out_of_memory, answer.reason);
     record.reason = answer.reason;
-    at.group = waiting_.group_of(rules_.per_phase ? demand_of_phase(job, answer.demand) : answer.demand);
+    at.group = group_of(job, answer.demand);
     enqueue(job, at.ticket);
     request_pump();
   }
@@ -364,7 +325,7 @@ class Loop {
   void crash(JobId job) {
     release_memory(job);
     leave(job, JobOutcome::crashed, "its owner died");
-    if (rules_.lease > SimTime{0}) simulation_.schedule(rules_.lease, {What::lease, job, 0});
+    if (rules_.lease > SimTime{0}) simulation_.schedule(rules_.lease, {Kind::lease, job, 0});
   }
   void expire_lease(JobId job) {
     withdraw(job);
@@ -372,10 +333,11 @@ class Loop {
   }
 
   void end_by_limit(JobId job) {
-    Standing& at = standings_[job];
+    JobStanding& at = standings_[job];
     if (at.waits) {
       waiting_.remove(at.group, at.ticket);
       stop_waiting(job);
+      released();
     } else if (at.runs) {
       release(job);
     } else {
@@ -395,19 +357,23 @@ class Loop {
   void stranger(std::uint32_t number) {
     const Stranger& one = setup_.strangers[number / 2];
     const auto bytes = static_cast<std::int64_t>(one.bytes);
-    books_.stranger(one.card, number % 2 == 0 ? bytes : -bytes, now());
+    const bool comes = number % 2 == 0;
+    books_.stranger(one.card, comes ? bytes : -bytes, now());
+    execution_->strangers_changed(one.card, comes ? one.busy_milli : -one.busy_milli);
     running_.touch(books_.index().node_of(one.card));
-    if (number % 2 == 1) released();
+    if (!comes) released();
   }
 
   const JobQueueSetup& setup_;
   Admitter& policy_;
   QueueRules rules_;
-  Simulation<Event> simulation_;
+  JobClock simulation_;
   ClusterBooks books_;
+  std::unique_ptr<JobExecution> execution_;
+  QueueMonitor monitor_;
   WaitingJobs waiting_;
   RunningJobs running_;
-  std::vector<Standing> standings_;
+  std::vector<JobStanding> standings_;
   std::vector<std::uint32_t> order_;  ///< jobs by arrival
   std::size_t next_ = 0;              ///< of `order_`
   std::uint64_t next_ticket_ = 0;
@@ -419,19 +385,10 @@ class Loop {
   JobQueueRun run_;
 };
 
-void check_jobs(const JobQueueSetup& setup) {
-  for (const JobSpec& job : setup.jobs) {
-    const bool good =
-        !job.phases.empty() && std::all_of(job.phases.begin(), job.phases.end(),
-                                           [](const JobPhase& p) { return p.duration > SimTime{0}; });
-    if (!good) throw InputError("", "the job \"" + job.name + "\" has no phase, or one that takes no time.");
-  }
-}
-
 }  // namespace
 
 JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy) {
-  check_jobs(setup);
+  for (const JobSpec& job : setup.jobs) require_sound(job, setup.steps.has_value());
   return Loop{setup, policy}.run();
 }
 

@@ -1,12 +1,14 @@
 // Jobs on shared cards: they arrive, wait, run, fail and leave, and a policy says who may start where.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "policies/admitter.hpp"
 #include "sim/workload/cluster_books.hpp"
 #include "sim/workload/job.hpp"
+#include "sim/workload/job_steps.hpp"
+#include "sim/workload/queue_monitor.hpp"
 
 namespace vramlab {
 
@@ -15,8 +17,9 @@ struct JobQueueSetup {
   ClusterSetup cluster;
   std::vector<JobSpec> jobs;  ///< in any order; equal arrivals queue in this order
   std::vector<Stranger> strangers;
-  SimTime start_up{0};        ///< from a job's admission until it takes its memory
-  bool keep_moments = false;  ///< record every change of every card
+  SimTime start_up{0};                ///< from a job's admission until it takes its memory
+  std::optional<StepFidelity> steps;  ///< simulate every job's steps; empty = fidelity `declared`
+  bool keep_moments = false;          ///< record every change of every card, every stay, the queue over time
 };
 
 /// What came out of it.
@@ -32,11 +35,14 @@ struct JobQueueRun {
   double byte_seconds = 0;        ///< memory in use times seconds
   Bytes capacity = 0;             ///< of all cards
   std::vector<CardMoment> moments;
+  std::vector<JobStay> stays;          ///< in the order of their begins
+  std::vector<QueueMoment> monitored;  ///< one a change
 };
 
-/// Runs the jobs of `setup` by need and duration alone. All bookkeeping is the host's: an answer that names
+/// Runs the jobs of `setup` at its fidelity. All bookkeeping is the host's: an answer that names
 /// a job that does not wait, or cards of two nodes, is an InternalError. Deterministic.
-/// Throws InputError for a job without phases or with a phase of no duration.
+/// Throws InputError for a job without phases or with a phase of no duration, and where steps are simulated
+/// for one whose model has a phase without steps.
 JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy);
 
 }  // namespace vramlab

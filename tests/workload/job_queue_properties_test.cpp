@@ -168,8 +168,44 @@ TEST_P(ReservingQueue, NeverPromisesMoreThanACardHas) {
   }));
 }
 
+// Whether anything that could let a waiting job start came at `now`: memory or a promise given back on some
+// card, or a job that left the queue and had stood in the way.
+bool something_was_given_back(const JobQueueRun& run, SimTime now) {
+  std::map<CardId, CardMoment> before;
+  for (const CardMoment& moment : run.moments) {
+    const CardMoment& last = before[moment.card];
+    const bool less = moment.used < last.used || moment.promised < last.promised ||
+                      moment.foreign < last.foreign || moment.jobs < last.jobs;
+    if (moment.time == now && less) return true;
+    before[moment.card] = moment;
+  }
+  return std::any_of(run.jobs.begin(), run.jobs.end(), [&](const JobRecord& job) {
+    return job.end == now && job.outcome != JobOutcome::pending;
+  });
+}
+
+class PromptQueue : public testing::TestWithParam<std::string> {};
+
+// A job that waited begins in a moment in which something came back: had it fitted earlier, a card was idle
+// that it could have had. Fails as soon as a release, a timeout or a lease is not followed by a look.
+TEST_P(PromptQueue, AWaitEndsInTheMomentThatMakesRoom) {
+  EXPECT_TRUE(rc::check([&] {
+    const JobQueueSetup setup = any_setup();
+    OptionMap options = any_options();
+    options.set("ageing_s", 0.0);
+    options.set("degrade", std::string{"degrade-first"});
+    const JobQueueRun run = run_queue(setup, GetParam(), options);
+    std::vector<SimTime> free_since;  // when each job could have begun to wait
+    for (const JobSpec& job : setup.jobs) free_since.push_back(job.arrival);
+    for (const JobStay& stay : run.stays) {
+      RC_ASSERT(stay.from == free_since[stay.job] || something_was_given_back(run, stay.from));
+      free_since[stay.job] = stay.to;
+    }
+  }));
+}
+
 // A second eye on every look at the queue: where the order does not poll, the first does not wait while a
-// card could take it. That a release leads to a look is what the cases K4-03 and K4-07 hold.
+// card could take it.
 class Watcher final : public Admitter {
  public:
   explicit Watcher(std::unique_ptr<Admitter> policy) : policy_(std::move(policy)) {}
@@ -238,6 +274,8 @@ std::string name_of(const testing::TestParamInfo<std::string>& profile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, EveryQueue, testing::ValuesIn(profiles()), name_of);
+INSTANTIATE_TEST_SUITE_P(Profiles, PromptQueue, testing::Values("strict-fifo", "best-effort", "exclusive"),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Profiles, ReservingQueue,
                          testing::Values("strict-fifo", "best-effort", "backfill", "exclusive"), name_of);
 

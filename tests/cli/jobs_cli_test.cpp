@@ -1,0 +1,153 @@
+// `compare` and `check` on jobs, as a user runs them.
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "lab/json_text.hpp"
+#include "report/table.hpp"
+#include "tests/cli/scratch_folder.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+
+class JobsCliTest : public testing::Test {
+ protected:
+  ScratchFolder folder;
+
+  // Exit code, and what was printed on both streams.
+  std::pair<int, std::string> run(const std::string& arguments) const {
+    const std::string command =
+        "cd '" + folder.path().string() + "' && '" VRAMLAB_PROGRAM "' " + arguments + " 2>&1";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    std::string out;
+    std::array<char, 4096> buffer{};
+    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+      out.append(buffer.data(), n);
+    return {WEXITSTATUS(::pclose(pipe)), out};
+  }
+  std::string shipped(const std::string& name) const { return VRAMLAB_SOURCE_DIR "/scenarios/" + name; }
+
+  // Two jobs of 6 GiB on a card of 10 GiB, and `more` keys.
+  void write_scenario(const std::string& name, const std::string& jobs, const std::string& more = "") const {
+    std::ofstream{folder.file(name)}
+        << R"({"version": 1, "kind": "jobs", "name": "two", "cards": [{"total": "10GiB"}],)" << more << jobs
+        << R"(, "policies": [{"use": "job-queue", "profile": "strict-fifo"}],
+      "expect": [{"policy": "strict-fifo", "metric": "makespan_s", "equals": 20}]})";
+  }
+};
+
+constexpr const char* kTwoJobs = R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 2}])";
+
+TEST_F(JobsCliTest, ComparePrintsTwoTablesWithinAHundredColumns) {
+  const auto [code, out] = run("compare " + shipped("queue-mixed-day.json") + " --json result.json");
+  ASSERT_EQ(code, 0) << out;
+  EXPECT_THAT(out, testing::StartsWith("Best: "));
+  std::istringstream lines{out};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Best")) continue;
+    EXPECT_LE(display_width(line), 100u) << line;
+  }
+  const Json result = read_json_file(folder.file("result.json"));
+  EXPECT_EQ(result["fidelity"], "declared");
+  EXPECT_EQ(result["policies"].size(), 8u);
+  EXPECT_EQ(result["policies"][4]["metrics"]["completed"], 260);
+}
+
+TEST_F(JobsCliTest, WritesTheTimeLineAndThePicture) {
+  write_scenario("two.json", kTwoJobs);
+  const auto [code, out] = run("compare two.json --trace-dir t --picture p.svg --json r.json");
+  ASSERT_EQ(code, 0) << out;
+  for (const char* ending : {".jsonl", ".csv", ".jobs.csv", ".monitor.csv", ".perfetto.json"}) {
+    EXPECT_THAT(out, HasSubstr(std::string{"wrote t/strict-fifo"} + ending + "\n"));
+    EXPECT_FALSE(read_input_file(folder.file(std::string{"t/strict-fifo"} + ending)).empty()) << ending;
+  }
+  EXPECT_THAT(read_input_file(folder.file("p.svg")), HasSubstr("two: 2 jobs on 1 card"));
+  EXPECT_EQ(read_json_file(folder.file("r.json"))["policies"][0]["trace_files"].size(), 5u);
+}
+
+TEST_F(JobsCliTest, CheckHoldsTheExpectations) {
+  write_scenario("two.json", kTwoJobs);
+  EXPECT_EQ(run("check two.json").first, 0);
+  write_scenario("three.json", R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 3}])");
+  EXPECT_EQ(run("check three.json").first, 1);
+}
+
+TEST_F(JobsCliTest, SeedsGiveMeansAndSpreads) {
+  const auto [code, out] =
+      run("compare " + shipped("queue-wrong-estimates.json") + " --seeds 3 --json s.json");
+  ASSERT_EQ(code, 0) << out;
+  EXPECT_THAT(out, HasSubstr("seeds 3 to 5"));
+  EXPECT_THAT(out, HasSubstr("\n  ±"));
+  const Json result = read_json_file(folder.file("s.json"));
+  EXPECT_EQ(result["seeds"], 3);
+  EXPECT_GT(result["policies"][0]["spread"]["makespan_s"], 0);
+  EXPECT_EQ(result["policies"][0]["spread"]["jobs"], 0);
+  double sum = 0;
+  for (const char* seed : {"3", "4", "5"}) {
+    std::string text = read_input_file(shipped("queue-wrong-estimates.json"));
+    text.replace(text.find("\"seed\": 3"), 9, std::string{"\"seed\": "} + seed);
+    std::ofstream{folder.file("one.json")} << text;
+    ASSERT_EQ(run("compare one.json --json one-result.json").first, 0);
+    sum +=
+        read_json_file(folder.file("one-result.json"))["policies"][0]["metrics"]["makespan_s"].get<double>();
+  }
+  EXPECT_NEAR(result["policies"][0]["metrics"]["makespan_s"].get<double>(), sum / 3, 1e-6);
+}
+
+TEST_F(JobsCliTest, SeedsAreRefusedWhereNothingIsDrawn) {
+  write_scenario("two.json", kTwoJobs);
+  for (const std::string& file : {std::string{"two.json"}, shipped("ratchet.json")}) {
+    const auto [code, out] = run("compare " + file + " --seeds 3");
+    EXPECT_EQ(code, 2);
+    EXPECT_THAT(out, HasSubstr("every seed gives the same run"));
+  }
+  EXPECT_EQ(run("compare two.json --seeds 0").first, 2);
+}
+
+TEST_F(JobsCliTest, ReadsAJsonListOfJobs) {
+  std::ofstream{folder.file("list.json")} << "{" << kTwoJobs << "}";
+  write_scenario("two.json", R"("trace": {"jobs": "list.json"})");
+  EXPECT_EQ(run("check two.json").first, 0);
+  std::ofstream{folder.file("list.json")} << R"({"jobs": [{"need": "6GiB"}, {"duration_s": 5, "nead": 1}]})";
+  const auto [code, out] = run("check two.json");
+  EXPECT_EQ(code, 2);
+  EXPECT_THAT(out, HasSubstr("list.json: /jobs/1/nead"));
+  std::ofstream{folder.file("list.json")} << R"({"jobs": [{"need": "6GiB"}]})";
+  EXPECT_THAT(run("check two.json").second,
+              HasSubstr("list.json: /jobs/0: give either \"duration_s\" or \"phases\""));
+}
+
+TEST_F(JobsCliTest, AJobsModelIsCheckedAndMeasured) {
+  const std::string linear =
+      R"({"kind": "linear", "fixed": "1000MiB", "per_sample": "500MiB", "resident": "200MiB",
+          "parameters": {"batch": [1, 64]}, "step_time": {"floor_ms": 100}})";
+  const std::string steps = R"("fidelity": "steps",)";
+  // 527 + 1,000 + 10 · 500 MiB twice is more than the card: one after the other, 100 steps of 100 ms each.
+  const std::string good = R"("jobs": [{"model": )" + linear + R"(, "batch": 10, "steps": 100, "count": 2}])";
+  write_scenario("good.json", good, steps);
+  const auto [code, out] = run("compare good.json --json r.json");
+  ASSERT_EQ(code, 0) << out;
+  const Json metrics = read_json_file(folder.file("r.json"))["policies"][0]["metrics"];
+  EXPECT_NEAR(metrics["makespan_s"].get<double>(), 20, 0.1);
+  EXPECT_EQ(metrics["most_promised_bytes"].get<double>(), 6527 * 1048576.0);
+  for (const auto& [keys, message] :
+       {std::pair{R"("steps": 1, "duration_s": 5)", "time and use come from the model"},
+        {R"("duration_s": 5)", "give either \"steps\" or \"phases\""},
+        {R"("steps": 1, "batch": 65)", "batch 65 is out of bounds; the model allows 1 to 64"},
+        {R"("steps": 1, "at": {"seq": 3})", "/jobs/0/at/seq: the model has no such parameter"}}) {
+    write_scenario("bad.json", R"("jobs": [{"model": )" + linear + "," + keys + "}]", steps);
+    const auto [bad_code, bad_out] = run("check bad.json");
+    EXPECT_EQ(bad_code, 2) << keys;
+    EXPECT_THAT(bad_out, HasSubstr(message));
+  }
+}
+
+}  // namespace
+}  // namespace vramlab
