@@ -1,5 +1,7 @@
 #include "lab/scenario_fields.hpp"
 
+#include "lab/fault_fields.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -210,6 +212,10 @@ std::vector<Field> scenario_fields() {
        .help = "what is trained",
        .required = true,
        .fields = workload_fields()},
+      {.key = "faults",
+       .kind = Kind::object,
+       .help = "what goes wrong in every run (default: nothing)",
+       .fields = fault_fields()},
       {.key = "policies",
        .kind = Kind::list,
        .help = "what is compared; further keys are options of the policy",

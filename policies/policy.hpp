@@ -23,6 +23,13 @@ class Policy {
 
   /// What the policy knows about itself now; empty by default.
   [[nodiscard]] virtual std::vector<Statistic> statistics() const { return {}; }
+
+  /// What it knows, as text, for an equal policy to go on from after a restart; empty = it saves nothing.
+  [[nodiscard]] virtual std::string save() const { return {}; }
+
+  /// Goes on from what `save` of an equal policy gave: all later answers are as that one's would have been.
+  /// Throws InputError for any other text.
+  virtual void load(const std::string& text);
 };
 
 /// A policy of one family: `Question` and `Answer` are the family's own.

@@ -12,8 +12,12 @@ namespace vramlab {
 
 /// Asked after every step, failed ones included.
 struct TunerQuestion {
-  Point point;                         ///< the parameters the step ran at
+  Point point;                         ///< the parameters in force, which an answer's `delta` changes
   StepResult result = StepResult::ok;  ///< oom: the step failed for lack of memory
+  Point ran{};  ///< what the step ran at, where that differs: batches fetched before a change; else empty
+
+  /// The parameters the step ran at.
+  [[nodiscard]] const Point& ran_at() const { return ran.empty() ? point : ran; }
 };
 
 /// What to change from the next step on. An empty answer changes nothing and says nothing.

@@ -38,7 +38,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"yaml-cpp", {"policies"}},
     {"boost", {"trace", "cli"}},
     {"spdlog", {"cli"}},
-    {"Eigen", {"fit"}},
+    {"Eigen", {"fit", "policies"}},
     {"fmt", {"lab", "cli", "report"}},
     {"cuda.h", {"cuda"}},
     {"cuda_runtime_api.h", {"cuda"}},
