@@ -10,13 +10,16 @@
 #include <fmt/format.h>
 
 #include "cli/compare_jobs.hpp"
+#include "cli/compare_sweep.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/result_json.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "lab/sweep.hpp"
 #include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
 #include "sim/core/error.hpp"
@@ -33,6 +36,8 @@ void add_options(Options& options) {
       "draw memory and parameters over iterations; .svg or .png")(
       "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl");
+  add_report_option(options);
+  add_sweep_options(options);
   add_output_options(options);
 }
 
@@ -154,6 +159,10 @@ Json compare_training(const Scenario& scenario, const std::vector<std::string>& 
     draw(scenario, comparison, picture);
     output.wrote(picture);
   }
+  if (output.report().wanted()) {
+    output.report().add(
+        training_section(scenario, comparison, {verdict(scenario, comparison), head(scenario)}));
+  }
   return comparison_json(scenario, comparison, traces);
 }
 
@@ -177,6 +186,21 @@ ReadyComparison ready_training(const ScenarioText& text, const std::vector<std::
   return [=](Output& output) { return compare_training(*scenario, labels, picture, trace_dir, output); };
 }
 
+// A scenario with a sweep is many; it stands alone.
+int run_sweep(const ScenarioText& text, const Arguments& arguments, Output& output) {
+  if (!arguments["picture"].as<std::string>().empty() || !arguments["trace-dir"].as<std::string>().empty()) {
+    throw InputError(
+        "", "--picture and --trace-dir are for one run of each policy; " + text.file + " is a sweep.");
+  }
+  int code = kDone;
+  const auto labels = split_labels(arguments["policies"].as<std::string>());
+  const Json result = compare_sweep(text, labels, arguments, output, code);
+  if (code != kDone) return code;
+  output.write_report();
+  output.json(result);
+  return kDone;
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const std::string picture = arguments["picture"].as<std::string>();
@@ -185,10 +209,17 @@ int run(const Arguments& arguments) {
   if (files.size() > 1 && !(picture.empty() && trace_dir.empty())) {
     throw InputError("", "--picture and --trace-dir take one scenario at a time.");
   }
-  require_output_names(files, {arguments["json"].as<std::string>(), picture});
+  require_output_names(files, {arguments["json"].as<std::string>(), picture, output.report().file(),
+                               arguments["results"].as<std::string>()});
   if (!picture.empty()) require_picture_name(picture);
   std::vector<ScenarioText> texts;
   for (const std::string& file : files) texts.push_back(read_scenario_text(file));
+  const auto sweeps = std::count_if(texts.begin(), texts.end(), has_sweep);
+  if (sweeps > 0 && texts.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
+  if (sweeps > 0) return run_sweep(texts.front(), arguments, output);
+  if (!arguments["results"].as<std::string>().empty()) {
+    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
+  }
   const auto labels = split_labels(arguments["policies"].as<std::string>());
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) {
@@ -205,6 +236,7 @@ int run(const Arguments& arguments) {
   }
   Json results = Json::array();
   for (const ReadyComparison& compare : scenarios) results.push_back(compare(output));
+  output.write_report();
   output.json(results.size() == 1 ? results.front() : results);
   return kDone;
 }

@@ -33,20 +33,23 @@ struct Verb {
 /// All verbs, in the order of the help.
 const std::vector<Verb>& verbs();
 
-Verb compare_verb();   // compare.cpp
-Verb run_verb();       // run.cpp
-Verb check_verb();     // check.cpp
-Verb verify_verb();    // verify.cpp
-Verb whatif_verb();    // whatif.cpp
-Verb fit_verb();       // fit.cpp
-Verb predict_verb();   // predict.cpp
-Verb models_verb();    // models.cpp
-Verb estimate_verb();  // estimate.cpp
-Verb explain_verb();   // explain.cpp
-Verb diff_verb();      // diff.cpp
-Verb policies_verb();  // policies.cpp
-Verb gpus_verb();      // gpus.cpp
-Verb schema_verb();    // schema.cpp
+Verb compare_verb();     // compare.cpp
+Verb run_verb();         // run.cpp
+Verb check_verb();       // check.cpp
+Verb verify_verb();      // verify.cpp
+Verb whatif_verb();      // whatif.cpp
+Verb fit_verb();         // fit.cpp
+Verb predict_verb();     // predict.cpp
+Verb models_verb();      // models.cpp
+Verb estimate_verb();    // estimate.cpp
+Verb explain_verb();     // explain.cpp
+Verb diff_verb();        // diff.cpp
+Verb policies_verb();    // policies.cpp
+Verb gpus_verb();        // gpus.cpp
+Verb schema_verb();      // schema.cpp
+Verb plot_verb();        // plot.cpp
+Verb metrics_verb();     // metrics.cpp
+Verb completion_verb();  // completion.cpp
 
 /// The operands as given; never fewer than `least_operands`.
 std::vector<std::string> operands(const Arguments& arguments);

@@ -16,13 +16,14 @@ enum class FieldKind : std::uint8_t {
   integer,
   number,
   boolean,
-  size,    ///< "12GiB", "512MiB" or a number of bytes
-  choice,  ///< one of some words
-  object,  ///< with fields of its own
-  list,    ///< of objects with those fields
-  values,  ///< an object of integers, one a parameter of the workload
-  bounds,  ///< an object of [low, high], one a parameter of the workload
-  model    ///< a file's name, or a model written in place; checked where models are read
+  size,     ///< "12GiB", "512MiB" or a number of bytes
+  choice,   ///< one of some words
+  object,   ///< with fields of its own
+  list,     ///< of objects with those fields
+  values,   ///< an object of integers, one a parameter of the workload
+  bounds,   ///< an object of [low, high], one a parameter of the workload
+  model,    ///< a file's name, or a model written in place; checked where models are read
+  anything  ///< checked where it is read
 };
 
 /// One key of an object.

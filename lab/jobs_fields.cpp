@@ -211,6 +211,7 @@ std::vector<Field> jobs_fields() {
        .high = 0.999},
       policies,
       expect,
+      shared_field("sweep"),
   };
 }
 

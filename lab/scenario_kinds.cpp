@@ -43,12 +43,30 @@ ReadyScenario ready_jobs(const ScenarioText& text) {
           [scenario] { return std::make_unique<LabelledMetrics<JobsResult>>(compare_queues(*scenario)); }};
 }
 
+template <class Results>
+std::vector<LabelledFigures> figures_of(const Results& results) {
+  std::vector<LabelledFigures> figures;
+  for (const auto& result : results) figures.push_back({result.label, result.metrics});
+  return figures;
+}
+
+FiguresRun training_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file));
+  require_labels(*scenario, labels);
+  return [scenario, labels] { return figures_of(compare_policies(*scenario, labels).policies); };
+}
+
+FiguresRun jobs_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file));
+  return [scenario, labels] { return figures_of(compare_queues(*scenario, labels)); };
+}
+
 }  // namespace
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
-      {"training", training_schema, ready_training},
-      {"jobs", jobs_schema, ready_jobs},
+      {"training", training_schema, ready_training, training_figures},
+      {"jobs", jobs_schema, ready_jobs, jobs_figures},
   };
   return kinds;
 }
@@ -67,6 +85,16 @@ ReadyScenario ready_scenario(const ScenarioText& text) {
     if (kind.name == text.kind) return kind.ready(text);
   }
   return ready_training(text);  // says what is missing
+}
+
+FiguresRun ready_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  require_known_kind(text);
+  for (const ScenarioKind& kind : scenario_kinds()) {
+    if (kind.name != text.kind) continue;
+    if (kind.figures != nullptr) return kind.figures(text, labels);
+    throw InputError(text.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
+  }
+  return training_figures(text, labels);  // says what is missing
 }
 
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario) {
