@@ -35,7 +35,8 @@ class EpochReader {
     scenario_.setup.others = std::move(cards.others);
     problems_.guarded("/workload", [&] { read_workload(json_["workload"]); });
     read_policies(json_["policies"]);
-    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    scenario_.expectations =
+        read_metric_expectations(json_, labels_, all_policies_read_, epoch_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -191,27 +192,6 @@ class EpochReader {
     entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
     make_composer(entry.choice, scenario_.setup.tasks);  // bad options are reported with the other problems
     scenario_.policies.push_back(std::move(entry));
-  }
-
-  void read_expectations(const Json& expectations) {
-    for (std::size_t i = 0; i < expectations.size(); ++i) {
-      const Json& json = expectations[i];
-      const std::string pointer = "/expect/" + std::to_string(i);
-      Expectation expectation{.policy = json["policy"].get<std::string>(),
-                              .name = json["metric"].get<std::string>()};
-      if (!labels_.contains(expectation.policy) && all_policies_read_) {
-        problems_.add(pointer + "/policy",
-                      "no policy is labelled \"" + expectation.policy + "\"." +
-                          suggest_name(expectation.policy, {labels_.begin(), labels_.end()}));
-      }
-      const auto names = epoch_metric_names();
-      if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
-        problems_.add(pointer + "/metric",
-                      "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
-      }
-      read_expected_bounds(json, pointer, expectation, problems_);
-      scenario_.expectations.push_back(std::move(expectation));
-    }
   }
 
   const Json& json_;

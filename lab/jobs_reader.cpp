@@ -52,7 +52,8 @@ class JobsReader {
     spread_estimates();
     if (json_.contains("strangers")) read_strangers(json_["strangers"]);
     read_policies(json_["policies"]);
-    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    scenario_.expectations =
+        read_metric_expectations(json_, labels_, all_policies_read_, jobs_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -273,28 +274,6 @@ class JobsReader {
     entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
     make_admitter(entry.choice);  // bad options are reported here, with the file's other problems
     scenario_.policies.push_back(std::move(entry));
-  }
-
-  void read_expectations(const Json& expectations) {
-    for (std::size_t i = 0; i < expectations.size(); ++i) {
-      const Json& json = expectations[i];
-      const std::string pointer = "/expect/" + std::to_string(i);
-      Expectation expectation{.policy = json["policy"].get<std::string>(),
-                              .name = json["metric"].get<std::string>()};
-      if (all_policies_read_) {
-        require_expected_labels(json, "policy", pointer, {labels_.begin(), labels_.end()}, problems_);
-      }
-      const auto names = jobs_metric_names();
-      if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
-        problem(pointer + "/metric",
-                "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
-      }
-      read_expected_bounds(json, pointer, expectation, problems_);
-      if (json.contains("share") && !json_.contains("seeds")) {
-        problem(pointer + "/share", "goes with the scenario's \"seeds\", which is not given.");
-      }
-      scenario_.expectations.push_back(std::move(expectation));
-    }
   }
 
   const Json& json_;

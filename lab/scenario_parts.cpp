@@ -111,4 +111,31 @@ void require_expected_labels(const Json& json, const std::string& key, const std
   }
 }
 
+std::vector<Expectation> read_metric_expectations(const Json& scenario, const std::set<std::string>& labels,
+                                                  bool labels_are_complete,
+                                                  const std::vector<std::string>& metrics,
+                                                  FileProblems& problems) {
+  std::vector<Expectation> expectations;
+  const Json list = scenario.value("expect", Json::array());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json& json = list[i];
+    const std::string pointer = "/expect/" + std::to_string(i);
+    Expectation expectation{.policy = json["policy"].get<std::string>(),
+                            .name = json["metric"].get<std::string>()};
+    if (labels_are_complete) {
+      require_expected_labels(json, "policy", pointer, {labels.begin(), labels.end()}, problems);
+    }
+    if (std::find(metrics.begin(), metrics.end(), expectation.name) == metrics.end()) {
+      problems.add(pointer + "/metric",
+                   "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, metrics));
+    }
+    read_expected_bounds(json, pointer, expectation, problems);
+    if (json.contains("share") && !scenario.contains("seeds")) {
+      problems.add(pointer + "/share", "goes with the scenario's \"seeds\", which is not given.");
+    }
+    expectations.push_back(std::move(expectation));
+  }
+  return expectations;
+}
+
 }  // namespace vramlab

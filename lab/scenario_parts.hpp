@@ -79,4 +79,12 @@ void require_expected_labels(const Json& json, const std::string& key, const std
 void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
                           FileProblems& problems);
 
+/// Reads the "expect" of a whole scenario whose expectations are all on metrics: "policy" is one of `labels`,
+/// "metric" one of `metrics`. With `labels_are_complete` false a label may be that of a policy with another
+/// fault, and is not looked at.
+std::vector<Expectation> read_metric_expectations(const Json& scenario, const std::set<std::string>& labels,
+                                                  bool labels_are_complete,
+                                                  const std::vector<std::string>& metrics,
+                                                  FileProblems& problems);
+
 }  // namespace vramlab

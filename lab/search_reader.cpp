@@ -37,7 +37,8 @@ class SearchReader {
       scenario_.policies = {{"model", {.use = "model", .profile = "default", .options = {}, .where = {}}}};
       labels_ = {"model"};
     }
-    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    scenario_.expectations =
+        read_metric_expectations(json_, labels_, all_policies_read_, search_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -215,27 +216,6 @@ class SearchReader {
     entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
     make_searcher(entry.choice);  // bad options are reported here, with the file's other problems
     scenario_.policies.push_back(std::move(entry));
-  }
-
-  void read_expectations(const Json& expectations) {
-    for (std::size_t i = 0; i < expectations.size(); ++i) {
-      const Json& json = expectations[i];
-      const std::string pointer = "/expect/" + std::to_string(i);
-      Expectation expectation{.policy = json["policy"].get<std::string>(),
-                              .name = json["metric"].get<std::string>()};
-      if (!labels_.contains(expectation.policy) && all_policies_read_) {
-        problems_.add(pointer + "/policy",
-                      "no policy is labelled \"" + expectation.policy + "\"." +
-                          suggest_name(expectation.policy, {labels_.begin(), labels_.end()}));
-      }
-      const auto names = search_metric_names();
-      if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
-        problems_.add(pointer + "/metric",
-                      "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
-      }
-      read_expected_bounds(json, pointer, expectation, problems_);
-      scenario_.expectations.push_back(std::move(expectation));
-    }
   }
 
   const Json& json_;

@@ -111,6 +111,10 @@ TEST(SearchScenario, EveryFaultIsReported) {
   json = example();
   json["workload"]["start"] = {{"batch", 3}};
   EXPECT_THAT(errors_of(json), HasSubstr("the batch is what is searched"));
+  json = example();
+  json["expect"] =
+      Json::array({{{"policy", "whole"}, {"metric", "batch"}, {"relative_to", "hole"}, {"equals", 1}}});
+  EXPECT_THAT(errors_of(json), HasSubstr("/expect/0/relative_to: no policy is labelled \"hole\"."));
 }
 
 TEST(SearchScenario, BucketsHaveABatchEach) {
