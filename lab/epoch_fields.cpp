@@ -134,31 +134,13 @@ std::vector<Field> workload_fields() {
   };
 }
 
-Field shared_field(const std::string& key) {
-  for (Field& field : scenario_fields()) {
-    if (field.key == key) return field;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<Field> epoch_fields() {
-  Field kind = shared_field("kind");
-  kind.choices = {"epoch"};
-  Field expect = shared_field("expect");
-  std::erase_if(expect.fields, [](const Field& field) { return field.key == "final"; });
-  for (Field& field : expect.fields) {
-    if (field.key == "metric")
-      field = {.key = "metric", .kind = Kind::text, .help = "a metric of the results", .required = true};
-    if (field.key == "policy") field.help = "the label of a policy";
-  }
-  Field policies = shared_field("policies");
-  std::erase_if(policies.fields, [](const Field& field) { return field.key == "options_file"; });
   return {
       shared_field("$schema"),
       shared_field("version"),
-      kind,
+      kind_field("epoch"),
       shared_field("name"),
       shared_field("description"),
       shared_field("seed"),
@@ -169,8 +151,8 @@ std::vector<Field> epoch_fields() {
        .help = "what is trained on what",
        .required = true,
        .fields = workload_fields()},
-      policies,
-      expect,
+      policies_field(),
+      metric_expectations_field(),
   };
 }
 

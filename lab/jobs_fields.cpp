@@ -182,36 +182,15 @@ std::vector<Field> job_trace_fields() {
   };
 }
 
-// Everything but what these two kinds differ in is declared once, with the training scenario.
-Field shared_field(const char* key) {
-  for (Field& field : scenario_fields()) {
-    if (field.key == key) return field;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<Field> jobs_fields() {
-  Field kind = shared_field("kind");
-  kind.choices = {"jobs"};
-  Field expect = shared_field("expect");
-  std::erase_if(expect.fields, [](const Field& field) {
-    return field.key == "final" || field.key == "adjustment" || field.key == "parameter" ||
-           field.key == "oom";
-  });
+  Field expect = metric_expectations_field();
   expect.fields.push_back(share_field());
-  for (Field& field : expect.fields) {
-    if (field.key == "metric")
-      field = {.key = "metric", .kind = Kind::text, .help = "a metric of the results", .required = true};
-    if (field.key == "policy") field.help = "the label of a policy";
-  }
-  Field policies = shared_field("policies");
-  std::erase_if(policies.fields, [](const Field& field) { return field.key == "options_file"; });
   return {
       shared_field("$schema"),
       shared_field("version"),
-      kind,
+      kind_field("jobs"),
       shared_field("name"),
       shared_field("description"),
       shared_field("seed"),
@@ -247,7 +226,7 @@ std::vector<Field> jobs_fields() {
                "use times that (default 0)",
        .low = 0,
        .high = 0.999},
-      policies,
+      policies_field(),
       expect,
   };
 }

@@ -1,5 +1,8 @@
 #include "lab/scenario_fields.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace vramlab {
 namespace {
 
@@ -263,6 +266,40 @@ std::vector<Field> scenario_fields() {
        .help = "what `vramlab check` holds the runs against",
        .fields = expectation_fields()},
   };
+}
+
+Field shared_field(std::string_view key) {
+  for (Field& field : scenario_fields()) {
+    if (field.key == key) return field;
+  }
+  throw std::out_of_range("a scenario of kind training has no such field");
+}
+
+Field kind_field(std::string_view name) {
+  Field kind = shared_field("kind");
+  kind.choices = {std::string{name}};
+  return kind;
+}
+
+Field policies_field() {
+  Field policies = shared_field("policies");
+  std::erase_if(policies.fields,
+                [](const Field& field) { return field.key == "options_file" || field.key == "cards"; });
+  return policies;
+}
+
+Field metric_expectations_field() {
+  Field expect = shared_field("expect");
+  std::erase_if(expect.fields, [](const Field& field) {
+    return field.key == "final" || field.key == "adjustment" || field.key == "parameter" ||
+           field.key == "oom";
+  });
+  for (Field& field : expect.fields) {
+    if (field.key == "metric")
+      field = {.key = "metric", .kind = Kind::text, .help = "a metric of the results", .required = true};
+    if (field.key == "policy") field.help = "the label of a policy";
+  }
+  return expect;
 }
 
 }  // namespace vramlab

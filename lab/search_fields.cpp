@@ -75,7 +75,7 @@ std::vector<Field> search_workload_fields(const std::vector<Field>& training) {
   return fields;
 }
 
-std::vector<Field> epoch_fields() {
+std::vector<Field> then_epoch_fields() {
   return {
       {.key = "iterations",
        .kind = Kind::integer,
@@ -94,55 +94,32 @@ std::vector<Field> epoch_fields() {
   };
 }
 
-Field shared_field(const char* key) {
-  for (Field& field : scenario_fields()) {
-    if (field.key == key) return field;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<Field> search_fields() {
-  Field kind = shared_field("kind");
-  kind.choices = {"search"};
   Field workload = shared_field("workload");
   workload.fields = search_workload_fields(workload.fields);
   workload.help = "what is searched";
-  Field device = shared_field("device");
-  Field more = shared_field("more_devices");
-  Field expect = shared_field("expect");
-  std::erase_if(expect.fields, [](const Field& field) {
-    return field.key == "final" || field.key == "adjustment" || field.key == "parameter" ||
-           field.key == "oom";
-  });
-  for (Field& field : expect.fields) {
-    if (field.key == "metric")
-      field = {.key = "metric", .kind = Kind::text, .help = "a metric of the results", .required = true};
-    if (field.key == "policy") field.help = "the label of a policy";
-  }
-  Field policies = shared_field("policies");
-  std::erase_if(policies.fields,
-                [](const Field& field) { return field.key == "options_file" || field.key == "cards"; });
+  Field policies = policies_field();
   policies.required = false;
   policies.help = "searchers to compare (default: model); further keys are options of the searcher";
   return {
       shared_field("$schema"),
       shared_field("version"),
-      kind,
+      kind_field("search"),
       shared_field("name"),
       shared_field("description"),
       shared_field("seed"),
-      device,
-      more,
+      shared_field("device"),
+      shared_field("more_devices"),
       shared_field("allocator"),
       workload,
       {.key = "then_epoch",
        .kind = Kind::object,
        .help = "steps at what was found, in a fresh process",
-       .fields = epoch_fields()},
+       .fields = then_epoch_fields()},
       policies,
-      expect,
+      metric_expectations_field(),
   };
 }
 

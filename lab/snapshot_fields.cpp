@@ -6,13 +6,6 @@ namespace {
 
 using Kind = FieldKind;
 
-Field shared_field(const char* key) {
-  for (Field& field : scenario_fields()) {
-    if (field.key == key) return field;
-  }
-  return {};
-}
-
 // A card that may be left out: then it is the recording's own, or one that is never full.
 std::vector<Field> card_fields() {
   std::vector<Field> fields = shared_field("device").fields;
@@ -42,8 +35,6 @@ std::vector<Field> row_expectation_fields() {
 }  // namespace
 
 std::vector<Field> snapshot_fields() {
-  Field kind = shared_field("kind");
-  kind.choices = {"snapshot"};
   Field device = shared_field("device");
   device.help = "the card of rows that name none (default: as recorded; for a script one that is never full)";
   device.required = false;
@@ -53,7 +44,7 @@ std::vector<Field> snapshot_fields() {
   return {
       shared_field("$schema"),
       shared_field("version"),
-      kind,
+      kind_field("snapshot"),
       shared_field("name"),
       shared_field("description"),
       device,

@@ -1,9 +1,12 @@
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lab/comparison.hpp"
+#include "lab/json_text.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "sim/core/error.hpp"
 #include "tests/lab/scenario_rig.hpp"
 
 namespace vramlab {
@@ -73,6 +76,21 @@ TEST(Expectations, HoldInAShareOfTheSeeds) {
   EXPECT_EQ(check_values(expectation, values).bound, "share of 4 seeds with <= 5, >= 0.5");
   expectation.share = 0.51;
   EXPECT_FALSE(check_values(expectation, values).ok);
+}
+
+// Kinds without a tuner have no adjustments, and no step that a number could name.
+TEST(Expectations, OfOtherKindsAreOnMetricsAlone) {
+  for (const char* key : {"final", "adjustment", "oom"}) {
+    const std::string file = VRAMLAB_SOURCE_DIR "/scenarios/epoch-seven-billion.json";
+    Json json = read_json_file(file);
+    json["expect"][0][key] = 1;
+    try {
+      ready_scenario({file, json.dump(), "epoch"});
+      FAIL() << key;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(std::string{"/expect/0/"} + key + ": unknown key."));
+    }
+  }
 }
 
 }  // namespace
