@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "lab/data_files.hpp"
 #include "lab/epoch_data.hpp"
 #include "lab/epoch_scenario.hpp"
 #include "lab/model_file.hpp"
+#include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
 #include "lab/workload_parts.hpp"
 #include "models/recorded_batches.hpp"
@@ -34,9 +34,10 @@ class EpochReader {
     scenario_.setup.process = std::move(cards.cards.front());
     scenario_.setup.others = std::move(cards.others);
     problems_.guarded("/workload", [&] { read_workload(json_["workload"]); });
-    read_policies(json_["policies"]);
+    PolicyList list = read_policy_list(json_["policies"], family(), problems_);
+    scenario_.policies = std::move(list.entries);
     scenario_.expectations =
-        read_metric_expectations(json_, labels_, all_policies_read_, epoch_metric_names(), problems_);
+        read_metric_expectations(json_, list.labels, list.complete, epoch_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -166,32 +167,14 @@ class EpochReader {
     scenario_.series_origin = json["origin"].get<std::string>();
   }
 
-  void read_policies(const Json& policies) {
-    if (policies.empty()) problems_.add("/policies", "the list is empty; name at least one policy.");
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      const std::string pointer = "/policies/" + std::to_string(i);
-      const std::size_t before = scenario_.policies.size();
-      problems_.guarded(pointer, [&] { read_policy(policies[i], pointer); });
-      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
-    }
-  }
-
-  void read_policy(const Json& json, const std::string& pointer) {
-    PolicyEntry entry;
-    entry.choice.use = json["use"].get<std::string>();
-    entry.choice.profile = json.value("profile", std::string{});
-    entry.choice.where = pointer;
-    const ComposerEntry& composer = find_composer(entry.choice.use, pointer + "/use");
-    entry.choice.profile = find_profile(composer, entry.choice.profile, pointer + "/profile").name;
-    entry.label = json.value("label", entry.choice.profile);
-    if (!labels_.insert(entry.label).second) {
-      problems_.add(pointer,
-                    "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
-    }
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
-    entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
-    make_composer(entry.choice, scenario_.setup.tasks);  // bad options are reported with the other problems
-    scenario_.policies.push_back(std::move(entry));
+  PolicyFamily family() {
+    return {.find =
+                [](TunerChoice& choice) {
+                  const ComposerEntry& composer = find_composer(choice.use, choice.where + "/use");
+                  choice.profile = find_profile(composer, choice.profile, choice.where + "/profile").name;
+                  return choice.profile;
+                },
+            .try_out = [this](const TunerChoice& choice) { make_composer(choice, scenario_.setup.tasks); }};
   }
 
   const Json& json_;
@@ -199,8 +182,6 @@ class EpochReader {
   EpochScenario scenario_;
   std::vector<TaskSort> tasks_;
   std::int64_t tokens_per_image_ = 0;
-  std::set<std::string> labels_;
-  bool all_policies_read_ = true;  ///< else a label may be that of a policy with another fault
   FileProblems problems_;
 };
 

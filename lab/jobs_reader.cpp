@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "lab/data_files.hpp"
 #include "lab/jobs_generator.hpp"
 #include "lab/jobs_items.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "policies/admitter_registry.hpp"
@@ -51,9 +51,10 @@ class JobsReader {
     }
     spread_estimates();
     if (json_.contains("strangers")) read_strangers(json_["strangers"]);
-    read_policies(json_["policies"]);
+    PolicyList list = read_policy_list(json_["policies"], family(), problems_);
+    scenario_.policies = std::move(list.entries);
     scenario_.expectations =
-        read_metric_expectations(json_, labels_, all_policies_read_, jobs_metric_names(), problems_);
+        read_metric_expectations(json_, list.labels, list.complete, jobs_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -248,32 +249,14 @@ class JobsReader {
     }
   }
 
-  void read_policies(const Json& policies) {
-    if (policies.empty()) problem("/policies", "the list is empty; name at least one policy.");
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      const std::string pointer = "/policies/" + std::to_string(i);
-      const std::size_t before = scenario_.policies.size();
-      guarded(pointer, [&] { read_policy(policies[i], pointer); });
-      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
-    }
-  }
-
-  void read_policy(const Json& json, const std::string& pointer) {
-    PolicyEntry entry;
-    entry.choice.use = json["use"].get<std::string>();
-    entry.choice.profile = json.value("profile", std::string{});
-    entry.choice.where = pointer;
-    const AdmitterEntry& admitter = find_admitter(entry.choice.use, pointer + "/use");
-    entry.choice.profile = find_profile(admitter, entry.choice.profile, pointer + "/profile").name;
-    entry.label = json.value("label", entry.choice.profile);
-    if (!labels_.insert(entry.label).second) {
-      problem(pointer,
-              "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
-    }
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
-    entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
-    make_admitter(entry.choice);  // bad options are reported here, with the file's other problems
-    scenario_.policies.push_back(std::move(entry));
+  PolicyFamily family() {
+    return {.find =
+                [](TunerChoice& choice) {
+                  const AdmitterEntry& admitter = find_admitter(choice.use, choice.where + "/use");
+                  choice.profile = find_profile(admitter, choice.profile, choice.where + "/profile").name;
+                  return choice.profile;
+                },
+            .try_out = [](const TunerChoice& choice) { make_admitter(choice); }};
   }
 
   const Json& json_;
@@ -283,8 +266,6 @@ class JobsReader {
   std::map<std::string, std::uint32_t> accounts_;
   std::vector<Bytes> contexts_;  ///< by pool
   AllocatorOptions allocator_;
-  std::set<std::string> labels_;
-  bool all_policies_read_ = true;  ///< else a label may be that of a policy with another fault
   FileProblems problems_;
 };
 

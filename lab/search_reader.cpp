@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
 #include "lab/search_scenario.hpp"
 #include "lab/workload_parts.hpp"
@@ -31,14 +31,11 @@ class SearchReader {
       problems_.add("/device/others", "a search has its cards to itself; give a smaller \"limit\".");
     }
     problems_.guarded("/workload", [&] { read_workload(json_["workload"]); });
-    if (json_.contains("policies")) {
-      read_policies(json_["policies"]);
-    } else {
-      scenario_.policies = {{"model", {.use = "model", .profile = "default", .options = {}, .where = {}}}};
-      labels_ = {"model"};
-    }
+    const Json policies = json_.value("policies", Json::array({{{"use", "model"}}}));
+    PolicyList list = read_policy_list(policies, family(), problems_);
+    scenario_.policies = std::move(list.entries);
     scenario_.expectations =
-        read_metric_expectations(json_, labels_, all_policies_read_, search_metric_names(), problems_);
+        read_metric_expectations(json_, list.labels, list.complete, search_metric_names(), problems_);
     problems_.throw_if_any();
     return std::move(scenario_);
   }
@@ -189,33 +186,14 @@ class SearchReader {
     }
   }
 
-  void read_policies(const Json& policies) {
-    if (policies.empty()) problems_.add("/policies", "the list is empty; name at least one searcher.");
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      const std::string pointer = "/policies/" + std::to_string(i);
-      const std::size_t before = scenario_.policies.size();
-      problems_.guarded(pointer, [&] { read_policy(policies[i], pointer); });
-      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
-    }
-  }
-
-  void read_policy(const Json& json, const std::string& pointer) {
-    PolicyEntry entry;
-    entry.choice.use = json["use"].get<std::string>();
-    entry.choice.where = pointer;
-    const SearcherEntry& searcher = find_searcher(entry.choice.use, pointer + "/use");
-    const auto profile = json.value("profile", std::string{});
-    entry.choice.profile = find_profile(searcher, profile, pointer + "/profile").name;
-    const bool single = searcher.profiles.size() == 1;
-    entry.label = json.value("label", single ? searcher.name : searcher.name + " " + entry.choice.profile);
-    if (!labels_.insert(entry.label).second) {
-      problems_.add(pointer,
-                    "the label \"" + entry.label + "\" is taken. Give this searcher a \"label\" of its own.");
-    }
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
-    entry.choice.options = policy_options(json, kOwnKeys, pointer, problems_);
-    make_searcher(entry.choice);  // bad options are reported here, with the file's other problems
-    scenario_.policies.push_back(std::move(entry));
+  PolicyFamily family() {
+    return {.find =
+                [](TunerChoice& choice) {
+                  const SearcherEntry& searcher = find_searcher(choice.use, choice.where + "/use");
+                  choice.profile = find_profile(searcher, choice.profile, choice.where + "/profile").name;
+                  return searcher.profiles.size() == 1 ? searcher.name : searcher.name + " " + choice.profile;
+                },
+            .try_out = [](const TunerChoice& choice) { make_searcher(choice); }};
   }
 
   const Json& json_;
@@ -223,8 +201,6 @@ class SearchReader {
   SearchScenario scenario_;
   BatchSearchSetup setup_;  // of every bucket
   ParameterSpace space_;
-  std::set<std::string> labels_;
-  bool all_policies_read_ = true;  // else a label may be that of a policy with another fault
   FileProblems problems_;
 };
 

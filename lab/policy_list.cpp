@@ -1,0 +1,39 @@
+#include "lab/policy_list.hpp"
+
+#include <utility>
+
+namespace vramlab {
+namespace {
+
+void read_entry(const Json& json, const std::string& pointer, const PolicyFamily& family, PolicyList& list,
+                FileProblems& problems) {
+  PolicyEntry entry;
+  entry.choice.use = json["use"].get<std::string>();
+  entry.choice.profile = json.value("profile", std::string{});
+  entry.choice.where = pointer;
+  const std::string usual = family.find(entry.choice);
+  entry.label = json.value("label", usual);
+  if (!list.labels.insert(entry.label).second) {
+    problems.add(pointer,
+                 "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
+  }
+  static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
+  entry.choice.options = policy_options(json, kOwnKeys, pointer, problems);
+  family.try_out(entry.choice);
+  list.entries.push_back(std::move(entry));
+}
+
+}  // namespace
+
+PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems) {
+  PolicyList list;
+  if (policies.empty()) problems.add("/policies", "the list is empty; name at least one policy.");
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const std::string pointer = "/policies/" + std::to_string(i);
+    problems.guarded(pointer, [&] { read_entry(policies[i], pointer, family, list, problems); });
+    list.complete = list.complete && list.entries.size() == i + 1;
+  }
+  return list;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,33 @@
+// The "policies" of a scenario whose kind has one family of them: composers, admitters or searchers.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/scenario_parts.hpp"
+
+namespace vramlab {
+
+/// The policies that could be read, and the labels that expectations may name.
+struct PolicyList {
+  std::vector<PolicyEntry> entries;
+  std::set<std::string> labels;
+  bool complete = true;  ///< false: one had a fault, and its label may be named all the same
+};
+
+/// What a family does with an entry. Both may throw InputError, which is reported with the file's other
+/// problems.
+struct PolicyFamily {
+  /// Looks up the policy and the profile that the choice names at `where`, puts the profile's full name in,
+  /// and returns the label of an entry that has none of its own.
+  std::function<std::string(TunerChoice& choice)> find;
+  /// Makes the policy, to see whether its options are right.
+  std::function<void(const TunerChoice& choice)> try_out;
+};
+
+/// Reads the list. Problems, those of options included, go to `problems`.
+PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems);
+
+}  // namespace vramlab
