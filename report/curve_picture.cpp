@@ -21,7 +21,7 @@ std::string number(double value) { return std::isnan(value) ? "NaN" : fmt::forma
 std::string head(const std::filesystem::path& output, bool png, int height) {
   return gnuplot_terminal(kWidth, height, output, png) +
          "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n"
-         "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333' nomirror\n"
+         "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333' nomirror\nset lmargin 10\n"
          "set key outside top right horizontal maxrows 1 samplen 1 font ',9'\nset yrange [0:*]\n";
 }
 
