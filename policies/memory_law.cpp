@@ -34,9 +34,12 @@ void MemoryLaw::add(const WorkPair& pair, double value, double noise) {
     mean[5] = value;
     regression_ = {mean, LeastSquares<6>::Vector::Constant(kPriorShare * value)};
   } else if (const Bounds around = bounds(pair); around.same == nullptr) {
-    // What the regression did not claim to know is no error of the law.
-    const double error = std::abs(value - expected(pair, around)) - deviation(pair);
-    const double slope = std::max(0.0, error) / value / std::max(kShortestDoublings, around.doublings);
+    // What the regression did not claim to know is no error of the law. Nor is it one that the prior, which
+    // speaks alone while one pair is known, took what stays fixed for activations.
+    const double above = value - expected(pair, around);
+    const double off = measured_.size() == 1 ? std::max(0.0, above) : std::abs(above);
+    const double error = std::max(0.0, off - deviation(pair));
+    const double slope = error / value / std::max(kShortestDoublings, around.doublings);
     squared_errors_ += slope * slope;
     ++errors_;
   }

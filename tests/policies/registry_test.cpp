@@ -32,7 +32,7 @@ TEST(Registry, ListsTheBuiltins) {
     EXPECT_NE(entry.make, nullptr);
     for (const OptionDescription& option : entry.options) EXPECT_FALSE(option.help.empty()) << option.key;
   }
-  EXPECT_THAT(names, ElementsAre("fixed", "threshold-step", "aimd", "dual-optimizer"));
+  EXPECT_THAT(names, ElementsAre("fixed", "threshold-step", "aimd", "dual-optimizer", "predictive"));
 }
 
 TEST(Registry, EveryProfileOfEveryTunerCanBeMade) {
@@ -141,8 +141,10 @@ TEST(Registry, FaultyOptionsSayWhereAndWhat) {
 TEST(Registry, AWorkloadWithoutTheParameterIsRefused) {
   const ParameterSpace texts{{{"seq", 1, 1024}}};
   EXPECT_EQ(problems_of({"dual-optimizer", "", {}, ""}, texts).size(), 1u);
-  EXPECT_THAT(problems_of({"aimd", "", {}, ""}, texts).at(0).what, HasSubstr("moves \"batch\""));
+  const OptionMap batch{{"parameter", std::string("batch"), ""}};
+  EXPECT_THAT(problems_of({"aimd", "", batch, ""}, texts).at(0).what, HasSubstr("moves \"batch\""));
   EXPECT_TRUE(problems_of({"aimd", "", {{"parameter", std::string("seq"), ""}}, ""}, texts).empty());
+  EXPECT_TRUE(problems_of({"aimd", "", {}, ""}, texts).empty());  // then it moves the first
 }
 
 }  // namespace
