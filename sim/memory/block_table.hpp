@@ -29,14 +29,8 @@ class BlockTable {
   /// Whether `index` names a block.
   [[nodiscard]] bool holds(BlockIndex index) const { return index < blocks_.size() && blocks_[index].live; }
 
-  /// Takes a block in; it may be an entry of this table.
   BlockIndex add(const Block& block) {
-    if (spare_.empty()) {
-      blocks_.push_back(block);
-      return static_cast<BlockIndex>(blocks_.size() - 1);
-    }
-    const BlockIndex index = spare_.back();
-    spare_.pop_back();
+    const BlockIndex index = spare_entry();
     blocks_[index] = block;
     return index;
   }
@@ -46,15 +40,27 @@ class BlockTable {
     spare_.push_back(index);
   }
 
-  /// R3.2: the low part is [address, address + size) and keeps the entry, so a segment's first block never
-  /// changes it; the remainder is returned and keeps the old block's stale requested size (R8.9).
+  /// R3.2: the low part of a block that is in no list, [address, address + size), keeps the entry, so a
+  /// segment's first block never changes it; the remainder is returned and keeps the stale requested size
+  /// (R8.9).
   BlockIndex cut(BlockIndex index, Bytes size) {
-    const BlockIndex rest = add(blocks_[index]);
+    const BlockIndex rest = spare_entry();
     Block& low = blocks_[index];
     Block& high = blocks_[rest];
-    high.address += size;
-    high.size -= size;
-    high.previous = index;
+    // Field by field: a copy of the whole reads in pieces of 16 bytes what was just written in smaller ones,
+    // which makes the processor wait.
+    high = {.address = low.address + size,
+            .size = low.size - size,
+            .requested = low.requested,
+            .stream = low.stream,
+            .previous = index,
+            .next = low.next,
+            .segment = low.segment,
+            .pool = low.pool,
+            .live = true,
+            .allocated = low.allocated,
+            .mapped = low.mapped,
+            .expandable = low.expandable};
     if (high.next != kNoBlock) blocks_[high.next].previous = rest;
     low.size = size;
     low.next = rest;
@@ -71,6 +77,16 @@ class BlockTable {
   }
 
  private:
+  BlockIndex spare_entry() {
+    if (spare_.empty()) {
+      blocks_.emplace_back();
+      return static_cast<BlockIndex>(blocks_.size() - 1);
+    }
+    const BlockIndex index = spare_.back();
+    spare_.pop_back();
+    return index;
+  }
+
   std::vector<Block> blocks_;
   std::vector<BlockIndex> spare_;
 };
