@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "sim/core/error.hpp"
@@ -36,7 +35,8 @@ class Prediction {
         result_(result),
         card_(log.total_memory, 0),
         segments_(card_),
-        allocator_(segments_, limit_of(log)) {
+        allocator_(segments_, limit_of(log)),
+        live_(log) {
     result_.predicted.approximate = {"addresses", "reserved_bytes"};
     const std::vector<std::string>& names = stat_names();
     for (const std::string& key : log.keys) {
@@ -63,10 +63,8 @@ class Prediction {
     if (op.kind == "alloc" || op.kind == "alloc_t" || op.kind == "oom") {
       allocate(op);
     } else if (op.kind == "free" || op.kind == "free_deferred") {
-      const auto block = live_.find(op.pointer);
-      if (block == live_.end()) return;  // its allocation failed in the simulation
-      allocator_.free(block->second);
-      live_.erase(block);
+      const auto block = live_.take(op.block);
+      if (block) allocator_.free(*block);  // else its allocation failed in the simulation
     } else if (op.kind == "empty_cache") {
       allocator_.empty_cache();
     } else if (op.kind == "reset_peak") {
@@ -78,7 +76,7 @@ class Prediction {
     const AllocationResult allocation = allocator_.allocate(op.bytes, kDefaultStream);
     ReplayResult& replay = result_.predicted;
     if (allocation && op.text.empty()) {
-      live_[op.pointer] = allocation->block;
+      live_.put(op.block, allocation->block);
       ++replay.addresses_checked;
       replay.address_mismatches += allocation->address != op.pointer ? 1 : 0;
       return;
@@ -132,7 +130,7 @@ class Prediction {
   AsyncAllocator allocator_;
   std::vector<std::size_t> columns_;  ///< of each key in stat_values()
   std::size_t next_ = 0;
-  std::map<std::uint64_t, BlockId> live_;  ///< by recorded pointer
+  ReplayedBlocks<BlockId> live_;
   std::uint64_t with_reserved_ = 0;
   double error_sum_ = 0;
 };

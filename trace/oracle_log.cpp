@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,50 @@ constexpr std::array kKinds{"init",          "alloc",          "alloc_t",       
                             "alloc_oom",     "pool_alloc_oom", "graph_alloc_oom", "pool_new",   "pool_del",
                             "settings",      "capture_begin",  "capture_end",     "graph_del",  "stopped"};
 
+// Gives the blocks of a log their ids.
+class BlockNumbers {
+ public:
+  void number(OracleOperation& op) {
+    if (op.kind == "free" || op.kind == "free_deferred") {
+      op.block = end(op.pointer);
+    } else if (op.text.empty() && allocates(op.kind)) {
+      op.block = begin(op.pointer);
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  static bool allocates(std::string_view kind) {
+    return kind == "oom" || kind == "alloc_t" || kind.ends_with("alloc") || kind.ends_with("alloc_oom");
+  }
+
+  LogBlock begin(std::uint64_t pointer) {
+    LogBlock block = count_;
+    if (spare_.empty()) {
+      ++count_;
+    } else {
+      block = spare_.back();
+      spare_.pop_back();
+    }
+    live_[pointer] = block;
+    return block;
+  }
+
+  LogBlock end(std::uint64_t pointer) {
+    const auto found = live_.find(pointer);
+    if (found == live_.end()) return kNoLogBlock;
+    const LogBlock block = found->second;
+    live_.erase(found);
+    spare_.push_back(block);
+    return block;
+  }
+
+  std::unordered_map<std::uint64_t, LogBlock> live_;  // by pointer
+  std::vector<LogBlock> spare_;
+  LogBlock count_ = 0;
+};
+
 class LogReader {
  public:
   LogReader(const json& root, const std::string& name) : root_(root), name_(name) {}
@@ -33,8 +79,12 @@ class LogReader {
     if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
     const json& operations = at("/ops");
     if (!operations.is_array()) fail("/ops", "is not a list");
-    for (std::size_t i = 0; i < operations.size(); ++i)
+    BlockNumbers numbers;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
       log.operations.push_back(operation(operations[i], i, log));
+      numbers.number(log.operations.back());
+    }
+    log.blocks = numbers.count();
     return log;
   }
 

@@ -16,7 +16,7 @@ constexpr Bytes kGeneratorBlock = 8;  // seed and offset of the random generator
 
 class Writer {
  public:
-  explicit Writer(const OracleLog& log) : log_(log) {
+  explicit Writer(const OracleLog& log) : log_(log), live_(log) {
     program_.settings = parse_allocator_settings(log.conf);
     if (log.fraction < 1) {
       program_.limit = static_cast<Bytes>(log.fraction * static_cast<double>(log.total_memory));  // R9.1
@@ -91,18 +91,16 @@ class Writer {
 
   void allocate(const OracleOperation& op, StreamId stream, ProgramPool pool) {
     add({.bytes = op.bytes, .stream = stream, .block = program_.blocks, .pool = pool, .kind = Kind::alloc});
-    if (op.text.empty()) live_[op.pointer] = program_.blocks;
+    if (op.text.empty()) live_.put(op.block, program_.blocks);
     ++program_.blocks;
   }
 
   void free(const OracleOperation& op) {
-    const auto found = live_.find(op.pointer);
-    if (found == live_.end()) refuse("frees a pointer that no operation allocated.");
-    const ProgramBlock block = found->second;
-    live_.erase(found);
+    const auto block = live_.take(op.block);
+    if (!block) refuse("frees a pointer that no operation allocated.");
     const bool deferred = op.kind == "free_deferred";
-    if (deferred) add({.stream = side_stream(), .block = block, .kind = Kind::record_stream});
-    add({.block = block, .kind = Kind::free});
+    if (deferred) add({.stream = side_stream(), .block = *block, .kind = Kind::record_stream});
+    add({.block = *block, .kind = Kind::free});
     if (deferred) add({.kind = Kind::sync});
   }
 
@@ -186,7 +184,7 @@ class Writer {
   const OracleLog& log_;
   ClientProgram program_;
   std::size_t at_ = 0;  ///< the operation being written
-  std::map<std::uint64_t, ProgramBlock> live_;
+  ReplayedBlocks<ProgramBlock> live_;
   std::map<std::int64_t, ProgramPool> pools_;
   std::map<std::int64_t, Graph> graphs_;
   std::optional<std::int64_t> newest_graph_;

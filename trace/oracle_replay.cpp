@@ -34,7 +34,7 @@ std::optional<Bytes> usable_from(const OracleLog& log) {
 
 }  // namespace
 
-OracleReplay::OracleReplay(const OracleLog& log) : log_(log) {
+OracleReplay::OracleReplay(const OracleLog& log) : log_(log), live_(log) {
   AllocatorOptions options;
   options.settings = parse_allocator_settings(log.conf);
   if (log.fraction < 1) {
@@ -193,7 +193,7 @@ void OracleReplay::check_allocation(const OracleOperation& op, const AllocationR
   const bool recorded_oom = !op.text.empty();
   if (result && !recorded_oom) {
     check_address(op, *result);
-    live_[op.pointer] = result->block;
+    live_.put(op.block, result->block);
   } else if (!result && recorded_oom) {
     check_oom_text(op, result.oom());
   } else if (recorded_oom) {
@@ -279,13 +279,11 @@ void OracleReplay::check_counters(const OracleOperation& op) {
 }
 
 void OracleReplay::free(const OracleOperation& op) {
-  const auto found = live_.find(op.pointer);
-  if (found == live_.end()) return;  // its allocation failed in the simulation
-  const BlockId block = found->second;
-  live_.erase(found);
+  const auto block = live_.take(op.block);
+  if (!block) return;  // its allocation failed in the simulation
   const bool deferred = op.kind == "free_deferred" && caching_;
-  if (deferred) caching_->record_stream(block, side_stream());
-  allocator_->free(block);
+  if (deferred) caching_->record_stream(*block, side_stream());
+  allocator_->free(*block);
   if (deferred) caching_->finish_events();
 }
 

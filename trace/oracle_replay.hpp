@@ -93,7 +93,7 @@ class OracleReplay {
   Allocator* allocator_ = nullptr;            ///< the one in use
   std::vector<std::size_t> counter_columns_;  ///< of each key in stat_values()
   std::size_t next_ = 0;
-  std::map<std::uint64_t, BlockId> live_;      ///< by recorded pointer
+  ReplayedBlocks<BlockId> live_;
   std::map<Address, Address> symbolic_bases_;  ///< recorded bases of segments that were symbolic at first
   std::map<std::int64_t, PoolId> pools_;
   std::map<std::int64_t, Graph> graphs_;

@@ -1,13 +1,12 @@
 #include "trace/pickle_reader.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "sim/core/error.hpp"
+#include "trace/pickle_bytes.hpp"
 #include "trace/pickle_memo.hpp"
 #include "trace/pickle_opcodes.hpp"
 #include "trace/pickle_shape.hpp"
@@ -21,7 +20,6 @@ constexpr std::size_t kMostValuesAtOnce = std::size_t{1} << 26;  // on the stack
 constexpr std::size_t kMostMarks = 1000;
 // Elements are taken out of a list when this many lie on the stack.
 constexpr std::size_t kTaken = 1000;
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 // Notes of containers: 0, or the memo number that names it plus one, or that more than one thing may refer to
 // it.
 constexpr std::uint32_t kShared = 0xFFFF'FFFF;
@@ -32,27 +30,15 @@ constexpr std::size_t kMemoGap = 1 << 16;
 class PickleRun {
  public:
   PickleRun(std::string_view data, const std::string& name, PickleDocument& document, PickleListTaker* taker)
-      : data_(data), name_(name), document_(document), taker_(taker) {}
+      : bytes_(data, name), document_(document), taker_(taker) {}
   PickleRun(const ReadBytes& read, const std::string& name, PickleDocument& document, PickleListTaker* taker)
-      : name_(name), document_(document), taker_(taker), read_(&read) {}
+      : bytes_(read, name), document_(document), taker_(taker) {}
 
   void run();
 
  private:
-  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail(const std::string& what) const { bytes_.fail(what); }
 
-  // What the data says.
-  std::string_view take(std::uint64_t size);
-  std::uint64_t take_number(std::size_t size);
-  std::uint8_t take_byte() {
-    if (position_ == data_.size() && !ensure(1)) end_too_early(1);
-    return static_cast<std::uint8_t>(data_[position_++]);
-  }
-  bool ensure(std::uint64_t size);
-  [[nodiscard]] std::size_t offset() const { return before_ + position_; }
-  [[noreturn]] std::uint8_t end_too_early(std::uint64_t announced) const;
-  void read_protocol();
-  void check_frame(std::uint64_t size);
   void step(PickleOpcode opcode);
 
   void push_integer(std::int64_t number) { push(document_.new_integer(number)); }
@@ -83,87 +69,25 @@ class PickleRun {
     if (value.is_container()) document_.note_of(value) = kShared;
   }
 
-  std::string_view data_;  ///< everything, or the piece at hand
-  const std::string& name_;
-  std::size_t position_ = 0;
-  std::size_t before_ = 0;  ///< bytes before the piece
-  std::size_t opcode_position_ = 0;
+  PickleBytes bytes_;
   PickleDocument& document_;
   PickleListTaker* taker_;
-  const ReadBytes* read_ = nullptr;  ///< none when everything is at hand
-  std::vector<char> piece_;
-  std::uint64_t frame_end_ = 0;
   std::vector<PickleValue> stack_;
   std::vector<std::size_t> marks_;  ///< heights of the stack
   PickleMemo memo_;
 };
 
-void PickleRun::fail(const std::string& what) const {
-  throw InputError(name_, "byte " + std::to_string(opcode_position_) + ": " + what);
-}
-
-std::uint8_t PickleRun::end_too_early(std::uint64_t announced) const {
-  fail("the file ends too early: " + std::to_string(announced) + " bytes are announced, " +
-       std::to_string(data_.size() - position_) + " are left.");
-}
-
-// Makes the next `size` bytes lie in the piece; false if the file ends before.
-bool PickleRun::ensure(std::uint64_t size) {
-  if (size <= data_.size() - position_) return true;
-  if (read_ == nullptr) return false;
-  std::size_t kept = data_.size() - position_;
-  std::copy_n(data_.data() + position_, kept, piece_.data());
-  before_ += position_;
-  position_ = 0;
-  bool ended = false;
-  while (kept < size && !ended) {  // an announced size is not believed: the room grows with what comes
-    if (piece_.size() < kept + kPiece / 2) piece_.resize(std::max(kPiece, 2 * piece_.size()));
-    const std::size_t wanted = piece_.size() - kept;
-    const std::size_t got = (*read_)(piece_.data() + kept, wanted);
-    kept += got;
-    ended = got < wanted;
-  }
-  data_ = {piece_.data(), kept};
-  return kept >= size;
-}
-
-std::string_view PickleRun::take(std::uint64_t size) {
-  if (size > data_.size() - position_ && !ensure(size)) end_too_early(size);
-  const std::string_view taken = data_.substr(position_, size);
-  position_ += size;
-  return taken;
-}
-
-// Little-endian, as everything but floating-point numbers.
-std::uint64_t PickleRun::take_number(std::size_t size) {
-  const std::string_view bytes = take(size);
-  std::uint64_t number = 0;
-  for (std::size_t i = size; i-- > 0;) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
-  return number;
-}
-
-void PickleRun::read_protocol() {
-  ensure(2);
-  if (!looks_like_pickle(data_)) fail("is no pickle of protocol 2 to 5.");
-  position_ = 1;
-  const int protocol = take_byte();
-  if (protocol < 2 || protocol > 5) {
-    fail("is a pickle of protocol " + std::to_string(protocol) + "; 2 to 5 are read.");
-  }
-}
-
 void PickleRun::run() {
-  read_protocol();
+  bytes_.read_protocol();
   while (true) {
-    opcode_position_ = offset();
-    const auto opcode = static_cast<PickleOpcode>(take_byte());
+    const PickleOpcode opcode = bytes_.take_opcode();
     if (opcode == PickleOpcode::stop) break;
     step(opcode);
   }
   if (stack_.size() != 1 || !marks_.empty()) {
     fail("the pickle ends with " + std::to_string(stack_.size()) + " values instead of one.");
   }
-  if (frame_end_ > offset() && !ensure(frame_end_ - offset())) end_too_early(frame_end_ - offset());
+  bytes_.check_frames();
   document_.set_root(stack_.back());
 }
 
@@ -173,7 +97,7 @@ void PickleRun::step(PickleOpcode opcode) {
     case proto:
       fail("a second pickle begins inside the first.");
     case frame:
-      return check_frame(take_number(8));
+      return bytes_.begin_frame(bytes_.take_number(8));
     case stop:
       return;
 
@@ -184,26 +108,26 @@ void PickleRun::step(PickleOpcode opcode) {
     case new_false:
       return push(PickleDocument::boolean(false));
     case bin_int:
-      return push_integer(static_cast<std::int32_t>(take_number(4)));
+      return push_integer(static_cast<std::int32_t>(bytes_.take_number(4)));
     case bin_int1:
-      return push_integer(take_byte());
+      return push_integer(bytes_.take_byte());
     case bin_int2:
-      return push_integer(static_cast<std::int64_t>(take_number(2)));
+      return push_integer(static_cast<std::int64_t>(bytes_.take_number(2)));
     case long1:
-      return push_long(take_byte());
+      return push_long(bytes_.take_byte());
     case long4:
-      return push_long(take_number(4));
+      return push_long(bytes_.take_number(4));
     case bin_float:
       return push_real();
 
     case short_bin_unicode:
     case short_bin_string:
-      return push_text(take_byte());
+      return push_text(bytes_.take_byte());
     case bin_unicode:
     case bin_string:
-      return push_text(take_number(4));
+      return push_text(bytes_.take_number(4));
     case bin_unicode8:
-      return push_text(take_number(8));
+      return push_text(bytes_.take_number(8));
 
     case mark:
       return push_mark();
@@ -246,30 +170,22 @@ void PickleRun::step(PickleOpcode opcode) {
     case memoize:
       return remember(memo_.size());
     case bin_put:
-      return remember(take_byte());
+      return remember(bytes_.take_byte());
     case long_bin_put:
-      return remember(take_number(4));
+      return remember(bytes_.take_number(4));
     case bin_get:
-      return recall(take_byte());
+      return recall(bytes_.take_byte());
     case long_bin_get:
-      return recall(take_number(4));
+      return recall(bytes_.take_number(4));
   }
   fail(pickle_refusal(static_cast<std::uint8_t>(opcode)));
-}
-
-// The frame itself says nothing: its content is read like any other. Where the end is not known yet, a frame
-// that is too long shows at the end.
-void PickleRun::check_frame(std::uint64_t size) {
-  if (read_ == nullptr && size > data_.size() - position_) end_too_early(size);
-  frame_end_ = std::max(frame_end_, offset() + size);
-  if (frame_end_ < offset()) end_too_early(size);
 }
 
 // --- Numbers and texts ---
 
 // Two's complement of any length, the shortest that holds the number.
 void PickleRun::push_long(std::uint64_t size) {
-  const std::string_view bytes = take(size);
+  const std::string_view bytes = bytes_.take(size);
   if (size > sizeof(std::uint64_t)) return push(PickleDocument::huge());
   std::uint64_t number = !bytes.empty() && (bytes.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
   for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
@@ -279,13 +195,13 @@ void PickleRun::push_long(std::uint64_t size) {
 // The only big-endian number of the format.
 void PickleRun::push_real() {
   std::uint64_t bits = 0;
-  for (const char byte : take(sizeof bits)) bits = bits << 8 | static_cast<std::uint8_t>(byte);
+  for (const char byte : bytes_.take(sizeof bits)) bits = bits << 8 | static_cast<std::uint8_t>(byte);
   push(document_.new_real(std::bit_cast<double>(bits)));
 }
 
 void PickleRun::push_text(std::uint64_t size) {
   if (document_.text_count() == PickleDocument::kMostHandles - 1) fail("has too many texts.");
-  push(document_.new_text(take(size)));
+  push(document_.new_text(bytes_.take(size)));
 }
 
 // --- The stack ---
@@ -427,10 +343,6 @@ void PickleRun::recall(std::uint64_t number) {
 }
 
 }  // namespace
-
-bool looks_like_pickle(std::string_view data) {
-  return data.size() >= 2 && static_cast<PickleOpcode>(data[0]) == PickleOpcode::proto;
-}
 
 PickleDocument read_pickle(std::string_view data, const std::string& name) {
   PickleDocument document;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "trace/pickle_bytes.hpp"
 #include "trace/pickle_value.hpp"
 
 namespace vramlab {
@@ -37,9 +37,6 @@ PickleDocument read_pickle(std::string_view data, const std::string& name);
 void read_pickle(std::string_view data, const std::string& name, PickleDocument& document,
                  PickleListTaker& taker);
 
-/// Puts up to `size` bytes at a place and returns how many; fewer only at the end.
-using ReadBytes = std::function<std::size_t(char* place, std::size_t size)>;
-
 /// The same from bytes as they come; `document` must own its texts. Memory does not grow with what is taken,
 /// but for 8 bytes for each value that the pickle remembers.
 void read_pickle(const ReadBytes& read, const std::string& name, PickleDocument& document,
@@ -47,8 +44,5 @@ void read_pickle(const ReadBytes& read, const std::string& name, PickleDocument&
 
 /// Most levels of containers inside containers; a snapshot has about seven.
 inline constexpr std::size_t kPickleDepth = 100;
-
-/// Whether `data` begins like a pickle of protocol 2 or later.
-bool looks_like_pickle(std::string_view data);
 
 }  // namespace vramlab

@@ -8,6 +8,7 @@
 
 #include "sim/memory/allocator_settings.hpp"
 #include "sim/memory/block.hpp"
+#include "sim/memory/block_table.hpp"
 #include "sim/memory/free_list.hpp"
 #include "sim/memory/memory_stats.hpp"
 
@@ -78,7 +79,6 @@ struct AllocatorState {
   MemoryStats stats;
 
   BlockTable blocks;
-  std::vector<BlockIndex> spare_blocks;
   /// By block: its pool's search counter when it became free (R0.4). Empty until a search is counted.
   std::vector<std::uint64_t> gc_base;
   std::vector<Segment> segments;

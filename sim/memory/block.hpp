@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "sim/core/units.hpp"
 #include "sim/memory/allocator.hpp"
@@ -14,6 +13,10 @@ using BlockIndex = std::uint32_t;
 inline constexpr BlockIndex kNoBlock = 0xFFFF'FFFF;
 
 using SegmentIndex = std::uint32_t;
+
+/// A bin of the fast free list.
+using BinIndex = std::uint16_t;
+inline constexpr BinIndex kNoBin = 0xFFFF;
 
 /// Position of a pool in the allocator's table of pools: 2·group for small blocks, 2·group + 1 for large
 /// ones. Group 0 holds the default pools, every other group one private pool.
@@ -35,12 +38,12 @@ struct alignas(64) Block {
   SegmentIndex segment = 0;
   PoolIndex pool = 0;
   std::uint16_t pending_events = 0;  ///< events of other streams that a deferred free waits for (R3.4)
+  BinIndex bin = kNoBin;             ///< its bin of the free list, while it is in one
   bool live = false;                 ///< this table entry is a block
   bool allocated = false;            ///< held by the program
   bool mapped = true;                ///< has memory behind it; false only in expandable segments
   bool expandable = false;           ///< belongs to an expandable segment
   bool has_stream_uses = false;      ///< other streams are recorded for it (R3.7)
-  bool listed = false;               ///< in a bin of the free list
 
   /// R0: a block with a neighbour, unmapped ones included.
   [[nodiscard]] bool is_split() const { return previous != kNoBlock || next != kNoBlock; }
@@ -53,9 +56,6 @@ struct alignas(64) Block {
 };
 
 static_assert(sizeof(Block) == 64);
-
-/// All blocks of one allocator, by BlockIndex.
-using BlockTable = std::vector<Block>;
 
 /// One cudaMalloc result, or one reserved range that memory is mapped into.
 struct Segment {

@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -180,10 +181,11 @@ class CachingAllocator : public Allocator {
 
   // malloc_path.cpp
   Request make_request(Bytes size, StreamId stream) const;
-  BlockIndex find_or_make_block(Request& request);
+  BlockIndex make_block(Request& request);
   [[nodiscard]] bool exceeds_limit(const Request& request) const;
   BlockIndex try_allocate(const Request& request, bool retry);
   BlockIndex allocate_segment(const Request& request);
+  [[nodiscard]] bool should_split(const Block& block, const Request& request) const;
   Allocation hand_out(BlockIndex block, const Request& request);
   OutOfMemory report_oom(const Request& request);
   [[nodiscard]] IdleMemory idle_memory(const Request& request) const;
@@ -196,24 +198,17 @@ class CachingAllocator : public Allocator {
   BlockIndex search_pools_for_oom(Request& request);
 
   // split_merge.cpp
-  [[nodiscard]] bool should_split(const Block& block, const Request& request) const;
-  BlockIndex new_block(const Block& block);
-  void retire_block(BlockIndex block);
-  BlockIndex cut(BlockIndex block, Bytes size);
   struct Merged {
     BlockIndex block = kNoBlock;
     int absorbed = 0;
     Bytes absorbed_bytes = 0;
   };
   Merged merge_with_neighbours(BlockIndex block);
-  void add_free(BlockIndex block);
-  void remove_free(BlockIndex block);
   void add_unmapped(BlockIndex block);
   void remove_unmapped(BlockIndex block);
   SegmentIndex new_segment(const Segment& segment);
   void retire_segment(SegmentIndex segment);
-  [[nodiscard]] Block& block_at(BlockId id);
-  [[nodiscard]] const Block& block_at(BlockId id) const;
+  [[noreturn]] static void refuse_block(BlockIndex block);
 
   // initial_blocks.cpp
   void add_initial_segment(const SegmentView& view, PoolIndex pool);
@@ -250,6 +245,26 @@ class CachingAllocator : public Allocator {
   void release_freeable_groups();
   void release_plain(BlockIndex block);
   void count_device_release(PoolIndex pool);
+
+  // --- What every allocation and every free does ---
+
+  /// Throws InternalError for an id that names no block.
+  [[nodiscard]] const Block& block_at(BlockId id) const {
+    const auto index = static_cast<BlockIndex>(id);
+    if (!state_.blocks.holds(index)) refuse_block(index);
+    return state_.blocks[index];
+  }
+  [[nodiscard]] Block& block_at(BlockId id) { return const_cast<Block&>(std::as_const(*this).block_at(id)); }
+
+  /// Ages are kept only from the first counted search on (R0.4): until then all are 0.
+  void add_free(BlockIndex index) {
+    Pool& pool = state_.pools[state_.blocks[index].pool];
+    if (pool.calls != 0 || !state_.gc_base.empty()) start_age(index);
+    pool.free.insert(state_.blocks, index);
+  }
+  void remove_free(BlockIndex index) {
+    state_.pools[state_.blocks[index].pool].free.erase(state_.blocks, index);
+  }
 
   // private_pools.cpp
   std::size_t add_group(const PoolOptions& options, int uses);

@@ -36,7 +36,7 @@ BlockIndex CachingAllocator::find_growable(const Request& request) const {
 }
 
 BlockIndex CachingAllocator::start_if_enough(BlockIndex unmapped, Bytes size) const {
-  const std::vector<Block>& blocks = state_.blocks;
+  const BlockTable& blocks = state_.blocks;
   const auto usable = [&](BlockIndex block) { return block != kNoBlock && blocks[block].is_idle(); };
   const BlockIndex previous = blocks[unmapped].previous;
   const BlockIndex start = usable(previous) ? previous : unmapped;
@@ -63,7 +63,7 @@ BlockIndex CachingAllocator::new_expandable_segment(const Request& request) {
   block.mapped = false;
   block.expandable = true;
   block.live = true;
-  const BlockIndex index = new_block(block);
+  const BlockIndex index = state_.blocks.add(block);
   state_.blocks[index].segment = new_segment({.base = base,
                                               .size = range,
                                               .page = page,
@@ -86,7 +86,7 @@ BlockIndex CachingAllocator::map_block(BlockIndex index, Bytes size) {
   if (!source_.map(address, mapped)) return kNoBlock;
 
   remove_unmapped(index);
-  if (mapped < state_.blocks[index].size) add_unmapped(cut(index, mapped));
+  if (mapped < state_.blocks[index].size) add_unmapped(state_.blocks.cut(index, mapped));
   state_.blocks[index].mapped = true;
   state_.blocks[index].requested = 0;  // R8.9
   const BlockIndex merged = merge_with_neighbours(index).block;
@@ -110,12 +110,12 @@ void CachingAllocator::unmap_block(BlockIndex index) {
   remove_free(index);
   BlockIndex middle = index;
   if (low > offset) {
-    middle = cut(index, low - offset);
+    middle = state_.blocks.cut(index, low - offset);
     state_.blocks[index].requested = 0;
     add_free(index);
   }
   if (state_.blocks[middle].size > high - low) {
-    const BlockIndex tail = cut(middle, high - low);
+    const BlockIndex tail = state_.blocks.cut(middle, high - low);
     state_.blocks[tail].requested = 0;
     add_free(tail);
   }
@@ -133,7 +133,7 @@ void CachingAllocator::unmap_block(BlockIndex index) {
     remove_unmapped(middle);
     source_.release_range(segment.base);
     retire_segment(block.segment);
-    retire_block(middle);
+    state_.blocks.retire(middle);
   }
 }
 

@@ -11,13 +11,13 @@ namespace vramlab {
 
 // Small sizes have a bin each; above, every power of two has 32. Never decreases with the size, so the order
 // of bins is the order of sizes; what is too large for the table shares the last bin.
-std::size_t BinnedFreeList::bin_of(Bytes size) {
+BinIndex BinnedFreeList::bin_of(Bytes size) {
   constexpr Bytes kPerDoubling = Bytes{1} << kLog2BinsPerDoubling;
   const Bytes units = size / 512;
-  if (units < kPerDoubling) return static_cast<std::size_t>(units);
+  if (units < kPerDoubling) return static_cast<BinIndex>(units);
   const int doublings = static_cast<int>(std::bit_width(units)) - kLog2BinsPerDoubling;  // at least 1
   const Bytes bin = kPerDoubling * static_cast<Bytes>(doublings - 1) + (units >> (doublings - 1));
-  return static_cast<std::size_t>(std::min<Bytes>(bin, kBins - 1));
+  return static_cast<BinIndex>(std::min<Bytes>(bin, kBins - 1));
 }
 
 std::size_t BinnedFreeList::Lane::occupied_from(std::size_t bin) const {
@@ -76,7 +76,7 @@ bool is_before(const Block& block, Bytes size, Address address) {
 
 // The block of a bin behind which (size, address) belongs; kNoBlock if it belongs at the head. Blocks that
 // come in ascending order are met at the tail, all others by walking from the head.
-BlockIndex last_before(const BlockTable& blocks, BlockIndex smallest, BlockIndex largest, Bytes size,
+BlockIndex last_before(std::span<const Block> blocks, BlockIndex smallest, BlockIndex largest, Bytes size,
                        Address address) {
   if (largest == kNoBlock || is_before(blocks[largest], size, address)) return largest;
   BlockIndex before = kNoBlock;
@@ -86,34 +86,34 @@ BlockIndex last_before(const BlockTable& blocks, BlockIndex smallest, BlockIndex
 
 }  // namespace
 
-void BinnedFreeList::insert(BlockTable& blocks, BlockIndex index) {
+void BinnedFreeList::insert(std::span<Block> blocks, BlockIndex index) {
   Block& block = blocks[index];
   Lane& lane = lane_of(block.stream);
-  const std::size_t at = bin_of(block.size);
+  const BinIndex at = bin_of(block.size);
   Bin& bin = lane.bins[at];
   const BlockIndex before = last_before(blocks, bin.smallest, bin.largest, block.size, block.address);
   const BlockIndex after = before == kNoBlock ? bin.smallest : blocks[before].larger;
   block.smaller = before;
   block.larger = after;
-  block.listed = true;
+  block.bin = at;
   (before == kNoBlock ? bin.smallest : blocks[before].larger) = index;
   (after == kNoBlock ? bin.largest : blocks[after].smaller) = index;
   lane.occupied[at / 64] |= std::uint64_t{1} << (at % 64);
 }
 
-void BinnedFreeList::erase(BlockTable& blocks, BlockIndex index) {
+void BinnedFreeList::erase(std::span<Block> blocks, BlockIndex index) {
   Block& block = blocks[index];
-  if (!block.listed) throw InternalError("block is not in its free list");
+  const BinIndex at = block.bin;
+  if (at == kNoBin) throw InternalError("block is not in its free list");
   Lane& lane = lane_of(block.stream);
-  const std::size_t at = bin_of(block.size);
   Bin& bin = lane.bins[at];
   (block.smaller == kNoBlock ? bin.smallest : blocks[block.smaller].larger) = block.larger;
   (block.larger == kNoBlock ? bin.largest : blocks[block.larger].smaller) = block.smaller;
-  block.listed = false;
+  block.bin = kNoBin;
   if (bin.smallest == kNoBlock) lane.occupied[at / 64] &= ~(std::uint64_t{1} << (at % 64));
 }
 
-BlockIndex BinnedFreeList::first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const {
+BlockIndex BinnedFreeList::first_not_less(std::span<const Block> blocks, StreamId stream, Bytes size) const {
   const Lane* lane = find_lane(stream);
   if (lane == nullptr) return kNoBlock;
   const std::size_t bin = bin_of(size);
@@ -123,7 +123,7 @@ BlockIndex BinnedFreeList::first_not_less(const BlockTable& blocks, StreamId str
   return lane->smallest_from(bin + 1);
 }
 
-BlockIndex BinnedFreeList::next(const BlockTable& blocks, const FreeBlock& position) const {
+BlockIndex BinnedFreeList::next(std::span<const Block> blocks, const FreeBlock& position) const {
   const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
   const std::size_t at = bin_of(position.size);
@@ -134,7 +134,7 @@ BlockIndex BinnedFreeList::next(const BlockTable& blocks, const FreeBlock& posit
   return after != kNoBlock ? after : lane->smallest_from(at + 1);
 }
 
-BlockIndex BinnedFreeList::previous(const BlockTable& blocks, const FreeBlock& position) const {
+BlockIndex BinnedFreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
   const Lane* lane = find_lane(position.stream);
   if (lane == nullptr) return kNoBlock;
   const std::size_t at = bin_of(position.size);
@@ -145,7 +145,7 @@ BlockIndex BinnedFreeList::previous(const BlockTable& blocks, const FreeBlock& p
   return smaller == kBins ? kNoBlock : lane->bins[smaller].largest;
 }
 
-void BinnedFreeList::append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const {
+void BinnedFreeList::append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const {
   for (const Lane& lane : lanes_) {
     for (std::size_t bin = lane.occupied_from(0); bin != kBins; bin = lane.occupied_from(bin + 1)) {
       for (BlockIndex at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger) out.push_back(at);
@@ -153,32 +153,32 @@ void BinnedFreeList::append_all(const BlockTable& blocks, std::vector<BlockIndex
   }
 }
 
-void OrderedFreeList::insert(const BlockTable& blocks, BlockIndex index) {
+void OrderedFreeList::insert(std::span<const Block> blocks, BlockIndex index) {
   blocks_.insert(free_entry(blocks[index], index));
 }
 
-void OrderedFreeList::erase(const BlockTable& blocks, BlockIndex index) {
+void OrderedFreeList::erase(std::span<const Block> blocks, BlockIndex index) {
   if (blocks_.erase(free_entry(blocks[index], index)) == 0)
     throw InternalError("block is not in its free list");
 }
 
-BlockIndex OrderedFreeList::first_not_less(const BlockTable&, StreamId stream, Bytes size) const {
+BlockIndex OrderedFreeList::first_not_less(std::span<const Block>, StreamId stream, Bytes size) const {
   const auto found = blocks_.lower_bound({stream, size, 0, kNoBlock});
   return found == blocks_.end() || found->stream != stream ? kNoBlock : found->block;
 }
 
-BlockIndex OrderedFreeList::next(const BlockTable&, const FreeBlock& position) const {
+BlockIndex OrderedFreeList::next(std::span<const Block>, const FreeBlock& position) const {
   const auto found = blocks_.upper_bound(position);
   return found == blocks_.end() || found->stream != position.stream ? kNoBlock : found->block;
 }
 
-BlockIndex OrderedFreeList::previous(const BlockTable&, const FreeBlock& position) const {
+BlockIndex OrderedFreeList::previous(std::span<const Block>, const FreeBlock& position) const {
   const auto found = blocks_.lower_bound(position);
   if (found == blocks_.begin() || std::prev(found)->stream != position.stream) return kNoBlock;
   return std::prev(found)->block;
 }
 
-void OrderedFreeList::append_all(const BlockTable&, std::vector<BlockIndex>& out) const {
+void OrderedFreeList::append_all(std::span<const Block>, std::vector<BlockIndex>& out) const {
   for (const FreeBlock& block : blocks_) out.push_back(block.block);
 }
 
@@ -186,27 +186,15 @@ FreeList::FreeList(FreeListKind kind) {
   if (kind == FreeListKind::ordered) list_.emplace<OrderedFreeList>();
 }
 
-void FreeList::insert(BlockTable& blocks, BlockIndex index) {
-  std::visit([&](auto& list) { list.insert(blocks, index); }, list_);
-}
-
-void FreeList::erase(BlockTable& blocks, BlockIndex index) {
-  std::visit([&](auto& list) { list.erase(blocks, index); }, list_);
-}
-
-BlockIndex FreeList::first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const {
-  return std::visit([&](const auto& list) { return list.first_not_less(blocks, stream, size); }, list_);
-}
-
-BlockIndex FreeList::next(const BlockTable& blocks, const FreeBlock& position) const {
+BlockIndex FreeList::next(std::span<const Block> blocks, const FreeBlock& position) const {
   return std::visit([&](const auto& list) { return list.next(blocks, position); }, list_);
 }
 
-BlockIndex FreeList::previous(const BlockTable& blocks, const FreeBlock& position) const {
+BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
   return std::visit([&](const auto& list) { return list.previous(blocks, position); }, list_);
 }
 
-std::vector<BlockIndex> FreeList::in_order(const BlockTable& blocks) const {
+std::vector<BlockIndex> FreeList::in_order(std::span<const Block> blocks) const {
   std::vector<BlockIndex> all;
   std::visit([&](const auto& list) { list.append_all(blocks, all); }, list_);
   return all;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -37,12 +38,12 @@ inline FreeBlock free_entry(const Block& block, BlockIndex index) {
 /// that leaves is not searched for, and one that comes walks past the smaller ones of its bin.
 class BinnedFreeList {
  public:
-  void insert(BlockTable& blocks, BlockIndex index);
-  void erase(BlockTable& blocks, BlockIndex index);
-  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
-  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
-  void append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const;
+  void insert(std::span<Block> blocks, BlockIndex index);
+  void erase(std::span<Block> blocks, BlockIndex index);
+  [[nodiscard]] BlockIndex first_not_less(std::span<const Block> blocks, StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(std::span<const Block> blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(std::span<const Block> blocks, const FreeBlock& position) const;
+  void append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const;
 
  private:
   static constexpr int kLog2BinsPerDoubling = 5;
@@ -63,7 +64,7 @@ class BinnedFreeList {
     [[nodiscard]] BlockIndex smallest_from(std::size_t bin) const;
   };
 
-  static std::size_t bin_of(Bytes size);
+  static BinIndex bin_of(Bytes size);
   [[nodiscard]] const Lane* find_lane(StreamId stream) const;
   Lane& lane_of(StreamId stream);
   Lane& add_lane(StreamId stream);
@@ -74,12 +75,12 @@ class BinnedFreeList {
 /// The reference: an ordered set, slow and plain. Tests hold the fast list against it.
 class OrderedFreeList {
  public:
-  void insert(const BlockTable& blocks, BlockIndex index);
-  void erase(const BlockTable& blocks, BlockIndex index);
-  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
-  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
-  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
-  void append_all(const BlockTable& blocks, std::vector<BlockIndex>& out) const;
+  void insert(std::span<const Block> blocks, BlockIndex index);
+  void erase(std::span<const Block> blocks, BlockIndex index);
+  [[nodiscard]] BlockIndex first_not_less(std::span<const Block> blocks, StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex next(std::span<const Block> blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(std::span<const Block> blocks, const FreeBlock& position) const;
+  void append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const;
 
  private:
   std::set<FreeBlock> blocks_;
@@ -93,22 +94,28 @@ class FreeList {
   explicit FreeList(FreeListKind kind = FreeListKind::binned);
 
   /// Adds a block that is not in the list; its stream, size and address must not change while it is in.
-  void insert(BlockTable& blocks, BlockIndex index);
+  void insert(std::span<Block> blocks, BlockIndex index) {
+    std::visit([&](auto& list) { list.insert(blocks, index); }, list_);
+  }
 
   /// Removes a block. Throws InternalError if it is not in the list.
-  void erase(BlockTable& blocks, BlockIndex index);
+  void erase(std::span<Block> blocks, BlockIndex index) {
+    std::visit([&](auto& list) { list.erase(blocks, index); }, list_);
+  }
 
   /// The smallest block of `stream` with at least `size` bytes, the lowest address among equals (R2.2).
-  [[nodiscard]] BlockIndex first_not_less(const BlockTable& blocks, StreamId stream, Bytes size) const;
+  [[nodiscard]] BlockIndex first_not_less(std::span<const Block> blocks, StreamId stream, Bytes size) const {
+    return std::visit([&](const auto& list) { return list.first_not_less(blocks, stream, size); }, list_);
+  }
 
   /// The first block of the same stream behind `position`, which need not be in the list, or kNoBlock.
-  [[nodiscard]] BlockIndex next(const BlockTable& blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex next(std::span<const Block> blocks, const FreeBlock& position) const;
 
   /// The last block of the same stream before `position`, which need not be in the list, or kNoBlock.
-  [[nodiscard]] BlockIndex previous(const BlockTable& blocks, const FreeBlock& position) const;
+  [[nodiscard]] BlockIndex previous(std::span<const Block> blocks, const FreeBlock& position) const;
 
   /// All blocks in the order of R0.1.
-  [[nodiscard]] std::vector<BlockIndex> in_order(const BlockTable& blocks) const;
+  [[nodiscard]] std::vector<BlockIndex> in_order(std::span<const Block> blocks) const;
 
  private:
   std::variant<BinnedFreeList, OrderedFreeList> list_;

@@ -6,7 +6,7 @@
 namespace vramlab {
 
 void CachingAllocator::start_from(std::span<const SegmentView> segments) {
-  if (state_.blocks.size() != state_.spare_blocks.size()) {
+  if (state_.blocks.size() != state_.blocks.spare()) {
     throw InternalError("an allocator that holds memory is started from other memory");
   }
   for (const SegmentView& view : segments) {
@@ -26,7 +26,7 @@ void CachingAllocator::add_initial_segment(const SegmentView& view, PoolIndex po
   whole.pool = pool;
   whole.expandable = view.expandable;
   whole.live = true;
-  BlockIndex index = new_block(whole);
+  BlockIndex index = state_.blocks.add(whole);
   state_.blocks[index].segment = new_segment({.base = view.base,
                                               .size = view.size,
                                               .page = view.expandable ? page : 0,
@@ -40,7 +40,7 @@ void CachingAllocator::add_initial_segment(const SegmentView& view, PoolIndex po
     const bool is_last = i + 1 == view.blocks.size();
     if (block.address != state_.blocks[index].address || (is_last ? block.size != left : block.size >= left))
       throw InternalError("the blocks of an initial segment do not cover it in order");
-    const BlockIndex rest = is_last ? kNoBlock : cut(index, block.size);
+    const BlockIndex rest = is_last ? kNoBlock : state_.blocks.cut(index, block.size);
     add_initial_block(index, block);
     index = rest;
   }

@@ -19,7 +19,8 @@ AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
     if (context_open() && state_.settings.graph_capture_record_stream_reuse) release_parked_on(stream);
   }
   Request request = make_request(size, stream);
-  const BlockIndex block = find_or_make_block(request);
+  BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
+  if (block == kNoBlock) block = make_block(request);
   if (block == kNoBlock) return report_oom(request);
   return hand_out(block, request);
 }
@@ -30,7 +31,7 @@ CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId st
   request.size = size;
   request.rounded = rounded_size(size, state_.settings);
   request.stream = stream;
-  const std::size_t group = group_for(stream);
+  const std::size_t group = context_open() ? group_for(stream) : 0;
   request.pool = static_cast<PoolIndex>(2 * group + (is_small(request.rounded) ? 0 : 1));
   request.expandable =
       state_.settings.expandable_segments && !state_.groups[group].options.custom_allocator;  // R5.1
@@ -38,10 +39,9 @@ CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId st
   return request;
 }
 
-// There is no second search after a release: a block that became free in it may fit and still not be used.
-BlockIndex CachingAllocator::find_or_make_block(Request& request) {
-  BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
-  if (block != kNoBlock) return block;
+// R4.3 to R4.9, after the search has missed. There is no second one after a release: a block that became free
+// in it may fit and still not be used.
+BlockIndex CachingAllocator::make_block(Request& request) {
   request.segment = segment_size(request.rounded, state_.settings);
   Bytes before = total_reserved();
   const auto given_back = [&] {  // since the last call; a failed try may have mapped a little more (R5.5)
@@ -50,7 +50,7 @@ BlockIndex CachingAllocator::find_or_make_block(Request& request) {
   };
   if (gc_active()) collect_garbage();  // R4.3
   request.tried.collected = given_back();
-  block = try_allocate(request, false);  // R4.4
+  BlockIndex block = try_allocate(request, false);  // R4.4
   if (block != kNoBlock) return block;
   if (state_.settings.throw_on_cudamalloc_oom && exceeds_limit(request)) return kNoBlock;  // section 15
   block = search_pools_for_oom(request);                                                   // R4.5
@@ -93,7 +93,7 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   block.stream = request.stream;
   block.pool = request.pool;
   block.live = true;
-  const BlockIndex index = new_block(block);
+  const BlockIndex index = state_.blocks.add(block);
   state_.blocks[index].segment = new_segment({.base = *base,
                                               .size = request.segment,
                                               .page = 0,
@@ -111,6 +111,14 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   return index;
 }
 
+// R3.1: the remainder is cut off only if something of that pool could live in it.
+bool CachingAllocator::should_split(const Block& block, const Request& request) const {
+  if (state_.groups[group_of(request.pool)].options.no_split) return false;
+  const Bytes remainder = block.size - request.rounded;
+  if (!is_large_pool(request.pool) || request.expandable) return remainder >= kMinBlock;
+  return !is_oversize(request.rounded) && remainder > kSmallLimit;  // strict: 1 MiB stays with the block
+}
+
 // R3.1 to R3.3. The block is in no list any more.
 Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
   MemoryStats& stats = state_.stats;
@@ -120,7 +128,7 @@ Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) 
   const auto whole = static_cast<std::int64_t>(found.size);
   const auto rounded = static_cast<std::int64_t>(request.rounded);
   const bool split = should_split(found, request);
-  if (split) add_free(cut(index, request.rounded));
+  if (split) add_free(state_.blocks.cut(index, request.rounded));
 
   Block& block = state_.blocks[index];
   if (!block.expandable) {  // R5.6: expandable blocks never count as inactive splits

@@ -19,7 +19,8 @@ struct Stat {
 
   constexpr void increase(std::int64_t amount) {
     current += amount;
-    peak = current > peak ? current : peak;
+    if (current > peak) [[unlikely]]  // rarely: a branch costs less than a store each time
+      peak = current;
     allocated += amount;
   }
   constexpr void decrease(std::int64_t amount) {

@@ -109,7 +109,7 @@ void CachingAllocator::release_plain(BlockIndex index) {
   count_device_release(block.pool);
   remove_free(index);
   retire_segment(block.segment);
-  retire_block(index);
+  state_.blocks.retire(index);
 }
 
 // R7.9: one for each cudaFree and for each unmapped piece, which with expandable segments can be more than

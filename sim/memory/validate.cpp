@@ -133,7 +133,7 @@ void Validator::check_tables() {
   const auto live_blocks = static_cast<std::size_t>(
       std::count_if(state_.blocks.begin(), state_.blocks.end(), [](const Block& b) { return b.live; }));
   expect(live_blocks == reached_.size(), "every live block lies in a segment");
-  expect(live_blocks + state_.spare_blocks.size() == state_.blocks.size(), "spare block entries are listed");
+  expect(live_blocks + state_.blocks.spare() == state_.blocks.size(), "spare block entries are listed");
   const auto live_segments = static_cast<std::size_t>(
       std::count_if(state_.segments.begin(), state_.segments.end(), [](const Segment& s) { return s.live; }));
   expect(live_segments + state_.spare_segments.size() == state_.segments.size(),

@@ -36,7 +36,7 @@ class ListedBlocks {
   [[nodiscard]] std::vector<BlockIndex> in_order() const { return list_.in_order(blocks_); }
 
  private:
-  BlockTable blocks_;
+  std::vector<Block> blocks_;
   FreeList list_;
 };
 

@@ -1,6 +1,7 @@
 #include "trace/oracle_log.hpp"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,6 +24,19 @@ std::string refusal(const std::string& text) {
     return error.what();
   }
   return "accepted";
+}
+
+// The pointer 34 is two blocks, one after the other; the failed allocation is none.
+TEST(OracleLog, NumbersBlocksDensely) {
+  const OracleLog log = parse_oracle_log(kHead + R"(["alloc", 12, 1, 34, [0]], ["alloc_t", 12, 0, 56, [0]],
+                 ["free", 0, 0, 34, [0]], ["oom", 99, 0, 0, [1], "CUDA out of memory."],
+                 ["pool_alloc", 12, 0, 34, [1]], ["graph_alloc", 12, 1000, 78, [1]],
+                 ["free_deferred", 0, 0, 56, [1]], ["free", 0, 0, 90, [1]], ["free", 0, 0, 34, [1]]]})",
+                                         "x.json");
+  std::vector<LogBlock> blocks;
+  for (const OracleOperation& op : log.operations) blocks.push_back(op.block);
+  EXPECT_EQ(blocks, (std::vector<LogBlock>{0, 1, 0, kNoLogBlock, 0, 2, 1, kNoLogBlock, 0}));
+  EXPECT_EQ(log.blocks, 3u);
 }
 
 TEST(OracleLog, ReadsItsFields) {
