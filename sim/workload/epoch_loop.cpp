@@ -191,12 +191,15 @@ class EpochLoop {
   }
 
   void declare(BatchRecord& record) {
+    record.task_weights = shares_.weights();
+    if (record.result == StepResult::oom) return;  // it came to no loss and no gradient
     losses_ = setup_.losses.at(number_ - 1);
-    if (setup_.loss.balance) {
-      const auto norms = setup_.gradient_norms.at(number_ - 1);
-      if (!norms.empty()) shares_.set_weights(balanced_weights(norms, setup_.loss.alpha));
+    norms_ = setup_.gradient_norms.at(number_ - 1);
+    if (setup_.loss.balance && !norms_.empty()) {
+      shares_.set_weights(balanced_weights(norms_, setup_.loss.alpha));
     }
     record.task_losses = losses_;
+    record.gradient_norms = norms_;
     record.task_weights = shares_.weights();
   }
 
@@ -266,7 +269,8 @@ class EpochLoop {
   SimulatedCard card_;
   SimulatedProcess process_;
   Candidates candidates_;
-  std::vector<double> losses_;
+  std::vector<double> losses_;  ///< declared for the batch that runs
+  std::vector<double> norms_;
   std::int64_t epoch_ = 0;
   bool in_epoch_ = false;    ///< `candidates_` are in the middle of an epoch that an earlier run began
   std::int64_t number_ = 0;  ///< of the last batch, over all runs
