@@ -50,7 +50,8 @@ class EpochLoop {
       if (stopped() && candidates_.left() > 0) break;
       end_epoch();
     }
-    run_.totals.duration = now_;
+    run_.totals.duration = now_ - began_;
+    run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
     run_.alloc_retries = static_cast<std::uint64_t>(process_.allocator().stats().num_alloc_retries);
@@ -68,9 +69,15 @@ class EpochLoop {
     accumulation_.restore(from.effective, from.micro_batches, from.micro_steps);
     composer_.restore(from.composer);
     shares_.restore(from.gradients);
+    failed_in_a_row_ = from.failed_in_a_row;
+    began_ = now_ = from.time;
+    epoch_totals_ = in_epoch_ ? from.totals : EpochTotals{};
+    epoch_began_ = now_ - epoch_totals_.duration;
   }
 
   [[nodiscard]] EpochState state() const {
+    EpochTotals totals = epoch_totals_;
+    totals.duration = now_ - epoch_began_;
     return {.position = candidates_.position(),
             .batches = number_,
             .steps = steps_,
@@ -78,7 +85,10 @@ class EpochLoop {
             .micro_batches = accumulation_.done(),
             .micro_steps = accumulation_.micro_steps(),
             .composer = composer_.save(),
-            .gradients = shares_.save()};
+            .gradients = shares_.save(),
+            .failed_in_a_row = failed_in_a_row_,
+            .time = now_,
+            .totals = totals};
   }
 
   [[nodiscard]] bool stopped() const {
@@ -277,6 +287,7 @@ class EpochLoop {
   std::int64_t ran_ = 0;     ///< batches of this run
   std::int64_t steps_ = 0;
   std::int64_t failed_in_a_row_ = 0;
+  SimTime began_{0};  ///< when this run began
   SimTime now_{0};
   SimTime epoch_began_{0};
   EpochTotals epoch_totals_;

@@ -53,6 +53,7 @@ struct ErrorSums {
   double unsafe = 0;
 
   void add(double error, bool is_unsafe, double times);
+  void add(const ErrorSums& others);
   [[nodiscard]] double mean() const;  ///< of absolute relative errors; NaN if there are none
   [[nodiscard]] double bias() const;
   [[nodiscard]] double unsafe_share() const;
@@ -83,6 +84,8 @@ struct EpochTotals {
   void add(const BatchRecord& batch);
   /// Counts a step of the optimizer; `last` if the epoch's end made it.
   void add_step(std::int64_t step_samples, bool last);
+  /// Counts all that a later run came to.
+  void add(const EpochTotals& later);
 };
 
 }  // namespace vramlab

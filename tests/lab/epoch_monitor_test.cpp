@@ -173,6 +173,34 @@ TEST(EpochMonitor, AddsUpEachEpochAndTheRun) {
   EXPECT_EQ(report["tasks"]["T1"]["sample_share"], 2.0 / 3);
 }
 
+// A new process goes on where the old one stood: numbers, times and totals of the epoch continue, and the
+// memory begins anew.
+TEST(EpochMonitor, ARestartLeavesNoGap) {
+  const ScratchFolder folder;
+  EpochScenario scenario = failing();
+  monitored(scenario, folder);
+  const Json once = timeless_batches(folder.path() / "run/batch_metrics.json");
+  const Json totals = json_of(folder.path() / "run/training_report.json")["metrics"];
+  scenario.restart_every = 2;
+  monitored(scenario, folder);
+  const Json restarted = timeless_batches(folder.path() / "run/batch_metrics.json");
+  ASSERT_EQ(restarted.size(), 3u);
+  EXPECT_EQ(restarted[1], once[1]);
+  EXPECT_EQ(restarted[2]["batch_idx"], 2);
+  EXPECT_EQ(restarted[2]["memory_allocated_mb"], once[2]["memory_allocated_mb"]);
+  EXPECT_EQ(restarted[2]["memory_reserved_mb"], 224);  // not the 640 that the OOM left
+  const Json epochs = json_of(folder.path() / "run/epoch_metrics.json");
+  ASSERT_EQ(epochs.size(), 1u);
+  EXPECT_EQ(epochs[0]["batches"], 2);
+  EXPECT_EQ(epochs[0]["ooms"], 1);
+  const Json report = json_of(folder.path() / "run/training_report.json");
+  EXPECT_EQ(report["totals"]["duration_s"], epochs[0]["duration_s"]);
+  for (const char* same : {"batches", "samples", "untrained_samples", "ooms", "first_oom", "optimizer_steps",
+                           "budget_use", "padding_share", "task_share"}) {
+    EXPECT_EQ(report["metrics"][same], totals[same]) << same;
+  }
+}
+
 TEST(EpochMonitor, DrawsWhatThereIsAndNothingElse) {
   const ScratchFolder folder;
   const auto files = monitored(failing(), folder);
