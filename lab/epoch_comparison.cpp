@@ -16,11 +16,46 @@ void require_labels(const EpochScenario& scenario, const std::vector<std::string
   }
 }
 
+namespace {
+
+void add_statistics(std::vector<Statistic>& sums, const std::vector<Statistic>& later) {
+  for (const Statistic& one : later) {
+    const auto same =
+        std::find_if(sums.begin(), sums.end(), [&](const Statistic& sum) { return sum.name == one.name; });
+    same == sums.end() ? sums.push_back(one) : void(same->value += one.value);
+  }
+}
+
+void go_on(EpochRun& run, EpochRun later) {
+  run.totals.add(later.totals);
+  add_statistics(run.statistics, later.statistics);
+  run.gradient_shares = std::move(later.gradient_shares);  // these are part of the state
+  run.alloc_retries += later.alloc_retries;
+  run.state = std::move(later.state);
+  run.ended_early = std::move(later.ended_early);
+  run.complete = later.complete;
+}
+
+EpochRun run_restarted(EpochSetup setup, const TunerChoice& choice, std::int64_t restart_every) {
+  setup.stop_after = restart_every;
+  EpochRun run = run_epochs(setup, *make_composer(choice, setup.tasks));
+  while (!run.complete && run.ended_early.empty()) {
+    setup.start = run.state;
+    go_on(run, run_epochs(setup, *make_composer(choice, setup.tasks)));
+  }
+  return run;
+}
+
+}  // namespace
+
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
-  const auto composer = make_composer(entry.choice, setup.tasks);
-  EpochResult result{entry.choice.use, entry.choice.profile, entry.label, run_epochs(setup, *composer), {}};
+  EpochResult result{entry.choice.use,
+                     entry.choice.profile,
+                     entry.label,
+                     run_restarted(setup, entry.choice, scenario.restart_every),
+                     {}};
   result.metrics = epoch_metrics(setup, result.run);
   return result;
 }

@@ -108,6 +108,11 @@ std::vector<Field> workload_fields() {
        .fields = data_fields()},
       integer_field("target_batch", "samples of an effective batch (default 32)", 1, 1e6),
       integer_field("epochs", "times through the data (default 1)", 1, 1e4),
+      integer_field(
+          "restart_every",
+          "batches after which the process ends and a new one goes on from the saved state (default: "
+          "never)",
+          1, 1e9),
       {.key = "shuffle", .kind = Kind::boolean, .help = "each epoch in a new order (default true)"},
       {.key = "collator",
        .kind = Kind::choice,

@@ -22,6 +22,17 @@ const fs::path& made(const fs::path& folder) {
   return folder;
 }
 
+// A declared figure of each task that the batch has samples of; null where none was declared.
+Json by_task(const BatchRecord& batch, const std::vector<std::string>& tasks,
+             std::span<const double> figures) {
+  if (figures.empty()) return nullptr;
+  Json json = Json::object();
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (batch.shape.task_samples[task] > 0) json[tasks[task]] = figures[task];
+  }
+  return json;
+}
+
 Json batch_json(const BatchRecord& batch, const std::vector<std::string>& tasks, const std::string& origin) {
   Json json;
   json["batch_idx"] = batch.number - 1;
@@ -30,13 +41,11 @@ Json batch_json(const BatchRecord& batch, const std::vector<std::string>& tasks,
   json["duration_ms"] = to_seconds(batch.duration) * 1000;
   json["task_types"] = Json::array();
   json["task_counts"] = Json::object();
-  Json per_task = Json::object();
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     const std::int64_t count = batch.shape.task_samples[task];
     if (count == 0) continue;
     json["task_types"].push_back(tasks[task]);
     json["task_counts"][tasks[task]] = count;
-    if (!batch.task_losses.empty()) per_task[tasks[task]] = batch.task_losses[task];
   }
   json["batch_size"] = batch.shape.samples;
   json["memory_allocated_mb"] = mib(batch.peak_allocated);
@@ -53,7 +62,8 @@ Json batch_json(const BatchRecord& batch, const std::vector<std::string>& tasks,
   json["effective_batch"] = batch.steps ? Json(batch.effective) : Json(nullptr);
   json["learning_rate_scale"] = batch.learning_rate_scale;
   json["loss"] = number_json(batch.loss());
-  json["per_task_loss"] = per_task.empty() ? Json(nullptr) : per_task;
+  json["per_task_loss"] = by_task(batch, tasks, batch.task_losses);
+  json["per_task_gradient_norm"] = by_task(batch, tasks, batch.gradient_norms);
   json["loss_origin"] = origin.empty() ? Json(nullptr) : Json(origin);
   return json;
 }
@@ -102,7 +112,11 @@ void BatchSeries::add(const BatchRecord& batch) {
     point.error += std::abs(error);
     point.predicted += 1;
   }
-  point.loss += batch.loss();
+  const double loss = batch.loss();
+  if (!std::isnan(loss)) {
+    point.loss += loss;
+    point.with_loss += 1;
+  }
 }
 
 void BatchSeries::join_neighbours() {
@@ -118,7 +132,8 @@ void BatchSeries::join_neighbours() {
                       .batch_size = a.batch_size + b.batch_size,
                       .error = a.error + b.error,
                       .predicted = a.predicted + b.predicted,
-                      .loss = a.loss + b.loss};
+                      .loss = a.loss + b.loss,
+                      .with_loss = a.with_loss + b.with_loss};
   }
   points_.resize(points_.size() / 2);
   stride_ *= 2;
@@ -194,7 +209,7 @@ void EpochMonitor::draw(const EpochResult& result, std::vector<std::string>& fil
     add(1, 1, point.reserved_gib);
     add(2, 0, point.batch_size / point.batches);
     add(3, 0, point.predicted > 0 ? 100 * point.error / point.predicted : std::nan(""));
-    if (losses) add(4, 0, point.loss / point.batches);
+    if (losses) add(4, 0, point.with_loss > 0 ? point.loss / point.with_loss : std::nan(""));
   }
   if (picture.axis.empty()) return;
   files.push_back((folder_ / "training_curves.svg").string());

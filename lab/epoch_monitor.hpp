@@ -28,6 +28,7 @@ class BatchSeries {
     double error = 0;
     double predicted = 0;  ///< batches that had a prediction
     double loss = 0;
+    double with_loss = 0;  ///< batches that had a loss
   };
   void add(const BatchRecord& batch);
   [[nodiscard]] const std::vector<Point>& points() const { return points_; }
@@ -53,6 +54,12 @@ class EpochMonitor : public BatchListener {
   /// Completes batch_metrics.json and writes epoch_metrics.json, training_report.json and the pictures
   /// training_curves.svg and task_comparison.svg. Returns the files written.
   std::vector<std::string> finish(const EpochResult& result);
+
+  /// Batches that are not written yet: fewer than kBatchesAtATime.
+  [[nodiscard]] std::size_t held_batches() const { return pending_batches_; }
+
+  /// What the curves are drawn from.
+  [[nodiscard]] const BatchSeries& series() const { return series_; }
 
  private:
   void write_batches();

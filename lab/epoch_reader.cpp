@@ -47,6 +47,7 @@ class EpochReader {
     EpochSetup& setup = scenario_.setup;
     setup.target_batch = workload.value("target_batch", setup.target_batch);
     setup.epochs = workload.value("epochs", setup.epochs);
+    scenario_.restart_every = workload.value("restart_every", std::int64_t{0});
     setup.shuffle = workload.value("shuffle", true);
     setup.packs = workload.value("collator", std::string{"pad"}) == "pack";
     read_tasks(workload["data"]);

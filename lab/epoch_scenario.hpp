@@ -24,6 +24,7 @@ struct EpochScenario {
   std::shared_ptr<const BatchModel> model;
   std::shared_ptr<const BatchModel> checkpointed;  ///< null = none
   EpochSetup setup;                                ///< refers to both models
+  std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
   std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
   std::vector<PolicyEntry> policies;
@@ -52,7 +53,8 @@ Json composer_schemas(const Json& entry);
 /// Throws InputError for a label that is not in the scenario.
 void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels);
 
-/// Runs the composer of one entry; `listener` is told of every batch and may be null.
+/// Runs the composer of one entry; `listener` is told of every batch and may be null. After a restart
+/// process and composer are new: all that they know is the state that was saved.
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry,
                          BatchListener* listener = nullptr);
 

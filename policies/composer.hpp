@@ -23,7 +23,7 @@ enum class ComposerEvent : std::uint8_t {
 /// Asked before every step. References hold while a question is answered.
 struct ComposerQuestion {
   ComposerEvent event = ComposerEvent::next;
-  std::span<const Sample> samples;  ///< the data set, by SampleId
+  std::span<const Sample> samples;  ///< the data set, by SampleId; the same at every question
   Candidates& candidates;           ///< what waits; the host takes what is answered
   std::int64_t most = 1;            ///< samples that the effective batch still lacks; at least 1
   bool packs = false;               ///< the collator packs rows

@@ -7,10 +7,10 @@
 
 namespace vramlab {
 
-/// Recursive least squares with a ridge, over (1, samples, images, positions, positions², longest), and 1 for
-/// a micro-batch that keeps gradients. What a batch takes at most is the likely value plus `deviations`
-/// standard deviations, of the noise seen so far and of the coefficients together: where little was seen, a
-/// batch like none before is predicted high.
+/// Recursive least squares with a ridge, over (1, samples, images, positions, positions · longest, longest),
+/// and 1 for a micro-batch that keeps gradients. What a batch takes at most is the likely value plus
+/// `deviations` standard deviations, of the noise seen so far and of the coefficients together: where little
+/// was seen, a batch like none before is predicted high.
 class RegressionPredictor final : public MemoryPredictor {
  public:
   static constexpr int kFeatures = 7;

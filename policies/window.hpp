@@ -14,6 +14,9 @@ namespace vramlab {
 /// Candidates grouped by task and number of images. Within a group a batch's memory depends on the length
 /// alone: below the longest one so far all members cost the same, and the longest of them wastes least
 /// padding; beyond it the shortest costs least.
+///
+/// From batch to batch most candidates stay, so the groups are kept in order and only what left or came is
+/// worked on: a batch costs one pass over the window and no sorting of it.
 class CandidateWindow {
  public:
   struct Candidate {
@@ -21,7 +24,7 @@ class CandidateWindow {
     std::uint32_t age = 0;  ///< 0 = the oldest
   };
 
-  /// Begins with `waiting`, oldest first.
+  /// Begins a batch with `waiting`, oldest first. What a sample is may not change from call to call.
   void reset(std::span<const Sample> samples, std::span<const SampleId> waiting);
 
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
@@ -38,22 +41,33 @@ class CandidateWindow {
 
  private:
   struct Entry {
-    std::uint64_t group_key = 0;
     std::int64_t tokens = 0;
     std::uint32_t age = 0;
     SampleId id = 0;
     bool taken = false;
   };
   struct Group {
-    std::vector<std::uint32_t> within;  ///< entries not longer than the longest so far; the last is the best
-    std::uint32_t next = 0;             ///< the shortest beyond
-    std::uint32_t end = 0;
-    std::uint32_t best = 0;
+    std::uint64_t key = 0;
+    std::vector<Entry> entries;  ///< by rising tokens; of equal ones the oldest last
+    std::size_t beyond = 0;      ///< the first entry longer than the longest so far
+    std::size_t within = 0;      ///< behind the last entry before it that is left
+    std::size_t best = 0;
   };
+  struct Arrival {
+    std::uint64_t key = 0;
+    Entry entry;
+  };
+  void follow(std::span<const SampleId> waiting);
+  void sort_arrivals(std::span<const Sample> samples, std::span<const SampleId> waiting);
+  void merge(Group& group, std::span<const Arrival> arrivals);
 
-  std::vector<Entry> entries_;
-  std::vector<Group> groups_;
-  std::uint32_t oldest_ = 0;
+  std::vector<Group> groups_;           ///< by key
+  std::vector<SampleId> known_;         ///< the candidates of the batch before, oldest first
+  std::vector<std::uint32_t> new_age_;  ///< of each of them now
+  std::size_t stayed_ = 0;              ///< so many of them are candidates still
+  std::vector<Arrival> arrivals_;
+  std::vector<Entry> merged_;
+  std::uint64_t oldest_key_ = 0;
 };
 
 }  // namespace vramlab

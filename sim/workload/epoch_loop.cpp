@@ -50,7 +50,8 @@ class EpochLoop {
       if (stopped() && candidates_.left() > 0) break;
       end_epoch();
     }
-    run_.totals.duration = now_;
+    run_.totals.duration = now_ - began_;
+    run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
     run_.alloc_retries = static_cast<std::uint64_t>(process_.allocator().stats().num_alloc_retries);
@@ -68,9 +69,15 @@ class EpochLoop {
     accumulation_.restore(from.effective, from.micro_batches, from.micro_steps);
     composer_.restore(from.composer);
     shares_.restore(from.gradients);
+    failed_in_a_row_ = from.failed_in_a_row;
+    began_ = now_ = from.time;
+    epoch_totals_ = in_epoch_ ? from.totals : EpochTotals{};
+    epoch_began_ = now_ - epoch_totals_.duration;
   }
 
   [[nodiscard]] EpochState state() const {
+    EpochTotals totals = epoch_totals_;
+    totals.duration = now_ - epoch_began_;
     return {.position = candidates_.position(),
             .batches = number_,
             .steps = steps_,
@@ -78,7 +85,10 @@ class EpochLoop {
             .micro_batches = accumulation_.done(),
             .micro_steps = accumulation_.micro_steps(),
             .composer = composer_.save(),
-            .gradients = shares_.save()};
+            .gradients = shares_.save(),
+            .failed_in_a_row = failed_in_a_row_,
+            .time = now_,
+            .totals = totals};
   }
 
   [[nodiscard]] bool stopped() const {
@@ -191,12 +201,15 @@ class EpochLoop {
   }
 
   void declare(BatchRecord& record) {
+    record.task_weights = shares_.weights();
+    if (record.result == StepResult::oom) return;  // it came to no loss and no gradient
     losses_ = setup_.losses.at(number_ - 1);
-    if (setup_.loss.balance) {
-      const auto norms = setup_.gradient_norms.at(number_ - 1);
-      if (!norms.empty()) shares_.set_weights(balanced_weights(norms, setup_.loss.alpha));
+    norms_ = setup_.gradient_norms.at(number_ - 1);
+    if (setup_.loss.balance && !norms_.empty()) {
+      shares_.set_weights(balanced_weights(norms_, setup_.loss.alpha));
     }
     record.task_losses = losses_;
+    record.gradient_norms = norms_;
     record.task_weights = shares_.weights();
   }
 
@@ -266,13 +279,15 @@ class EpochLoop {
   SimulatedCard card_;
   SimulatedProcess process_;
   Candidates candidates_;
-  std::vector<double> losses_;
+  std::vector<double> losses_;  ///< declared for the batch that runs
+  std::vector<double> norms_;
   std::int64_t epoch_ = 0;
   bool in_epoch_ = false;    ///< `candidates_` are in the middle of an epoch that an earlier run began
   std::int64_t number_ = 0;  ///< of the last batch, over all runs
   std::int64_t ran_ = 0;     ///< batches of this run
   std::int64_t steps_ = 0;
   std::int64_t failed_in_a_row_ = 0;
+  SimTime began_{0};  ///< when this run began
   SimTime now_{0};
   SimTime epoch_began_{0};
   EpochTotals epoch_totals_;

@@ -45,6 +45,9 @@ struct EpochState {
   std::int64_t micro_steps = 0;  ///< that an effective batch has now (adaptive accumulation)
   std::vector<double> composer;
   std::vector<double> gradients;
+  std::int64_t failed_in_a_row = 0;
+  SimTime time{0};     ///< simulated so far
+  EpochTotals totals;  ///< of the epoch that has begun, so far
 };
 
 /// Is told of every batch; nothing of a batch is kept otherwise.
@@ -82,7 +85,8 @@ struct EpochRun {
   std::vector<Statistic> statistics;
   std::uint64_t alloc_retries = 0;
   EpochState state;         ///< to go on from
-  std::string ended_early;  ///< why it stopped before its end; empty if it did not
+  std::string ended_early;  ///< why it was given up before its end; empty if it was not
+  bool complete = false;    ///< all epochs are over: there is nothing to go on with
 };
 
 /// Failed batches in a row after which a run is given up, whatever its policy says (K3-11).

@@ -28,6 +28,12 @@ void ErrorSums::add(double error, bool is_unsafe, double times) {
   sign += times * error;
   unsafe += is_unsafe ? times : 0;
 }
+void ErrorSums::add(const ErrorSums& others) {
+  weight += others.weight;
+  absolute += others.absolute;
+  sign += others.sign;
+  unsafe += others.unsafe;
+}
 double ErrorSums::mean() const { return weight > 0 ? absolute / weight : std::nan(""); }
 double ErrorSums::bias() const { return weight > 0 ? sign / weight : std::nan(""); }
 double ErrorSums::unsafe_share() const { return weight > 0 ? unsafe / weight : std::nan(""); }
@@ -62,6 +68,32 @@ void EpochTotals::add_step(std::int64_t step_samples, bool last) {
   if (last) return;
   largest_step = std::max(largest_step, step_samples);
   smallest_step = smallest_step == 0 ? step_samples : std::min(smallest_step, step_samples);
+}
+
+void EpochTotals::add(const EpochTotals& later) {
+  batches += later.batches;
+  ooms += later.ooms;
+  samples += later.samples;
+  skipped += later.skipped;
+  oversize += later.oversize;
+  steps += later.steps;
+  largest_step = std::max(largest_step, later.largest_step);
+  if (smallest_step == 0 || (later.smallest_step != 0 && later.smallest_step < smallest_step)) {
+    smallest_step = later.smallest_step;
+  }
+  if (first_oom == 0) first_oom = later.first_oom;
+  tokens += later.tokens;
+  positions += later.positions;
+  usage += later.usage;
+  peak_allocated = std::max(peak_allocated, later.peak_allocated);
+  peak_reserved = std::max(peak_reserved, later.peak_reserved);
+  duration += later.duration;
+  oom_time += later.oom_time;
+  errors.add(later.errors);
+  for (std::size_t task = 0; task < kMostTasks; ++task) {
+    task_samples[task] += later.task_samples[task];
+    task_errors[task].add(later.task_errors[task]);
+  }
 }
 
 }  // namespace vramlab

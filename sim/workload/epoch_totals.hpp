@@ -31,10 +31,12 @@ struct BatchRecord {
   bool steps = false;          ///< the optimizer steps after it …
   std::int64_t effective = 0;  ///< … over so many samples
   double learning_rate_scale = 1;
-  std::span<const double> task_losses;  ///< by task, from the declared series; empty if there is none
+  // Of a batch that did not fail, by task, from the declared series; empty if there is none.
+  std::span<const double> task_losses;
+  std::span<const double> gradient_norms;
   std::span<const double> task_weights;
 
-  /// Mean of the task losses over the samples; NaN if there is no series.
+  /// Mean of the weighted task losses over the samples; NaN if there is no series or the batch failed.
   [[nodiscard]] double loss() const;
   /// (predicted − taken) / taken, of what the batch took above what was allocated before it; NaN if nothing
   /// was predicted or it failed.
@@ -51,6 +53,7 @@ struct ErrorSums {
   double unsafe = 0;
 
   void add(double error, bool is_unsafe, double times);
+  void add(const ErrorSums& others);
   [[nodiscard]] double mean() const;  ///< of absolute relative errors; NaN if there are none
   [[nodiscard]] double bias() const;
   [[nodiscard]] double unsafe_share() const;
@@ -81,6 +84,8 @@ struct EpochTotals {
   void add(const BatchRecord& batch);
   /// Counts a step of the optimizer; `last` if the epoch's end made it.
   void add_step(std::int64_t step_samples, bool last);
+  /// Counts all that a later run came to.
+  void add(const EpochTotals& later);
 };
 
 }  // namespace vramlab

@@ -118,6 +118,27 @@ TEST(RegressionPredictor, FindsAStraightLineFromBatchPeaksAlone) {
   EXPECT_GE(predicted.at_most, taken(fresh));
 }
 
+// In batches of one mix samples, images and positions rise together. What cannot be told apart is put down to
+// images and positions, so that another mix is predicted as well.
+TEST(RegressionPredictor, LearnsFromBatchesOfOneMixWhatOthersTake) {
+  RegressionPredictor regression{normal_quantile(0.99)};
+  const auto taken = [](const BatchShape& batch) {
+    return static_cast<Bytes>(30'000'000 * batch.images + 500'000 * batch.positions());
+  };
+  const auto of_length = [](std::array<int, 3> counts, std::int64_t tokens) {
+    BatchShape batch = batch_of(counts);
+    batch.longest = tokens;
+    return batch;
+  };
+  for (int i = 0; i < 12; ++i) {
+    const BatchShape batch = of_length({4 + i % 5, 3 + i % 4, 3 + i % 4}, 400 + 13 * i % 50);
+    regression.learn(batch, taken(batch));
+  }
+  for (const BatchShape& other : {of_length({24, 0, 0}, 140), of_length({0, 0, 12}, 500)}) {
+    EXPECT_NEAR(gb(regression.predict(other).likely), gb(taken(other)), 0.03 * gb(taken(other)));
+  }
+}
+
 TEST(RegressionPredictor, SaysMoreWhereLittleWasSeen) {
   RegressionPredictor regression{normal_quantile(0.99)};
   const BatchShape batch = batch_of({4, 0, 0});

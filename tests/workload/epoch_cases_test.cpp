@@ -153,6 +153,40 @@ TEST(EpochLoop, ARestartGoesOnWithTheBatchThatFitted) {
   EXPECT_THAT(kept.sizes(StepResult::ok), Each(2u));
 }
 
+// Else the batch that failed would be tried once more as it was.
+TEST(OomGuardian, ARestartGoesOnWithTheHalves) {
+  const SampleSizeModel model = mebibyte_a_token();
+  EpochSetup setup = epochs_of(model, samples_of(std::vector<std::int64_t>(32, 64)), 600_MiB);  // 9 samples
+  setup.target_batch = 16;
+  const OptionMap options{{"guardian", true, {}}};
+  setup.stop_after = 1;
+  const EpochRun first = run_epochs(setup, *composer_of("planned-batches", "fixed", options));
+  EXPECT_EQ(first.totals.ooms, 1);
+  KeptBatches kept;
+  setup.listener = &kept;
+  setup.stop_after = 2;
+  setup.start = first.state;
+  run_epochs(setup, *composer_of("planned-batches", "fixed", options));
+  EXPECT_THAT(kept.sizes(StepResult::ok), ElementsAre(8, 8));
+  EXPECT_THAT(kept.sizes(StepResult::oom), ElementsAre());
+}
+
+// Else a run whose process ends before the 32nd failure would go on for ever.
+TEST(EpochLoop, ARestartDoesNotForgetFailures) {
+  const SampleSizeModel model = mebibyte_a_token();
+  EpochSetup setup = epochs_of(model, samples_of(std::vector<std::int64_t>(100, 2048)), 1_GiB);
+  setup.stop_after = 10;
+  std::int64_t ooms = 0;
+  EpochRun run;
+  for (int process = 0; process < 4; ++process) {
+    run = run_epochs(setup, *composer_of("planned-batches", "fixed"));
+    ooms += run.totals.ooms;
+    setup.start = run.state;
+  }
+  EXPECT_EQ(ooms, kMostFailedBatchesInARow);
+  EXPECT_THAT(run.ended_early, HasSubstr("in a row"));
+}
+
 // P2.4: checkpointing is the last resort; a workload recorded with and without it.
 TEST(OomGuardian, SwitchesCheckpointingOnWhenHalvingDoesNotHelp) {
   const SampleSizeModel model = mebibyte_a_token();

@@ -58,7 +58,7 @@ EpochSetup any_setup() {
   setup.target_batch = *rc::gen::inRange<std::int64_t>(1, 40);
   setup.loss.weights = {1, 1, 1};
   // one sample of the largest make always fits, more may not
-  setup.process = {.card_total = 64_MiB + 128_MiB + *rc::gen::inRange<Bytes>(0, 2048) * 1_MiB,
+  setup.process = {.card_total = 64_MiB + 128_MiB + *rc::gen::inRange<Bytes>(0, 600) * 1_MiB,
                    .context_bytes = 0};
   return setup;
 }
@@ -83,9 +83,11 @@ RC_GTEST_PROP(EpochProperties, EverySampleIsTrainedOnOnceAnEpochWhateverFailsAnd
     steps += run.totals.steps;
     const bool over = run.state.position.epoch + 1 >= setup.epochs && run.state.position.waiting.empty() &&
                       run.state.position.position == setup.samples.size();
+    RC_ASSERT(run.complete == over);
     setup.start = run.state;
     if (over) break;
   }
+  RC_CLASSIFY(!kept.sizes(StepResult::oom).empty(), "with OOMs");
   std::map<std::pair<std::int64_t, SampleId>, int> times;
   for (const auto& batch : kept.batches) {
     if (batch.result == StepResult::oom) continue;
@@ -93,6 +95,12 @@ RC_GTEST_PROP(EpochProperties, EverySampleIsTrainedOnOnceAnEpochWhateverFailsAnd
   }
   RC_ASSERT(times.size() == setup.samples.size() * static_cast<std::size_t>(setup.epochs));
   for (const auto& [sample, count] : times) RC_ASSERT(count == 1);
+
+  // an epoch's totals are those of the whole epoch, however many processes it took
+  RC_ASSERT(kept.epochs.size() == static_cast<std::size_t>(setup.epochs));
+  for (const EpochTotals& epoch : kept.epochs) {
+    RC_ASSERT(epoch.samples == static_cast<std::int64_t>(setup.samples.size()));
+  }
 
   // the last step of an epoch takes what is left, every other one exactly the target
   const auto samples = static_cast<std::int64_t>(setup.samples.size());
