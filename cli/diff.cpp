@@ -261,7 +261,8 @@ int run(const Arguments& arguments) {
   const std::string& a = files[0];
   const std::string& b = files[1];
   if (is_json_name(a) != is_json_name(b)) {
-    throw InputError(a + ", " + b, "are of two kinds; give two snapshots (.pickle), or two models or two results (.json).");
+    throw InputError(a + ", " + b,
+                     "are of two kinds; give two snapshots (.pickle), or two models or two results (.json).");
   }
   output.json(is_json_name(a) ? diff_json(arguments, a, b, output)
                               : diff_snapshots(a, b, arguments["top"].as<std::size_t>(), output));

@@ -82,12 +82,9 @@ std::string point_text(const PredictionQuestion& question) {
 }
 
 Json row_json(const LawDifference& row) {
-  return {{"law", row.law},
-          {"a_bytes", row.a},
-          {"b_bytes", row.b},
-          {"growth_bytes", row.growth()},
-          {"a_tensors", row.count_a},
-          {"b_tensors", row.count_b}};
+  return {{"law", row.law},           {"a_bytes", row.a},
+          {"b_bytes", row.b},         {"growth_bytes", row.growth()},
+          {"a_tensors", row.count_a}, {"b_tensors", row.count_b}};
 }
 
 Json rows_json(const std::vector<LawDifference>& rows) {

@@ -71,7 +71,8 @@ PredictedPrograms predict_programs(const std::vector<std::string>& snapshots,
     if (i == 0) recorded = ranges_text(model.spec());
   }
   std::string point;
-  for (const auto& [name, value] : predicted.parameters.items()) point += fmt::format(" {}={}", name, value.dump());
+  for (const auto& [name, value] : predicted.parameters.items())
+    point += fmt::format(" {}={}", name, value.dump());
   predicted.sentence = fmt::format("Three steps at{}, predicted from steps recorded at {}.", point, recorded);
   if (predicted.outside_range) predicted.sentence += " These parameters lie outside what was recorded.";
   return predicted;

@@ -248,7 +248,8 @@ class Fitter {
     for (const RecordedRun& run : runs_) {
       for (const StepRecord& step : run.steps) {
         model_.refusal_chains += step.refusals.size();
-        for (const RefusedRequests& row : step.refusals) total += static_cast<std::uint32_t>(row.sizes.size());
+        for (const RefusedRequests& row : step.refusals)
+          total += static_cast<std::uint32_t>(row.sizes.size());
       }
     }
     const auto chains = static_cast<std::uint32_t>(model_.refusal_chains);

@@ -25,9 +25,9 @@ class RefusalReader {
   void read(const RecordedRun& run, const ChosenSteps& chosen) {
     std::map<std::size_t, std::size_t> reached;  // by shape: allocations that an earlier step of the run made
     for (const StepRecord& step : run.steps) {
-      const auto shape = std::find_if(
-          chosen.settled.begin(), chosen.settled.end(),
-          [&](const StepRecord* one) { return one->mark.parameters == step.mark.parameters; });
+      const auto shape =
+          std::find_if(chosen.settled.begin(), chosen.settled.end(),
+                       [&](const StepRecord* one) { return one->mark.parameters == step.mark.parameters; });
       if (shape == chosen.settled.end()) continue;
       const auto number = static_cast<std::size_t>(shape - chosen.settled.begin());
       for (const RefusedRequests& row : step.refusals) read(step, row, number, reached[number]);
@@ -120,7 +120,7 @@ class RefusalReader {
   const UnionProgram& program_;
   const std::vector<ShapeProgram>& shapes_;
   RecordedSpec& spec_;
-  std::vector<std::int32_t> kernels_;                                 // by tensor; −1 = no workspace
+  std::vector<std::int32_t> kernels_;                                  // by tensor; −1 = no workspace
   std::vector<std::map<std::uint32_t, std::vector<Bytes>>> refusals_;  // by kernel: sizes by shape
 };
 

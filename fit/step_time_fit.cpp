@@ -11,6 +11,7 @@ constexpr std::size_t kUnknowns = 4;  // floor, base, two slopes
 constexpr std::size_t kLeastPoints = 6;
 constexpr int kMostSteps = 1500;
 constexpr double kWorthATerm = 0.95;
+constexpr double kWorthAShare = 0.001;  // of the duration
 constexpr std::size_t kFolds = 4;
 constexpr std::size_t kLeastToCompare = 12;  // points; fewer say too little about each other
 
@@ -172,7 +173,7 @@ StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t 
     double least = left_out_error(points, main_product, below);
     for (const double share : kShares) {
       const double error = left_out_error(points, main_product, share);
-      if (error >= least) continue;
+      if (error > least - kWorthAShare) continue;
       least = error;
       below = share;
     }

@@ -47,7 +47,6 @@ struct Holding {
 };
 using Holdings = std::map<std::string, Holding>;
 
-
 /// Performs a model's programs without an allocator and keeps count by law.
 class Count {
  public:

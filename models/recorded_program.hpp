@@ -53,7 +53,7 @@ class RecordedProgramWriter {
   std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
   std::vector<std::size_t> outside_used_;                   ///< by operation
   std::vector<std::uint32_t> tensors_;
-  std::vector<bool> old_is_freed_;                          ///< by rank
+  std::vector<bool> old_is_freed_;  ///< by rank
 };
 
 }  // namespace vramlab

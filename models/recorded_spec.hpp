@@ -88,7 +88,8 @@ struct RecordedTensor {
   std::uint32_t group = 0;  ///< where it occurs
   std::int32_t kept = -1;   ///< rank among the tensors that live until the next step (gradients); −1 = none
   bool workspace = false;   ///< a library does without it if memory is short
-  std::int32_t kernel = -1;  ///< of a workspace: number of what its library asks for if it is refused; −1 = not known
+  std::int32_t kernel =
+      -1;  ///< of a workspace: number of what its library asks for if it is refused; −1 = not known
 
   friend bool operator==(const RecordedTensor&, const RecordedTensor&) = default;
 };

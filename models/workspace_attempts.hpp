@@ -11,7 +11,8 @@ namespace vramlab {
 /// another shape, the first choice in front, none of them 0.
 ///
 /// A size within a tenth of the first choice is that of a kernel that copies the same tensors and has another
-/// constant of its own; the constant is kept. Any other size is a multiple of the tensors and grows with them.
+/// constant of its own; the constant is kept. Any other size is a multiple of the tensors and grows with
+/// them.
 std::vector<Bytes> attempts_at(const std::vector<Bytes>& recorded, Bytes own);
 
 }  // namespace vramlab

@@ -28,7 +28,8 @@ TEST(StepTimeFit, FindsTheLawItWasMadeFrom) {
 TEST(StepTimeFit, ALowerLawIsTakenWhereItIsNearerToPointsLeftOut) {
   std::vector<TimedPoint> points;
   std::int64_t rows = 10;
-  for (const double slower : {0.0, 0.12, 0.01, 0.6, 0.0, 0.2, 0.0, 0.5, 0.01, 0.25, 0.45, 0.0, 0.3, 0.01, 0.35, 0.4}) {
+  for (const double slower :
+       {0.0, 0.12, 0.01, 0.6, 0.0, 0.2, 0.0, 0.5, 0.01, 0.25, 0.45, 0.0, 0.3, 0.01, 0.35, 0.4}) {
     points.push_back(point(rows++, 16, 0.02 * (1 + slower)));
   }
   for (const std::int64_t large : {40'000, 50'000, 60'000, 80'000}) {

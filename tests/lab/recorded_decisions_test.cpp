@@ -91,8 +91,8 @@ TEST(RecordedDecisions, SettledFrom12And128) {
 }
 
 // This run lives at the limit for hundreds of iterations, where libraries fall back to smaller workspaces.
-// Its decisions are equal; the closed form does not know what is asked for in place of a refused workspace, and
-// the number of refused requests is not (docs/fidelity.md).
+// Its decisions are equal; the closed form does not know what is asked for in place of a refused workspace,
+// and the number of refused requests is not (docs/fidelity.md).
 TEST(RecordedDecisions, BlindFrom8And96) {
   const Json recording = read_recording("blind_from_8_96");
   const TrainingRun run = simulate("blind-growth", "blind");

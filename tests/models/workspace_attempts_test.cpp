@@ -24,8 +24,8 @@ TEST(WorkspaceAttempts, AtTheRecordedShapeNothingMoves) {
               ElementsAre(54893568, 55715328, 160585728));
 }
 
-// The last convolution's forward pass at (8, 80) and at (8, 128), as recorded: carried over, no size is off by
-// more than 2 %, and none that was larger than the first is smaller.
+// The last convolution's forward pass at (8, 80) and at (8, 128), as recorded: carried over, no size is off
+// by more than 2 %, and none that was larger than the first is smaller.
 TEST(WorkspaceAttempts, WhatWasAskedForAtALargerShapeIsMet) {
   const std::vector<Bytes> small{54893568, 55715328, 160585728, 59909632};
   const std::vector<Bytes> large{140516352, 142616064, 411084288, 143664640};
@@ -36,9 +36,7 @@ TEST(WorkspaceAttempts, WhatWasAskedForAtALargerShapeIsMet) {
   }
 }
 
-TEST(WorkspaceAttempts, NoSizeIsNothing) {
-  EXPECT_THAT(attempts_at({1000, 901}, 50), ElementsAre(50, 1));
-}
+TEST(WorkspaceAttempts, NoSizeIsNothing) { EXPECT_THAT(attempts_at({1000, 901}, 50), ElementsAre(50, 1)); }
 
 }  // namespace
 }  // namespace vramlab
