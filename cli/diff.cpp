@@ -1,8 +1,9 @@
-// vramlab diff: what grew between two snapshots, or what changed between two results.
+// vramlab diff: what grew between two snapshots or two models, or what changed between two results.
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "cli/diff_models.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
@@ -20,7 +21,9 @@ using Align = Table::Align;
 
 void add_options(Options& options) {
   options.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
-                        "stack frames to show; the others are one row (0 = all)");
+                        "stack frames or laws to show; the others are one row (0 = all)")(
+      "set", po::value<std::vector<std::string>>()->value_name("NAME=N"),
+      "of two models: a parameter's value, batch=8; repeatable; default the middle of A's recorded range");
   add_output_options(options);
 }
 
@@ -215,9 +218,9 @@ Json result_json(const ResultDifference& result) {
   return {{"scenario", result.scenario}, {"policies", policies}};
 }
 
-Json diff_results(const std::string& a, const std::string& b, Output& output) {
-  const auto differences =
-      compare_results(parse_json(read_input_file(a), a), a, parse_json(read_input_file(b), b), b);
+Json diff_results(const std::string& a, const Json& json_a, const std::string& b, const Json& json_b,
+                  Output& output) {
+  const auto differences = compare_results(json_a, a, json_b, b);
   Json scenarios = Json::array();
   for (const ResultDifference& result : differences) {
     const auto changed = std::count_if(result.policies.begin(), result.policies.end(),
@@ -234,6 +237,23 @@ Json diff_results(const std::string& a, const std::string& b, Output& output) {
   return {{"kind", "results"}, {"a", a}, {"b", b}, {"scenarios", scenarios}};
 }
 
+Json diff_json(const Arguments& arguments, const std::string& a, const std::string& b, Output& output) {
+  const Json json_a = parse_json(read_input_file(a), a);
+  const Json json_b = parse_json(read_input_file(b), b);
+  if (is_model_json(json_a) != is_model_json(json_b)) {
+    throw InputError(a + ", " + b,
+                     "are of two kinds; give two models of vramlab fit, or two results of vramlab compare "
+                     "--json.");
+  }
+  const auto settings = arguments.contains("set") ? arguments["set"].as<std::vector<std::string>>()
+                                                  : std::vector<std::string>{};
+  if (is_model_json(json_a)) {
+    return diff_models(a, b, settings, arguments["top"].as<std::size_t>(), output);
+  }
+  if (!settings.empty()) throw InputError("--set", "is for two models; " + a + " and " + b + " are results.");
+  return diff_results(a, json_a, b, json_b, output);
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto files = operands(arguments);
@@ -241,9 +261,10 @@ int run(const Arguments& arguments) {
   const std::string& a = files[0];
   const std::string& b = files[1];
   if (is_json_name(a) != is_json_name(b)) {
-    throw InputError(a + ", " + b, "are of two kinds; give two snapshots (.pickle) or two results (.json).");
+    throw InputError(a + ", " + b,
+                     "are of two kinds; give two snapshots (.pickle), or two models or two results (.json).");
   }
-  output.json(is_json_name(a) ? diff_results(a, b, output)
+  output.json(is_json_name(a) ? diff_json(arguments, a, b, output)
                               : diff_snapshots(a, b, arguments["top"].as<std::size_t>(), output));
   return kDone;
 }
@@ -252,7 +273,7 @@ int run(const Arguments& arguments) {
 
 Verb diff_verb() {
   return {.name = "diff",
-          .summary = "what grew between two snapshots, or changed between two results",
+          .summary = "what grew between two snapshots or models, or changed between two results",
           .operands = "A B",
           .example = "vramlab diff tests/data/recorded/lstm.pickle.gz tests/data/recorded/bert.pickle.gz",
           .least_operands = 2,

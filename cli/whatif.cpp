@@ -13,6 +13,7 @@
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
+#include "cli/whatif_model.hpp"
 #include "lab/peak_memory.hpp"
 #include "lab/whatif_export.hpp"
 #include "lab/whatif_json.hpp"
@@ -40,6 +41,10 @@ void add_options(Options& options) {
       "gpu", po::value<Texts>()->value_name("NAME"), "a card of vramlab gpus; repeatable")(
       "capacity", po::value<Texts>()->value_name("SIZE"), "a card of this size, such as 24GiB; repeatable")(
       "limit", po::value<Texts>()->value_name("SIZE"), "the most the allocator may reserve; repeatable")(
+      "marks", po::value<Texts>()->value_name("FILE"),
+      "with --set: marks of the recorded steps, once for every snapshot")(
+      "set", po::value<Texts>()->value_name("NAME=N"),
+      "fit the recording and ask for other parameters, batch=16; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
       "export", po::value<std::string>()->default_value("")->value_name("FILE"),
       "write the history of the one row as a memory snapshot (.pickle)")(
@@ -218,13 +223,23 @@ std::vector<ClientProgram> read_programs(const Texts& files) {
   return programs;
 }
 
+// The recorded programs, or what models of them would do at other parameters.
+PredictedPrograms programs_asked_for(const Arguments& arguments) {
+  const Texts marks = texts(arguments, "marks");
+  const Texts settings = texts(arguments, "set");
+  if (!marks.empty() || !settings.empty()) return predict_programs(operands(arguments), marks, settings);
+  return {.programs = read_programs(operands(arguments)), .sentence = "", .parameters = {}};
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto exported = arguments["export"].as<std::string>();
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), exported});
   const WhatIfQuestion question = read_question(arguments);
-  const std::vector<ClientProgram> programs = read_programs(operands(arguments));
-  const WhatIfAnswer answer = answer_whatif(programs, question);
+  const PredictedPrograms asked = programs_asked_for(arguments);
+  const std::vector<ClientProgram>& programs = asked.programs;
+  WhatIfAnswer answer = answer_whatif(programs, question);
+  answer.predicted = !asked.sentence.empty();
   if (!exported.empty() && (programs.size() != 1 || answer.rows.size() != 1)) {
     throw InputError("--export",
                      fmt::format("takes one program under one setting on one card; these are {} rows "
@@ -236,6 +251,7 @@ int run(const Arguments& arguments) {
     peaks.push_back(peak_memory(programs[i], answer.ranks[i].front()));
   }
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
+  if (answer.predicted) output.line(asked.sentence);
   print_rows(programs, answer, question.smallest, output);
   print_first_oom(answer, output);
   const std::size_t rank = answer.rows.front().program;
@@ -252,7 +268,12 @@ int run(const Arguments& arguments) {
     export_row(programs.front(), answer.rows.front(), exported);
     output.wrote(exported);
   }
-  output.json(whatif_json(programs, answer, peaks));
+  Json json = whatif_json(programs, answer, peaks);
+  if (answer.predicted) {
+    json["parameters"] = asked.parameters;
+    json["outside_range"] = asked.outside_range;
+  }
+  output.json(json);
   return kDone;
 }
 

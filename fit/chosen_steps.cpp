@@ -24,11 +24,32 @@ bool is_seen_again(const StepRecord& step, const std::vector<RecordedRun>& runs)
   return false;
 }
 
+// Where a workspace was refused, the library goes on without it at that shape.
+bool lacks_workspaces(const StepRecord& step, const RecordedRun& run) {
+  for (const StepRecord& earlier : run.steps) {
+    if (earlier.mark.parameters == step.mark.parameters && !earlier.refusals.empty()) return true;
+    if (&earlier == &step) break;
+  }
+  return false;
+}
+
+bool is_seen_whole(const StepRecord& step, const std::vector<RecordedRun>& runs) {
+  for (const RecordedRun& run : runs) {
+    for (const StepRecord& other : run.steps) {
+      if (!other.mark.oom && other.mark.parameters == step.mark.parameters && !lacks_workspaces(other, run)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
   ChosenSteps chosen;
   std::vector<std::size_t> visits;
+  std::vector<const RecordedRun*> recordings;  // by shape
   std::size_t failed = 0;
   std::vector<std::string> seen_once;
   const bool keeps = std::any_of(runs.begin(), runs.end(), keeps_something);
@@ -38,6 +59,7 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
         ++failed;
         continue;
       }
+      if (lacks_workspaces(step, run) && is_seen_whole(step, runs)) continue;
       if (chosen.first == nullptr) chosen.first = &step;
       // A first step finds no gradients to free, so that it cannot stand for later ones.
       if (keeps && &step == &run.steps[0]) {
@@ -54,8 +76,10 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
       if (known == chosen.settled.end()) {
         chosen.settled.push_back(&step);
         visits.push_back(1);
+        recordings.push_back(&run);
       } else {
-        *known = &step;
+        const auto number = static_cast<std::size_t>(known - chosen.settled.begin());
+        if (recordings[number] == &run) *known = &step;  // another recording's steps may differ a little
         ++visits[static_cast<std::size_t>(known - chosen.settled.begin())];
       }
     }

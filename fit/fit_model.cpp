@@ -10,6 +10,7 @@
 #include "fit/item_parameters.hpp"
 #include "fit/loops.hpp"
 #include "fit/parameters.hpp"
+#include "fit/refused_workspaces.hpp"
 #include "fit/size_laws.hpp"
 #include "fit/structure.hpp"
 #include "models/recorded_values.hpp"
@@ -239,13 +240,16 @@ class Fitter {
     spec.groups = groups.groups();
   }
 
-  // How often a library asks before it does without: the mean of what was recorded.
+  // What a library asks for before it does without, and for workspaces of which that was never recorded the
+  // mean number of attempts.
   void fill_refusals() {
+    find_refused_workspaces(runs_, chosen_, union_, shapes_, model_.spec);
     std::uint32_t total = 0;
     for (const RecordedRun& run : runs_) {
       for (const StepRecord& step : run.steps) {
         model_.refusal_chains += step.refusals.size();
-        total = std::accumulate(step.refusals.begin(), step.refusals.end(), total);
+        for (const RefusedRequests& row : step.refusals)
+          total += static_cast<std::uint32_t>(row.sizes.size());
       }
     }
     const auto chains = static_cast<std::uint32_t>(model_.refusal_chains);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "fit/repeated_steps.hpp"
 #include "sim/core/error.hpp"
@@ -50,15 +51,16 @@ class Cutter {
  private:
   void enter(const TraceEntry& entry, bool in_step) {
     if (entry.action == TraceEntry::Action::oom && in_step) {
-      if (refused_in_a_row_++ == 0) run_.steps.back().refusals.push_back(0);
-      ++run_.steps.back().refusals.back();
+      StepRecord& step = run_.steps.back();
+      if (!std::exchange(in_a_row_, true)) step.refusals.push_back({step.allocations.size(), {}});
+      step.refusals.back().sizes.push_back(entry.size);
       return;
     }
     if (entry.action == TraceEntry::Action::alloc) {
-      refused_in_a_row_ = 0;
+      in_a_row_ = false;
       allocate(entry, in_step);
     } else if (entry.action == TraceEntry::Action::free_requested) {
-      refused_in_a_row_ = 0;
+      in_a_row_ = false;
       const auto owner = live_.find(entry.address);
       if (owner == live_.end()) {
         throw InputError(name_,
@@ -72,9 +74,10 @@ class Cutter {
 
   // The last refusal of a failed step is the one that the program saw.
   void end_refusals(StepRecord& step) {
-    refused_in_a_row_ = 0;
+    in_a_row_ = false;
     if (!step.mark.oom || step.refusals.empty()) return;
-    if (--step.refusals.back() == 0) step.refusals.pop_back();
+    step.refusals.back().sizes.pop_back();
+    if (step.refusals.back().sizes.empty()) step.refusals.pop_back();
   }
 
   void allocate(const TraceEntry& entry, bool in_step) {
@@ -110,7 +113,9 @@ class Cutter {
     }
     if (owner.step > now) return;
     StepAllocation& allocation = run_.steps[owner.step].allocations[owner.number];
-    if (owner.step == now && in_step) {
+    if (owner.step != now && run_.steps[owner.step].mark.oom) {
+      allocation.fate = Fate::freed;  // when the exception went, and no gradient
+    } else if (owner.step == now && in_step) {
       allocation.fate = Fate::freed;
       run_.steps[now].actions.push_back({StepAction::Kind::free, owner.number});
     } else {
@@ -162,7 +167,7 @@ class Cutter {
   std::map<Address, Owner> live_;
   std::vector<LaterFree> later_frees_;
   std::uint32_t built_ = 0;
-  std::uint32_t refused_in_a_row_ = 0;
+  bool in_a_row_ = false;  // the entry before was a refused request, too
   bool other_streams_ = false;
   bool skipped_ = false;
 };

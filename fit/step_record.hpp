@@ -37,15 +37,23 @@ struct StepAllocation {
   std::uint32_t actions = 0;  ///< actions between its birth and its free, both included; of a freed one
 };
 
+/// Requests refused one after another with nothing in between: attempts at a workspace (workload-models.md,
+/// section 5).
+struct RefusedRequests {
+  std::size_t after = 0;     ///< allocations that the step made before
+  std::vector<Bytes> sizes;  ///< as the history has them: rounded up to 512 bytes
+
+  friend bool operator==(const RefusedRequests&, const RefusedRequests&) = default;
+};
+
 /// One step.
 struct StepRecord {
   StepMark mark;
   std::vector<StepAllocation> allocations;
   std::vector<StepAction> actions;
   std::size_t foreign_frees = 0;  ///< of what was there before the first step; moved to the end of building
-  /// Requests refused one after another with nothing in between: attempts at workspaces that a library did
-  /// without (workload-models.md, section 5). The request that failed the step is none of them.
-  std::vector<std::uint32_t> refusals;
+  /// In order. The request that failed the step is none of them.
+  std::vector<RefusedRequests> refusals;
 };
 
 /// A recording cut at its marks.

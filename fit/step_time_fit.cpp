@@ -11,21 +11,29 @@ constexpr std::size_t kUnknowns = 4;  // floor, base, two slopes
 constexpr std::size_t kLeastPoints = 6;
 constexpr int kMostSteps = 1500;
 constexpr double kWorthATerm = 0.95;
+constexpr double kWorthAShare = 0.001;  // of the duration
+constexpr std::size_t kFolds = 4;
+constexpr std::size_t kLeastToCompare = 12;  // points; fewer say too little about each other
+
+/// Which share of the points should lie below the law. Launching can be held up and never hurried, so that a
+/// lower one can be nearer to most points than the middle.
+constexpr std::array kShares{0.5, 0.4, 0.3, 0.2};
 
 using Unknowns = std::array<double, kUnknowns>;
 
 /// One choice of products, scaled so that all unknowns are of the size of the durations.
 class Law {
  public:
-  Law(const std::vector<TimedPoint>& points, std::uint32_t x, std::uint32_t y)
-      : points_(points), x_(x), y_(y), x_scale_(largest(x)), y_scale_(largest(y)) {}
+  Law(const std::vector<TimedPoint>& points, double share, std::uint32_t x, std::uint32_t y)
+      : points_(points), share_(share), x_(x), y_(y), x_scale_(largest(x)), y_scale_(largest(y)) {}
 
   [[nodiscard]] double loss(const Unknowns& u) const {
     double sum = 0;
     for (const TimedPoint& point : points_) {
       const double compute = std::abs(u[1]) + std::abs(u[2]) * part(point, x_, x_scale_) +
                              (y_ == 0 ? 0 : std::abs(u[3]) * part(point, y_, y_scale_));
-      sum += std::abs(std::log(std::max({std::abs(u[0]), compute, 1e-9}) / point.seconds));
+      const double distance = std::log(std::max({std::abs(u[0]), compute, 1e-9}) / point.seconds);
+      sum += 2 * std::abs(distance) * (distance > 0 ? 1 - share_ : share_);
     }
     return sum;
   }
@@ -56,6 +64,7 @@ class Law {
   }
 
   const std::vector<TimedPoint>& points_;
+  double share_;
   std::uint32_t x_;
   std::uint32_t y_;
   double x_scale_;
@@ -110,21 +119,12 @@ Unknowns minimise(const Law& law, const Unknowns& start) {
   return simplex[0].at;
 }
 
-}  // namespace
-
-StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t main_product) {
-  if (points.empty()) return {};
-  if (points.size() < kLeastPoints) {
-    std::vector<double> seconds;
-    for (const TimedPoint& point : points) seconds.push_back(point.seconds);
-    std::sort(seconds.begin(), seconds.end());
-    return {seconds[seconds.size() / 2], 0, {}};
-  }
+StepTimeForm fit_share(const std::vector<TimedPoint>& points, std::uint32_t main_product, double below) {
   StepTimeForm best;
   double least = 0;
   for (std::uint32_t y = 0; y < points[0].monomials.size(); ++y) {
     if (y == main_product) continue;
-    const Law law(points, main_product, y);
+    const Law law(points, below, main_product, y);
     for (const double share : {0.9, 0.5, 0.1}) {
       const Unknowns found = minimise(law, law.start(share));
       const double loss = law.loss(found);
@@ -136,6 +136,49 @@ StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t 
     }
   }
   return best;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Median error, relative, over points that did not take part in the fit they are held against.
+double left_out_error(const std::vector<TimedPoint>& points, std::uint32_t main_product, double below) {
+  std::vector<double> errors;
+  for (std::size_t fold = 0; fold < kFolds; ++fold) {
+    std::vector<TimedPoint> others;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (i % kFolds != fold) others.push_back(points[i]);
+    }
+    const StepTimeForm law = fit_share(others, main_product, below);
+    for (std::size_t i = fold; i < points.size(); i += kFolds) {
+      errors.push_back(std::abs(to_seconds(law.duration(points[i].monomials)) / points[i].seconds - 1));
+    }
+  }
+  return median(errors);
+}
+
+}  // namespace
+
+StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t main_product) {
+  if (points.empty()) return {};
+  if (points.size() < kLeastPoints) {
+    std::vector<double> seconds;
+    for (const TimedPoint& point : points) seconds.push_back(point.seconds);
+    return {median(seconds), 0, {}};
+  }
+  double below = kShares[0];
+  if (points.size() >= kLeastToCompare) {
+    double least = left_out_error(points, main_product, below);
+    for (const double share : kShares) {
+      const double error = left_out_error(points, main_product, share);
+      if (error > least - kWorthAShare) continue;
+      least = error;
+      below = share;
+    }
+  }
+  return fit_share(points, main_product, below);
 }
 
 }  // namespace vramlab

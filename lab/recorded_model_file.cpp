@@ -51,6 +51,28 @@ Json tensors_json(const RecordedSpec& spec) {
     json["group"].push_back(tensor.group);
     if (tensor.kept >= 0) json["kept"].push_back({t, tensor.kept});
     if (tensor.workspace) json["workspace"].push_back(t);
+    if (tensor.kernel >= 0) json["kernel"].push_back({t, tensor.kernel});
+  }
+  return json;
+}
+
+// A size that repeats is written once, with its number.
+Json kernels_json(const RecordedSpec& spec) {
+  Json json = Json::array();
+  for (const RecordedKernel& kernel : spec.kernels) {
+    Json lists = Json::array();
+    for (const RecordedKernel::Refusal& refusal : kernel.refusals) {
+      Json runs = Json::array();
+      for (const Bytes size : refusal.sizes) {
+        if (!runs.empty() && runs[runs.size() - 2] == size) {
+          runs.back() = runs.back().get<std::size_t>() + 1;
+        } else {
+          runs.insert(runs.end(), {Json(size), Json(1)});
+        }
+      }
+      lists.push_back({refusal.shape, std::move(runs)});
+    }
+    json.push_back(std::move(lists));
   }
   return json;
 }
@@ -86,6 +108,7 @@ Json data_json(const RecordedSpec& spec) {
     data["groups"].push_back({group.in, group.within, group.monomial, group.from, group.below ? 1 : 0});
   }
   data["tensors"] = tensors_json(spec);
+  if (!spec.kernels.empty()) data["kernels"] = kernels_json(spec);
   data["loops"] = Json::array();
   for (const RecordedLoop& loop : spec.loops) {
     data["loops"].push_back({loop.count, loop.plus, loop.from_last ? 1 : 0, loop.skipped});
@@ -200,10 +223,33 @@ class DataReader {
       for (std::size_t t = 0; t < sizes.size(); ++t) spec.tensors.push_back({sizes[t], groups[t]});
       for (const Json& kept : json.at("kept")) tensor(spec, kept.at(0)).kept = kept.at(1);
       for (const Json& number : json.at("workspace")) tensor(spec, number).workspace = true;
+      if (!json.contains("kernel")) return;
+      for (const Json& kernel : json["kernel"]) tensor(spec, kernel.at(0)).kernel = kernel.at(1);
     });
+    read_kernels(spec);
     get("loops", [&](const Json& json) {
       for (const Json& one : json) {
         spec.loops.push_back({one.at(0), one.at(1), one.at(2).get<int>() != 0, one.at(3)});
+      }
+    });
+  }
+
+  // Absent where no workspace was refused.
+  void read_kernels(RecordedSpec& spec) const {
+    if (!data_.contains("kernels")) return;
+    constexpr std::size_t kMostAttempts = 10'000;
+    get("kernels", [&](const Json& json) {
+      for (const Json& lists : json) {
+        RecordedKernel& kernel = spec.kernels.emplace_back();
+        for (const Json& list : lists) {
+          RecordedKernel::Refusal& refusal = kernel.refusals.emplace_back();
+          refusal.shape = list.at(0);
+          for (std::size_t i = 0; i < list.at(1).size(); i += 2) {
+            const auto times = list.at(1).at(i + 1).get<std::size_t>();
+            if (times > kMostAttempts) fail("/data/kernels", "repeats a size too often.");
+            refusal.sizes.insert(refusal.sizes.end(), times, list.at(1).at(i).get<Bytes>());
+          }
+        }
       }
     });
   }

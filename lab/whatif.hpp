@@ -51,6 +51,7 @@ struct WhatIfRow {
 struct WhatIfAnswer {
   std::vector<std::vector<WhatIfRow>> ranks;  ///< by program; the same combinations in the same order
   std::vector<WhatIfRow> rows;                ///< for each combination the rank that decides
+  bool predicted = false;                     ///< of models at other parameters: no such program ever ran
 };
 
 /// Settings worth trying on a program that was recorded under `settings`: those, the defaults, and one of

@@ -204,7 +204,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   };
   const WhatIfRow& first = answer.rows.front();
-  if (is_as_recorded(first) && !first.outcome.fits()) {
+  if (is_as_recorded(first) && !first.outcome.fits() && !answer.predicted) {
     add("The recording itself just ran under its own settings and limit; a replay places segments by a "
         "fitted "
         "rule and is good to about 1 %, so what is that near the edge can fall on either side.");

@@ -1,5 +1,6 @@
 #include "models/program_writer.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace vramlab {
@@ -15,10 +16,19 @@ Tensor ProgramWriter::make(Bytes size) {
   return tensor;
 }
 
-Tensor ProgramWriter::make_workspace(Bytes size) {
+Tensor ProgramWriter::make_workspace(Bytes size, std::uint32_t attempts) {
   const Tensor workspace{take_slot(), size};
   put(MemoryOpKind::workspace, workspace.slot, size);
+  program_.ops.back().attempts = attempts;
   return workspace;
+}
+
+std::uint32_t ProgramWriter::know_attempts(WorkspaceAttempts attempts) {
+  auto& known = program_.attempts;
+  const auto place = std::find(known.begin(), known.end(), attempts);
+  const auto number = static_cast<std::uint32_t>(place - known.begin()) + 1;
+  if (place == known.end()) known.push_back(std::move(attempts));
+  return number;
 }
 
 void ProgramWriter::drop(const Tensor& tensor) {
@@ -26,9 +36,9 @@ void ProgramWriter::drop(const Tensor& tensor) {
   if (tensor.slot >= program_.persistent_slots) empty_.push_back(tensor.slot);
 }
 
-void ProgramWriter::use_workspace(Bytes size) {
+void ProgramWriter::use_workspace(Bytes size, std::uint32_t attempts) {
   if (size == 0) return;
-  drop(make_workspace(size));
+  drop(make_workspace(size, attempts));
 }
 
 StepProgram ProgramWriter::finish() {

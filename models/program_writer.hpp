@@ -23,8 +23,12 @@ class ProgramWriter {
   /// A new tensor of the step itself; `size` in bytes, > 0.
   Tensor make(Bytes size);
 
-  /// A new workspace of the step itself, which may stay away if memory is short.
-  Tensor make_workspace(Bytes size);
+  /// A new workspace of the step itself, which may stay away if memory is short. `attempts`: what
+  /// `know_attempts` returned, or 0.
+  Tensor make_workspace(Bytes size, std::uint32_t attempts = 0);
+
+  /// Puts `attempts` into the program, once, and returns their place for `make_workspace`.
+  std::uint32_t know_attempts(WorkspaceAttempts attempts);
 
   /// Fills a persistent slot, which must be empty when the program reaches this place.
   void make_persistent(const Tensor& tensor) { put(MemoryOpKind::allocate, tensor.slot, tensor.size); }
@@ -36,7 +40,7 @@ class ProgramWriter {
   void drop(const Tensor& tensor);
 
   /// A workspace that lives for one kernel; nothing for size 0.
-  void use_workspace(Bytes size);
+  void use_workspace(Bytes size, std::uint32_t attempts = 0);
 
   /// The finished program; the writer is empty afterwards.
   [[nodiscard]] StepProgram finish();

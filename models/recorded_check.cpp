@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kLargestPlace = 1'000'000;
 constexpr std::int64_t kLargestValue = 1'000'000;  // of a parameter; it may be the rounds of a loop
 constexpr std::uint32_t kMostKept = 1'000'000;
+constexpr Bytes kLargestWorkspace = Bytes{1} << 50;
 
 class RecordedCheck {
  public:
@@ -120,14 +121,28 @@ class RecordedCheck {
           tensor.size < 0 && static_cast<std::size_t>(-1 - tensor.size) < spec_.tables.size();
       need(is_form || is_table, "a tensor has no size", t);
       need(is_group(tensor.group), "a tensor has an unknown group", t);
+      need(tensor.kernel < 0 || static_cast<std::size_t>(tensor.kernel) < spec_.kernels.size(),
+           "a workspace has an unknown kernel", t);
       if (tensor.kept < 0) continue;
       need(static_cast<std::uint32_t>(tensor.kept) < spec_.kept && ranks.insert(tensor.kept).second,
            "two tensors are kept at one rank", t);
+    }
+    for (std::size_t k = 0; k < spec_.kernels.size(); ++k) {
+      need(is_kernel(spec_.kernels[k]), "a kernel has no list of sizes at a recorded shape", k);
     }
     for (std::size_t l = 0; l < spec_.loops.size(); ++l) {
       need(spec_.loops[l].count < spec_.variables.size() && spec_.loops[l].plus <= 0,
            "a loop has an unknown count", l);
     }
+  }
+
+  [[nodiscard]] bool is_kernel(const RecordedKernel& kernel) const {
+    const auto is_list = [&](const RecordedKernel::Refusal& refusal) {
+      return refusal.shape < spec_.shapes.size() && !refusal.sizes.empty() &&
+             std::all_of(refusal.sizes.begin(), refusal.sizes.end(),
+                         [](Bytes size) { return size > 0 && size <= kLargestWorkspace; });
+    };
+    return !kernel.refusals.empty() && std::all_of(kernel.refusals.begin(), kernel.refusals.end(), is_list);
   }
 
   void program() {

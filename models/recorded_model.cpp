@@ -48,6 +48,12 @@ StepProgram RecordedModel::recorded_step(std::size_t shape, const RecordedCondit
   return RecordedProgramWriter(spec_, conditions, shape).write();
 }
 
+std::vector<std::uint32_t> RecordedModel::step_tensors(const RecordedConditions& conditions) const {
+  RecordedProgramWriter writer(spec_, conditions, std::nullopt);
+  writer.write();
+  return writer.tensors();
+}
+
 RecordedConditions RecordedModel::with_items(const Point& point) const {
   RecordedConditions conditions{point, std::vector<std::vector<std::int64_t>>(spec_.fields.size())};
   for (const RecordedItemKind& kind : spec_.item_kinds) {

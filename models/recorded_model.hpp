@@ -36,6 +36,10 @@ class RecordedModel : public WorkloadModel {
   /// The program that the recorded shape number `shape` had, with the sizes of the forms.
   [[nodiscard]] StepProgram recorded_step(std::size_t shape, const RecordedConditions& conditions) const;
 
+  /// For each operation of that step that is an `allocate` or a `workspace`, in order: the number of the
+  /// tensor in the specification.
+  [[nodiscard]] std::vector<std::uint32_t> step_tensors(const RecordedConditions& conditions) const;
+
   /// `point` with items as the recording had them.
   [[nodiscard]] RecordedConditions with_items(const Point& point) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/workspace_attempts.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -86,6 +87,7 @@ void RecordedProgramWriter::perform(std::size_t at, std::int64_t round) {
 void RecordedProgramWriter::allocate(std::uint32_t number) {
   const RecordedTensor& tensor = spec_.tensors[number];
   const Bytes size = size_of(tensor);
+  tensors_.push_back(number);
   if (tensor.kept >= 0) {
     const auto rank = static_cast<std::uint32_t>(tensor.kept);
     // parts of two recorded structures can miss the place where the old one is freed
@@ -93,7 +95,20 @@ void RecordedProgramWriter::allocate(std::uint32_t number) {
     writer_.make_persistent({slots_.built + rank, size});
     return;
   }
-  rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size) : writer_.make(size));
+  rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size, attempts_of(tensor, size))
+                                             : writer_.make(size));
+}
+
+std::uint32_t RecordedProgramWriter::attempts_of(const RecordedTensor& tensor, Bytes size) {
+  if (tensor.kernel < 0 || size == 0) return 0;
+  const RecordedKernel& kernel = spec_.kernels[static_cast<std::size_t>(tensor.kernel)];
+  ShapeSet seen = 0;
+  for (const RecordedKernel::Refusal& refusal : kernel.refusals) seen |= ShapeSet{1} << refusal.shape;
+  const std::size_t nearest = neighbours_.nearest(seen);
+  const auto refusal = std::find_if(kernel.refusals.begin(), kernel.refusals.end(),
+                                    [&](const auto& one) { return one.shape == nearest; });
+  return writer_.know_attempts(
+      {static_cast<std::uint32_t>(tensor.kernel), attempts_at(refusal->sizes, size)});
 }
 
 void RecordedProgramWriter::release(std::size_t at, std::int64_t round) {

@@ -28,7 +28,10 @@ class RecordedProgramWriter {
   RecordedProgramWriter(const RecordedSpec& spec, const RecordedConditions& conditions,
                         std::optional<std::size_t> shape);
 
-  [[nodiscard]] StepProgram write();
+  StepProgram write();
+
+  /// The tensors that what was written allocates, in order.
+  [[nodiscard]] const std::vector<std::uint32_t>& tensors() const { return tensors_; }
 
  private:
   std::size_t write_loop(std::size_t begin);
@@ -37,6 +40,7 @@ class RecordedProgramWriter {
   void release(std::size_t op, std::int64_t round);
   void drop(std::optional<Tensor>& tensor);
   void drop_what_is_left();
+  std::uint32_t attempts_of(const RecordedTensor& tensor, Bytes size);
   [[nodiscard]] Bytes size_of(const RecordedTensor& tensor) const;
 
   const RecordedSpec& spec_;
@@ -48,7 +52,8 @@ class RecordedProgramWriter {
   std::vector<Bytes> table_sizes_;                          ///< by table
   std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
   std::vector<std::size_t> outside_used_;                   ///< by operation
-  std::vector<bool> old_is_freed_;                          ///< by rank
+  std::vector<std::uint32_t> tensors_;
+  std::vector<bool> old_is_freed_;  ///< by rank
 };
 
 }  // namespace vramlab

@@ -69,12 +69,27 @@ struct RecordedGroup {
   friend bool operator==(const RecordedGroup&, const RecordedGroup&) = default;
 };
 
+/// Layers that a library takes for the same, and what it asked for where their workspace was refused.
+struct RecordedKernel {
+  struct Refusal {
+    std::uint32_t shape = 0;   ///< number of the recorded shape
+    std::vector<Bytes> sizes;  ///< in order, the first choice in front, each rounded up to 512 bytes
+
+    friend bool operator==(const Refusal&, const Refusal&) = default;
+  };
+  std::vector<Refusal> refusals;  ///< at most one a shape; the nearest recorded shape decides
+
+  friend bool operator==(const RecordedKernel&, const RecordedKernel&) = default;
+};
+
 /// One allocation of the step.
 struct RecordedTensor {
   std::int32_t size = 0;    ///< number of its form; negative: −1 − number of its table
   std::uint32_t group = 0;  ///< where it occurs
   std::int32_t kept = -1;   ///< rank among the tensors that live until the next step (gradients); −1 = none
   bool workspace = false;   ///< a library does without it if memory is short
+  std::int32_t kernel =
+      -1;  ///< of a workspace: number of what its library asks for if it is refused; −1 = not known
 
   friend bool operator==(const RecordedTensor&, const RecordedTensor&) = default;
 };
@@ -133,6 +148,7 @@ struct RecordedSpec {
   std::vector<RecordedTable> tables;
   std::vector<RecordedGroup> groups;  ///< 0 = always
   std::vector<RecordedTensor> tensors;
+  std::vector<RecordedKernel> kernels;
   std::vector<RecordedLoop> loops;
   std::vector<Bytes> extras;  ///< sizes of kept extras
   std::vector<RecordedOp> program;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,8 +34,10 @@ class StepExecutor {
   /// step's own slots are freed in their order, as an unwinding program does, and persistent slots stay as
   /// they are. Throws InternalError if the program fills a slot that is full.
   ///
-  /// A workspace that is refused `workspace_refusals` times at a shape is not asked for again there:
-  /// PyTorch keeps, for each shape of a convolution, the first plan that worked.
+  /// A workspace that is refused is looked for among its `attempts`, each asked for once, or is asked for
+  /// `workspace_refusals` times if they are not known. What was found then, a smaller workspace or none, is
+  /// kept for the shape: PyTorch keeps, for each shape of a convolution, the first plan that worked. Where a
+  /// plan that worked before is refused, all attempts follow, that one included.
   ExecutedStep run(const StepProgram& program, std::uint64_t shape = 0);
 
   /// Whether the tensors of a step that fails stay alive, as where an exception still refers to them, until
@@ -41,23 +45,31 @@ class StepExecutor {
   void keep_failed(bool keep) { keeps_failed_ = keep; }
   void release_failed();
 
+  /// A workspace at a shape: the shape, 1 + its kernel (0 = its attempts are not known), its size.
+  using PlanKey = std::tuple<std::uint64_t, std::uint64_t, Bytes>;
+
   /// What outlives a step.
   struct State {
-    std::vector<std::optional<BlockId>> slots;          ///< block of every slot; empty ones hold nothing
-    std::set<std::pair<std::uint64_t, Bytes>> refused;  ///< workspaces done without: shape and size
+    std::vector<std::optional<BlockId>> slots;  ///< block of every slot; empty ones hold nothing
+    std::map<PlanKey, Bytes> plans;             ///< workspaces used instead of the first choice; 0 = none
+    std::set<std::uint64_t> visited;            ///< shapes at which a step with known attempts succeeded
   };
   [[nodiscard]] const State& state() const { return state_; }
 
   /// Puts back a state read earlier, together with the allocator's state of that moment.
   void restore(State state) { state_ = std::move(state); }
 
-  /// Frees what lives now and did not in the `earlier` state, and forgets what was refused since.
+  /// Frees what lives now and did not in the `earlier` state, and forgets the plans made since.
   void release_since(const State& earlier);
 
  private:
-  bool perform(const MemoryOp& op, const StepProgram& program, std::optional<OutOfMemory>& oom);
-  bool fill(const MemoryOp& op, std::optional<OutOfMemory>& oom);
-  void fill_workspace(const MemoryOp& op, std::uint32_t attempts);
+  bool perform(std::size_t at, const StepProgram& program, std::optional<OutOfMemory>& oom);
+  bool fill(std::uint32_t slot, Bytes size, std::optional<OutOfMemory>& oom);
+  void fill_workspace(std::size_t at, const StepProgram& program);
+  void find_plan(std::size_t at, const StepProgram& program);
+  [[nodiscard]] PlanKey plan_key(const MemoryOp& op, const StepProgram& program) const;
+  [[nodiscard]] bool was_planned(std::size_t at, const StepProgram& program) const;
+  void keep_plans(const StepProgram& program, std::size_t ops_done);
   void release(std::uint32_t slot);
   void unwind(std::uint32_t slot);
 

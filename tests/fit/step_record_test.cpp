@@ -43,13 +43,14 @@ TEST(StepRecord, TheSecondStepOfAShapeEqualsTheFirst) {
   }
 }
 
-using Chains = std::vector<std::vector<std::uint32_t>>;
+using Chains = std::vector<std::vector<std::size_t>>;
 
 Chains refusals(const RecordedRun& run) {
   Chains chains;
   for (const StepRecord& step : run.steps) {
     if (step.mark.oom) {
-      chains.push_back(step.refusals);
+      auto& lengths = chains.emplace_back();
+      for (const RefusedRequests& row : step.refusals) lengths.push_back(row.sizes.size());
     } else {
       EXPECT_TRUE(step.refusals.empty()) << step.mark.label;
     }

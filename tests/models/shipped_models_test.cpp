@@ -46,12 +46,12 @@ TEST_P(ShippedModel, IsAsFarFromItsGridAsItsCardSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
-                         testing::Values(Figures{"gpt2", 45, 0.03, 0.10, 0.12, 5.6, 5, 3},
-                                         Figures{"lstm", 33, 0.11, 0.11, 0.06, 0.21, 5.5, 0},
+                         testing::Values(Figures{"gpt2", 45, 0.03, 0.10, 0.12, 5.6, 5.4, 3},
+                                         Figures{"lstm", 33, 0.11, 0.11, 0.06, 0.21, 5.4, 0},
                                          Figures{"generate", 12, 0, 0.09, 0.45, 3.8, 6.6, 9},
-                                         Figures{"resnet50", 42, 0.15, 0.73, 1.9, 16.0, 16.7, 0},
-                                         Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 6.6, 0},
-                                         Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.8, 55}),
+                                         Figures{"resnet50", 42, 0.15, 0.73, 1.9, 16.0, 10, 0},
+                                         Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 8.2, 0},
+                                         Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.1, 55}),
                          [](const auto& one) {
                            std::string name = one.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
