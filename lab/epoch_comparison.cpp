@@ -19,7 +19,7 @@ void require_labels(const EpochScenario& scenario, const std::vector<std::string
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
-  const auto composer = make_composer(entry.choice, setup.tasks);
+  const auto composer = make_composer(entry.choice, setup.tasks, scenario.known->composers);
   EpochResult result{entry.choice.use, entry.choice.profile, entry.label, run_epochs(setup, *composer), {}};
   result.metrics = epoch_metrics(setup, result.run);
   return result;
