@@ -12,7 +12,8 @@
   POLICY(fixed)                /* fixed.cpp */ \
   POLICY(threshold_step)       /* threshold_step.cpp */ \
   POLICY(aimd)                 /* aimd.cpp */ \
-  POLICY(dual_optimizer)       /* dual_optimizer.cpp */
+  POLICY(dual_optimizer)       /* dual_optimizer.cpp */ \
+  POLICY(skeleton)             /* skeleton.cpp */
 
 #define VRAMLAB_ADMITTERS(POLICY) \
   POLICY(job_queue)            /* job_queue.cpp */
