@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "lab/fault_fields.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -255,6 +257,10 @@ std::vector<Field> scenario_fields() {
        .help = "what is trained",
        .required = true,
        .fields = workload_fields()},
+      {.key = "faults",
+       .kind = Kind::object,
+       .help = "what goes wrong in every run (default: nothing)",
+       .fields = fault_fields()},
       {.key = "plugins",
        .kind = Kind::texts,
        .help = "shared libraries with further policies, looked up beside the scenario (docs/plugins.md)"},

@@ -24,10 +24,12 @@ using PluginCode = std::shared_ptr<const void>;
 /// A policy's state may grow by so much in all of its answers together.
 inline constexpr Bytes kMostPolicyState = Bytes{1} << 30;
 
-/// A reason may be so long (bytes), a log of one answer have so many lines, a saved state so many numbers.
+/// A reason may be so long (bytes), a log of one answer have so many lines, a saved state so many numbers or
+/// bytes of text.
 inline constexpr std::size_t kLongestReason = 4096;
 inline constexpr std::size_t kMostLogLines = 1000;
 inline constexpr std::size_t kMostSavedNumbers = std::size_t{1} << 23;
+inline constexpr std::size_t kLongestSavedText = std::size_t{1} << 26;
 
 /// Bytes that this process has allocated from the C library and not given back.
 Bytes allocated_on_heap();

@@ -24,6 +24,21 @@ class GuardedTuner final : public Tuner {
     return answer;
   }
 
+  [[nodiscard]] std::string save() const override {
+    return guard_.call_or(std::string{}, [&] {
+      std::string text = inner_->save();
+      if (text.size() > kLongestSavedText) {
+        guard_.fail("saved a state of " + std::to_string(text.size()) + " bytes; " +
+                    std::to_string(kLongestSavedText) + " are the most");
+      }
+      return text;
+    });
+  }
+
+  void load(const std::string& text) override {
+    guard_.call([&] { inner_->load(text); });
+  }
+
   [[nodiscard]] std::vector<Statistic> statistics() const override {
     return guard_.call_or(std::vector<Statistic>{}, [&] { return inner_->statistics(); });
   }

@@ -13,6 +13,7 @@
   POLICY(threshold_step)       /* threshold_step.cpp */ \
   POLICY(aimd)                 /* aimd.cpp */ \
   POLICY(dual_optimizer)       /* dual_optimizer.cpp */ \
+  POLICY(predictive)           /* predictive.cpp */ \
   POLICY(skeleton)             /* skeleton.cpp */
 
 #define VRAMLAB_ADMITTERS(POLICY) \
