@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,7 +32,7 @@ void add_options(Options& options) {
 
 void require_name(const std::string& name) {
   const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  const bool fits = std::all_of(name.begin(), name.end(), good) && name.front() >= 'a' &&
+  const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), good) && name.front() >= 'a' &&
                     name.back() != '-' && name.find("--") == std::string::npos;
   if (!fits) {
     throw InputError("",

@@ -63,7 +63,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.cpp)
     list(APPEND files ${pages}/${kind}/${file})
     install(FILES ${pages}/${kind}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${place} COMPONENT program)
   endforeach()
-  add_custom_target(pages ALL DEPENDS ${files})
+  add_custom_target(vramlab_pages ALL DEPENDS ${files})
 endif()
 
 set(CPACK_GENERATOR DEB)

@@ -9,7 +9,7 @@ namespace {
 
 // What users may set, with the defaults.
 struct SkeletonOptions {
-  std::string parameter = "batch";
+  std::string parameter;
   double highest_usage = 0.85;
   std::int64_t adjustment_frequency = 10;
 };
@@ -20,7 +20,8 @@ const OptionTable<SkeletonOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "skeleton",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0, "the parameter of the workload that is moved"},
+          {"parameter", &O::parameter, "", 0, 0,
+           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
           {"highest_usage", &O::highest_usage, "ratio of the total", 0.01, 1,
            "a period whose peak is below it is followed by one step up"},
           {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, 1e6, "length of a period"},
@@ -33,6 +34,7 @@ class Skeleton final : public Tuner {
   Skeleton(const SkeletonOptions& options, const ParameterSpace& space)
       : options_(options),
         index_(require_parameter(space, options.parameter, "skeleton")),
+        name_(space.parameters[index_].name),
         period_(options.adjustment_frequency) {}
 
   // Asked after every step. What is answered is checked, applied and recorded by the host.
@@ -59,11 +61,12 @@ class Skeleton final : public Tuner {
             const std::string& why) const {
     answer.delta.assign(question.point.size(), 0);
     answer.delta[index_] = delta;
-    answer.reason = why + ": " + options_.parameter + " " + signed_number(delta);
+    answer.reason = why + ": " + name_ + " " + signed_number(delta);
   }
 
   SkeletonOptions options_;
   std::size_t index_;
+  std::string name_;
   Period period_;
 };
 

@@ -8,3 +8,12 @@ file(READ ${PREFIX}/share/vramlab/scenarios/ratchet.json scenario)
 file(WRITE ${WORK}/mine.json "${scenario}")  # its model lies in the data folder alone
 step(0 ${PREFIX}/bin/vramlab check mine.json)
 expect("1 passed, 0 failed" "${out}")
+
+# Where the program writes its own man page and completions, they are installed.
+if(EXISTS ${SOURCE}/../../cli/completion.cpp)
+  foreach(file man/man1/vramlab.1 bash-completion/completions/vramlab zsh/vendor-completions/_vramlab fish/vendor_completions.d/vramlab.fish)
+    if(NOT EXISTS ${PREFIX}/share/${file})
+      message(FATAL_ERROR "share/${file} is not installed")
+    endif()
+  endforeach()
+endif()
