@@ -7,6 +7,7 @@
 #include "cli/file_names.hpp"
 #include "cli/junit.hpp"
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/parallel.hpp"
 #include "lab/result_json.hpp"
@@ -28,6 +29,7 @@ void add_options(Options& options) {
       "write the results as JUnit XML")(
       "update", po::bool_switch(),
       "put what was found in place of every \"equals\" that does not hold, and print the difference");
+  add_plugin_option(options);
   add_output_options(options);
 }
 
@@ -141,7 +143,8 @@ int run(const Arguments& arguments) {
   std::vector<ScenarioText> texts;
   const auto files = scenario_files(operands(arguments));
   require_output_names(files, {arguments["json"].as<std::string>(), junit});
-  for (const std::string& file : files) texts.push_back(read_scenario_text(file));
+  const auto policies = chosen_policies(arguments);
+  for (const std::string& file : files) texts.push_back(read_scenario_text(file, policies));
   if (arguments["update"].as<bool>()) require_updatable(texts);
   std::vector<ReadyScenario> scenarios;
   for (const ScenarioText& text : texts) scenarios.push_back(ready_with_expectations(text));

@@ -16,6 +16,7 @@
 #include "cli/compare_snapshot.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
@@ -40,6 +41,7 @@ void add_options(Options& options) {
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
       "kind jobs: draw the scenario with N seeds; means and standard deviations");
   add_device_option(options);
+  add_plugin_option(options);
   add_output_options(options);
 }
 
@@ -165,7 +167,7 @@ Json compare_training(const Scenario& scenario, const ComparisonQuestion& questi
 }
 
 ReadyComparison ready_training(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario = std::make_shared<Scenario>(parse_scenario(text.text, text.file));
+  const auto scenario = std::make_shared<Scenario>(parse_scenario(text.text, text.file, text.policies));
   scenario->setup.make_performer = question.make_performer;
   require_labels(*scenario, question.labels);
   return [=](Output& output) { return compare_training(*scenario, question, output); };
@@ -235,7 +237,8 @@ int run(const Arguments& arguments) {
   require_output_names(files, {arguments["json"].as<std::string>(), question.picture});
   if (!question.picture.empty()) require_picture_name(question.picture);
   std::vector<ScenarioText> texts;
-  for (const std::string& file : files) texts.push_back(read_scenario_text(file));
+  const auto policies = chosen_policies(arguments);
+  for (const std::string& file : files) texts.push_back(read_scenario_text(file, policies));
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) scenarios.push_back(ready_comparison(text, question));
   Json results = Json::array();

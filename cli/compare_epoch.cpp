@@ -133,7 +133,8 @@ Json compare(const EpochScenario& scenario, const std::vector<std::string>& labe
 }  // namespace
 
 ReadyComparison ready_epoch_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario = std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file));
+  const auto scenario =
+      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
   require_labels(*scenario, question.labels);
   return [=](Output& output) { return compare(*scenario, question.labels, question.trace_dir, output); };
 }

@@ -139,6 +139,10 @@ Json compare_once(const JobsScenario& scenario, const ComparisonQuestion& questi
   std::vector<Row> rows;
   for (const JobsResult& result : results) rows.push_back({result.label, &result.metrics});
   print_tables(rows, output);
+  for (const JobsResult& result : results) {
+    if (result.run.ended_early.empty()) continue;
+    output.line(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+  }
   std::map<std::string, std::vector<std::string>> traces;
   if (!question.trace_dir.empty()) traces = write_queue_traces(scenario, results, question.trace_dir);
   for (const auto& [label, files] : traces) {
@@ -159,7 +163,8 @@ ReadyComparison ready_jobs_comparison(const ScenarioText& text, const Comparison
   }
   std::vector<JobsScenario> scenarios;
   for (std::int64_t i = 0; i < question.seeds; ++i) {
-    scenarios.push_back(parse_jobs_scenario(text.text, text.file, static_cast<std::uint64_t>(i)));
+    scenarios.push_back(
+        parse_jobs_scenario(text.text, text.file, static_cast<std::uint64_t>(i), text.policies));
     scenarios.back().setup.keep_moments = !question.picture.empty() || !question.trace_dir.empty();
   }
   if (question.seeds > 1) {

@@ -96,13 +96,20 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
   output.line(head(scenario));
   output.line("");
   output.table(results_table(scenario, results));
+  for (const SearchResult& result : results) {
+    for (const BucketResult& bucket : result.buckets) {
+      if (bucket.run.answer.action != SearcherAnswer::Action::give_up) continue;
+      output.line(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
+    }
+  }
   return search_json(scenario, results);
 }
 
 }  // namespace
 
 ReadyComparison ready_search_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario = std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file));
+  const auto scenario =
+      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
   return [=](Output& output) { return compare_search(*scenario, question.labels, output); };
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/scenario_parts.hpp"
 #include "lab/search_scenario.hpp"
@@ -19,6 +20,7 @@ namespace po = boost::program_options;
 void add_options(Options& options) {
   options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
                         "the searcher (default: the first of the scenario)");
+  add_plugin_option(options);
   add_output_options(options);
 }
 
@@ -62,7 +64,8 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
-  const SearchScenario scenario = read_search_scenario(operands(arguments).front());
+  const SearchScenario scenario =
+      read_search_scenario(operands(arguments).front(), chosen_policies(arguments));
   auto label = arguments["policy"].as<std::string>();
   if (label.empty()) label = scenario.policies.front().label;
   const SearchResult result = compare_searchers(scenario, {label}).front();

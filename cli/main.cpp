@@ -131,10 +131,10 @@ int run(const std::vector<std::string>& words) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
-      compare_verb(),         matrix_verb(),   run_verb(),      check_verb(), verify_verb(),
-      whatif_verb(),          explain_verb(),  diff_verb(),     fit_verb(),   predict_verb(),
-      find_batch_verb(),      estimate_verb(), policies_verb(), gpus_verb(),  models_verb(),
-      validate_device_verb(), schema_verb()};
+      compare_verb(),    matrix_verb(),          run_verb(),      check_verb(),      verify_verb(),
+      whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),        predict_verb(),
+      find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(), gpus_verb(),
+      models_verb(),     validate_device_verb(), schema_verb()};
   return all;
 }
 

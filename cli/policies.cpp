@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/json_text.hpp"
-#include "policies/admitter_registry.hpp"
-#include "policies/composer_registry.hpp"
-#include "policies/registry.hpp"
-#include "policies/searcher_registry.hpp"
+#include "policies/policy_set.hpp"
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -37,7 +36,7 @@ Json profile_json(const TunerProfile& profile) {
 }
 
 template <class Entry>
-Json tuner_json(const Entry& tuner) {
+Json kind_json(const Entry& tuner) {
   Json json;
   json["name"] = tuner.name;
   json["summary"] = tuner.summary;
@@ -83,49 +82,70 @@ std::vector<std::string> row_of(const Entry& entry) {
   return {entry.name, profiles.empty() ? "-" : profiles, entry.summary};
 }
 
-void list(Output& output) {
+// Which plugin a policy comes from; empty for a built-in one.
+std::string origin(const PolicySet& policies, const std::string& name) {
+  for (const PolicyPlugin& plugin : policies.plugins) {
+    const auto& names = plugin.policies;
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    return fmt::format("plugin {} {}", plugin.name, plugin.version);
+  }
+  return {};
+}
+
+Json listed_json(const PolicySet& policies) {
+  Json json = Json::array();
+  policies.for_each([&](const auto& kind) {
+    Json entry = kind_json(kind);
+    if (const auto plugin = origin(policies, kind.name); !plugin.empty()) entry["plugin"] = plugin;
+    json.push_back(std::move(entry));
+  });
+  return json;
+}
+
+void list(const PolicySet& policies, Output& output) {
   Table table{{{"policy", Table::Align::left},
                {"profiles", Table::Align::left},
                {"what it does", Table::Align::left}}};
-  for (const TunerEntry& tuner : builtin_tuners()) table.add_row(row_of(tuner));
-  for (const AdmitterEntry& admitter : builtin_admitters()) table.add_row(row_of(admitter));
-  for (const SearcherEntry& searcher : builtin_searchers()) table.add_row(row_of(searcher));
-  for (const ComposerEntry& composer : builtin_composers()) table.add_row(row_of(composer));
+  policies.for_each([&](const auto& kind) {
+    auto row = row_of(kind);
+    if (const auto plugin = origin(policies, kind.name); !plugin.empty()) row.back() += " (" + plugin + ")";
+    table.add_row(std::move(row));
+  });
   table.add_row(
       {"oracle", "-", "the best safe fixed choice; found for every comparison, not listed in scenarios"});
   output.table(table);
 }
 
-// True if `name` is one of `entries`.
-template <class Entry>
-bool show(const std::vector<Entry>& entries, const std::string& name, Output& output) {
-  const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
-  if (found == entries.end()) return false;
-  describe(*found, output);
-  output.json(tuner_json(*found));
-  return true;
+void show(const PolicySet& policies, const std::string& name, Output& output) {
+  std::vector<std::string> names;
+  bool found = false;
+  policies.for_each([&](const auto& kind) {
+    names.push_back(kind.name);
+    if (kind.name != name) return;
+    found = true;
+    describe(kind, output);
+    if (const auto plugin = origin(policies, name); !plugin.empty()) output.line("\nfrom " + plugin);
+    output.json(kind_json(kind));
+  });
+  if (!found) throw InputError("", "no policy \"" + name + "\"." + suggest_name(name, names));
 }
 
 int run(const Arguments& arguments) {
   Output output{arguments};
+  const auto policies = chosen_policies(arguments);
   const auto names = operands(arguments);
-  if (names.empty()) {
-    list(output);
-    Json json = Json::array();
-    for (const TunerEntry& tuner : builtin_tuners()) json.push_back(tuner_json(tuner));
-    for (const AdmitterEntry& admitter : builtin_admitters()) json.push_back(tuner_json(admitter));
-    for (const SearcherEntry& searcher : builtin_searchers()) json.push_back(tuner_json(searcher));
-    for (const ComposerEntry& composer : builtin_composers()) json.push_back(tuner_json(composer));
-    output.json(json);
-  } else if (!show(builtin_admitters(), names.front(), output) &&
-             !show(builtin_searchers(), names.front(), output) &&
-             !show(builtin_composers(), names.front(), output)) {
-    const TunerEntry& tuner = find_tuner(names.front());
-    describe(tuner, output);
-    output.json(tuner_json(tuner));
+  if (!names.empty()) {
+    show(*policies, names.front(), output);
+    return kDone;
   }
+  list(*policies, output);
+  output.json(listed_json(*policies));
   return kDone;
+}
+
+void add_options(Options& options) {
+  add_plugin_option(options);
+  add_output_options(options);
 }
 
 }  // namespace
@@ -137,7 +157,7 @@ Verb policies_verb() {
           .example = "vramlab policies dual-optimizer",
           .least_operands = 0,
           .most_operands = 1,
-          .add_options = add_output_options,
+          .add_options = add_options,
           .run = run};
 }
 

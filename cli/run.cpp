@@ -6,6 +6,7 @@
 #include "cli/card.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
@@ -34,6 +35,7 @@ void add_options(Options& options) {
       "keep the newest N entries of the exported history (0 = all; 48 bytes of memory each)")(
       "log", po::bool_switch(), "print the lines the policy logs");
   add_device_option(options);
+  add_plugin_option(options);
   add_output_options(options);
 }
 
@@ -80,14 +82,14 @@ int run(const Arguments& arguments) {
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace, exported});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
-  const ScenarioText text = read_scenario_text(file);
+  const ScenarioText text = read_scenario_text(file, chosen_policies(arguments));
   require_known_kind(text);
   if (!text.kind.empty() && text.kind != "training") {
     throw InputError(file,
                      "is of kind " + text.kind +
                          "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
   }
-  Scenario scenario = parse_scenario(text.text, file);
+  Scenario scenario = parse_scenario(text.text, file, text.policies);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   scenario.setup.make_performer = chosen_performer(arguments);
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());

@@ -1,5 +1,6 @@
 // vramlab schema: the JSON schema of scenario files, for editors and checkers.
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/scenario.hpp"
 #include "report/output_file.hpp"
@@ -12,12 +13,13 @@ namespace po = boost::program_options;
 void add_options(Options& options) {
   options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
                         "write it to a file (default: standard output)");
+  add_plugin_option(options);
   add_output_options(options);
 }
 
 int run(const Arguments& arguments) {
   Output output{arguments};
-  const Json schema = scenario_schema();
+  const Json schema = scenario_schema(*chosen_policies(arguments));
   const auto file = arguments["output"].as<std::string>();
   if (file.empty()) {
     output.line(schema.dump(2));

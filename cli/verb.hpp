@@ -47,6 +47,7 @@ Verb estimate_verb();    // estimate.cpp
 Verb explain_verb();     // explain.cpp
 Verb diff_verb();        // diff.cpp
 Verb policies_verb();    // policies.cpp
+Verb new_policy_verb();  // new_policy.cpp
 Verb gpus_verb();        // gpus.cpp
 Verb schema_verb();      // schema.cpp
 

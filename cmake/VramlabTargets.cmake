@@ -26,8 +26,9 @@ function(vramlab_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(vramlab_${name} STATIC ${ARG_SOURCES})
   add_library(vramlab::${name} ALIAS vramlab_${name})
-  target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE vramlab_options ${ARG_PRIVATE_LINK})
-  target_include_directories(vramlab_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
+  target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/vramlab>)
+  target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
 endfunction()
 
 # Defines VRAMLAB_SOURCE_DIR for those sources alone that use it: the others compile alike in every checkout, so

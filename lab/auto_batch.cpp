@@ -43,7 +43,7 @@ void find_batch_size(Scenario& scenario, const Json& workload, FileProblems& pro
     if (follows(workload, i)) search.phases.push_back({setup.phases[i].name, setup.phases[i].point});
   }
   const TunerChoice choice = searcher_choice(workload, problems);
-  const auto searcher = make_searcher(choice);
+  const auto searcher = make_searcher(choice, scenario.known->searchers);
   const BatchSearchRun run = run_batch_search(search, *searcher);
   if (run.answer.action != SearcherAnswer::Action::found) throw InputError("", run.answer.reason + ".");
   setup.start[batch] = run.answer.batch;

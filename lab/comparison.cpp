@@ -9,8 +9,9 @@ namespace {
 
 TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
   try {
-    return run_training(scenario.setup,
-                        TunerMaker{[&] { return make_tuner(entry.choice, scenario.setup.bounds); }},
+    return run_training(scenario.setup, TunerMaker{[&] {
+                          return make_tuner(entry.choice, scenario.setup.bounds, scenario.known->tuners);
+                        }},
                         entry.cards);
   } catch (const InputError& error) {
     throw InputError(scenario.file + ": /workload", error.problems().front().what);
@@ -53,7 +54,8 @@ const PolicyResult* Comparison::find(const std::string& label) const {
 }
 
 PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
-  const TunerProfile* profile = find_profile(find_tuner(entry.choice.use), entry.choice.profile);
+  const TunerProfile* profile =
+      find_profile(find_tuner(entry.choice.use, {}, scenario.known->tuners), entry.choice.profile);
   PolicyResult result{.policy = entry.choice.use,
                       .profile = profile != nullptr ? profile->name : "",
                       .label = entry.label,

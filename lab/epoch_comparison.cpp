@@ -36,12 +36,13 @@ void go_on(EpochRun& run, EpochRun later) {
   run.complete = later.complete;
 }
 
-EpochRun run_restarted(EpochSetup setup, const TunerChoice& choice, std::int64_t restart_every) {
-  setup.stop_after = restart_every;
-  EpochRun run = run_epochs(setup, *make_composer(choice, setup.tasks));
+EpochRun run_restarted(EpochSetup setup, const EpochScenario& scenario, const TunerChoice& choice) {
+  const auto composer = [&] { return make_composer(choice, setup.tasks, scenario.known->composers); };
+  setup.stop_after = scenario.restart_every;
+  EpochRun run = run_epochs(setup, *composer());
   while (!run.complete && run.ended_early.empty()) {
     setup.start = run.state;
-    go_on(run, run_epochs(setup, *make_composer(choice, setup.tasks)));
+    go_on(run, run_epochs(setup, *composer()));
   }
   return run;
 }
@@ -51,11 +52,8 @@ EpochRun run_restarted(EpochSetup setup, const TunerChoice& choice, std::int64_t
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
-  EpochResult result{entry.choice.use,
-                     entry.choice.profile,
-                     entry.label,
-                     run_restarted(setup, entry.choice, scenario.restart_every),
-                     {}};
+  EpochResult result{
+      entry.choice.use, entry.choice.profile, entry.label, run_restarted(setup, scenario, entry.choice), {}};
   result.metrics = epoch_metrics(setup, result.run);
   return result;
 }

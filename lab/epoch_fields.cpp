@@ -156,15 +156,16 @@ std::vector<Field> epoch_fields() {
        .help = "what is trained on what",
        .required = true,
        .fields = workload_fields()},
+      shared_field("plugins"),
       policies_field(),
       metric_expectations_field(),
   };
 }
 
-Json epoch_schema() {
+Json epoch_schema(const PolicySet& known) {
   Json schema = fields_schema(epoch_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
-  entry = composer_schemas(Json(entry));
+  entry = composer_schemas(Json(entry), known);
   return schema;
 }
 

@@ -7,6 +7,7 @@
 #include "lab/model_file.hpp"
 #include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
+#include "lab/scenario_plugins.hpp"
 #include "lab/workload_parts.hpp"
 #include "models/recorded_batches.hpp"
 #include "models/sample_sizes.hpp"
@@ -23,8 +24,9 @@ class EpochReader {
  public:
   EpochReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
 
-  EpochScenario read() {
+  EpochScenario read(std::shared_ptr<const PolicySet> known) {
     scenario_.file = file_.string();
+    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
     scenario_.seed = json_.value("seed", std::uint64_t{1});
@@ -170,12 +172,16 @@ class EpochReader {
 
   PolicyFamily family() {
     return {.find =
-                [](TunerChoice& choice) {
-                  const ComposerEntry& composer = find_composer(choice.use, choice.where + "/use");
-                  choice.profile = find_profile(composer, choice.profile, choice.where + "/profile").name;
-                  return choice.profile;
+                [this](TunerChoice& choice) {
+                  const ComposerEntry& composer =
+                      find_composer(choice.use, choice.where + "/use", scenario_.known->composers);
+                  choice.profile = full_profile_name(composer, choice);
+                  return choice.profile.empty() ? composer.name : choice.profile;
                 },
-            .try_out = [this](const TunerChoice& choice) { make_composer(choice, scenario_.setup.tasks); }};
+            .try_out =
+                [this](const TunerChoice& choice) {
+                  make_composer(choice, scenario_.setup.tasks, scenario_.known->composers);
+                }};
   }
 
   const Json& json_;
@@ -188,13 +194,14 @@ class EpochReader {
 
 }  // namespace
 
-EpochScenario parse_epoch_scenario(const std::string& text, const fs::path& file) {
+EpochScenario parse_epoch_scenario(const std::string& text, const fs::path& file,
+                                   std::shared_ptr<const PolicySet> known) {
   const Json json = parse_json(text, file.string());
   std::vector<Problem> problems;
   check_fields(json, epoch_fields(), /*open=*/false, "", problems);
   for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
-  return EpochReader{json, file}.read();
+  return EpochReader{json, file}.read(std::move(known));
 }
 
 }  // namespace vramlab

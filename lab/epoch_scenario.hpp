@@ -27,6 +27,7 @@ struct EpochScenario {
   std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
   std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;  ///< on metrics only
 };
@@ -41,14 +42,15 @@ struct EpochResult {
 };
 
 /// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.
-EpochScenario parse_epoch_scenario(const std::string& text, const std::filesystem::path& file);
+EpochScenario parse_epoch_scenario(const std::string& text, const std::filesystem::path& file,
+                                   std::shared_ptr<const PolicySet> known = builtin_policies());
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> epoch_fields();
-Json epoch_schema();
+Json epoch_schema(const PolicySet& known);
 
-/// The schema of an entry of `policies`: `entry` with the options of each composer.
-Json composer_schemas(const Json& entry);
+/// The schema of an entry of `policies`: `entry` with the options of each composer of `known`.
+Json composer_schemas(const Json& entry, const PolicySet& known);
 
 /// Throws InputError for a label that is not in the scenario.
 void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels);

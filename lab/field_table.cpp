@@ -80,6 +80,11 @@ class FieldCheck {
         return bounds(json, pointer);
       case FieldKind::integers:
         return integers(json, pointer);
+      case FieldKind::texts:
+        if (!json.is_array() || !std::all_of(json.begin(), json.end(), is_line)) {
+          wrong(pointer, json, "a list of texts in quotes");
+        }
+        return;
       case FieldKind::batch_size:
         if (!is_integer(json) && json != kAutoBatchSize) {
           wrong(pointer, json, "a whole number or \"auto_batch_size\"");
@@ -251,6 +256,10 @@ Json field_schema(const Field& field) {
     case FieldKind::integers:
       schema["type"] = "array";
       schema["items"] = {{"type", "integer"}};
+      break;
+    case FieldKind::texts:
+      schema["type"] = "array";
+      schema["items"] = {{"type", "string"}};
       break;
     case FieldKind::batch_size:
       schema["oneOf"] = {{{"type", "integer"}}, {{"const", kAutoBatchSize}}};

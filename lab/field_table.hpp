@@ -24,6 +24,7 @@ enum class FieldKind : std::uint8_t {
   bounds,      ///< an object of [low, high], one a parameter of the workload
   bound,       ///< a number, true or false, or a size in quotes
   integers,    ///< a list of whole numbers
+  texts,       ///< a list of texts, each of one line
   batch_size,  ///< a whole number, or "auto_batch_size"
   model        ///< a file's name, or a model written in place; checked where models are read
 };

@@ -24,7 +24,7 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::
   std::vector<JobsResult> results;
   for (const PolicyEntry& entry : scenario.policies) {
     if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
-    const auto policy = make_admitter(entry.choice);
+    const auto policy = make_admitter(entry.choice, scenario.known->admitters);
     JobsResult result{
         entry.choice.use, entry.choice.profile, entry.label, run_job_queue(scenario.setup, *policy), {}};
     result.metrics = jobs_metrics(scenario.setup, result.run);
@@ -47,6 +47,7 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["profile"] = result.profile;
     entry["label"] = result.label;
     for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     const auto files = trace_files.find(result.label);
     entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
     json["policies"].push_back(std::move(entry));

@@ -226,6 +226,7 @@ std::vector<Field> jobs_fields() {
                "use times that (default 0)",
        .low = 0,
        .high = 0.999},
+      shared_field("plugins"),
       policies_field(),
       expect,
   };
@@ -235,10 +236,10 @@ std::vector<Field> job_list_fields() {
   return {{.key = "jobs", .kind = Kind::list, .help = "the jobs", .required = true, .fields = job_fields()}};
 }
 
-Json jobs_schema() {
+Json jobs_schema(const PolicySet& known) {
   Json schema = fields_schema(jobs_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
-  entry = admitter_schemas(Json(entry));
+  entry = admitter_schemas(Json(entry), known);
   return schema;
 }
 

@@ -9,6 +9,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
+#include "lab/scenario_plugins.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "policies/admitter_registry.hpp"
 #include "sim/core/error.hpp"
@@ -30,8 +31,9 @@ class JobsReader {
   JobsReader(const Json& json, const fs::path& file, std::uint64_t seed_offset)
       : json_(json), file_(file), seed_offset_(seed_offset), problems_(file) {}
 
-  JobsScenario read() {
+  JobsScenario read(std::shared_ptr<const PolicySet> known) {
     scenario_.file = file_.string();
+    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
     scenario_.seed = json_.value("seed", std::uint64_t{1}) + seed_offset_;
@@ -250,13 +252,15 @@ class JobsReader {
   }
 
   PolicyFamily family() {
-    return {.find =
-                [](TunerChoice& choice) {
-                  const AdmitterEntry& admitter = find_admitter(choice.use, choice.where + "/use");
-                  choice.profile = find_profile(admitter, choice.profile, choice.where + "/profile").name;
-                  return choice.profile;
-                },
-            .try_out = [](const TunerChoice& choice) { make_admitter(choice); }};
+    return {
+        .find =
+            [this](TunerChoice& choice) {
+              const AdmitterEntry& admitter =
+                  find_admitter(choice.use, choice.where + "/use", scenario_.known->admitters);
+              choice.profile = full_profile_name(admitter, choice);
+              return choice.profile.empty() ? admitter.name : choice.profile;
+            },
+        .try_out = [this](const TunerChoice& choice) { make_admitter(choice, scenario_.known->admitters); }};
   }
 
   const Json& json_;
@@ -271,13 +275,14 @@ class JobsReader {
 
 }  // namespace
 
-JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file, std::uint64_t seed_offset) {
+JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file, std::uint64_t seed_offset,
+                                 std::shared_ptr<const PolicySet> known) {
   const Json json = parse_json(text, file.string());
   std::vector<Problem> problems;
   check_fields(json, jobs_fields(), /*open=*/false, "", problems);
   for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
-  return JobsReader{json, file, seed_offset}.read();
+  return JobsReader{json, file, seed_offset}.read(std::move(known));
 }
 
 JobsScenario read_jobs_scenario(const fs::path& file) {

@@ -23,6 +23,7 @@ struct JobsScenario {
   bool draws = false;  ///< something of it is drawn with the seed
   JobQueueSetup setup;
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;  ///< on metrics only
 };
@@ -40,16 +41,17 @@ struct JobsResult {
 /// InputError with every problem of the file.
 JobsScenario read_jobs_scenario(const std::filesystem::path& file);
 JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file,
-                                 std::uint64_t seed_offset = 0);
+                                 std::uint64_t seed_offset = 0,
+                                 std::shared_ptr<const PolicySet> known = builtin_policies());
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> jobs_fields();
 /// Those of a JSON list of jobs in a file of its own.
 std::vector<Field> job_list_fields();
-Json jobs_schema();
+Json jobs_schema(const PolicySet& known);
 
-/// The schema of an entry of `policies`: `entry` with the options of each admitter.
-Json admitter_schemas(const Json& entry);
+/// The schema of an entry of `policies`: `entry` with the options of each admitter of `known`.
+Json admitter_schemas(const Json& entry, const PolicySet& known);
 
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario,

@@ -27,6 +27,13 @@ struct PolicyFamily {
   std::function<void(const TunerChoice& choice)> try_out;
 };
 
+/// The full name of the profile that `choice` means; empty where the kind has no profiles. Throws InputError.
+template <class... Types>
+std::string full_profile_name(const PolicyKind<Types...>& kind, const TunerChoice& choice) {
+  const PolicyProfile* profile = find_profile(kind, choice.profile, choice.where + "/profile");
+  return profile == nullptr ? std::string{} : profile->name;
+}
+
 /// Reads the list. Problems, those of options included, go to `problems`.
 PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems);
 

@@ -9,7 +9,7 @@
 
 #include "lab/json_text.hpp"
 #include "models/workload_model.hpp"
-#include "policies/registry.hpp"
+#include "policies/policy_set.hpp"
 #include "sim/workload/training_loop.hpp"
 
 namespace vramlab {
@@ -65,7 +65,8 @@ struct Scenario {
   Target target;
   std::string gpu;  ///< name of the card, for people
   std::shared_ptr<const WorkloadModel> model;
-  TrainingSetup setup;  ///< `setup.model` is `model`
+  TrainingSetup setup;                                          ///< `setup.model` is `model`
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;
   std::string batch_note;  ///< how the batch was found, where the file left it to a searcher; else empty
@@ -74,14 +75,16 @@ struct Scenario {
 /// Reads a scenario file. Throws InputError with every problem of the file, each with its JSON pointer.
 Scenario read_scenario(const std::filesystem::path& file);
 
-/// The same from text; `file` names it in messages and is where a model's path is looked up.
-Scenario parse_scenario(const std::string& text, const std::filesystem::path& file);
+/// The same from text; `file` names it in messages and is where a model's path is looked up. Its policies are
+/// found among `known` and in its own plugins.
+Scenario parse_scenario(const std::string& text, const std::filesystem::path& file,
+                        std::shared_ptr<const PolicySet> known = builtin_policies());
 
-/// The JSON schema (draft 7) of scenario files of every kind, with the options of every policy.
-Json scenario_schema();
+/// The JSON schema (draft 7) of scenario files of every kind, with the options of every policy of `known`.
+Json scenario_schema(const PolicySet& known = *builtin_policies());
 
 /// That of kind `training`.
-Json training_schema();
+Json training_schema(const PolicySet& known);
 
 /// "lq-then-batch", "pixels_per_s", "samples_per_s"
 std::string objective_name(Objective objective);

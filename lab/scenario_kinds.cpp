@@ -77,13 +77,14 @@ class JobsFigures : public LabelledMetrics<JobsResult> {
 };
 
 ReadyScenario ready_training(const ScenarioText& text) {
-  auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file));
+  auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
   return {scenario->expectations,
           [scenario] { return std::make_unique<TrainingFigures>(scenario, compare_policies(*scenario)); }};
 }
 
 ReadyScenario ready_jobs(const ScenarioText& text) {
-  auto scenario = std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file));
+  auto scenario =
+      std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file, 0, text.policies));
   return {scenario->expectations, [scenario] { return std::make_unique<JobsFigures>(scenario); }};
 }
 
@@ -94,14 +95,16 @@ double figure(const Expectation& expectation, const RunFigures& runs) {
 }
 
 ReadyScenario ready_search(const ScenarioText& text) {
-  auto scenario = std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file));
+  auto scenario =
+      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
   return {scenario->expectations, [scenario] {
             return std::make_unique<LabelledMetrics<SearchResult>>(compare_searchers(*scenario));
           }};
 }
 
 ReadyScenario ready_epoch(const ScenarioText& text) {
-  auto scenario = std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file));
+  auto scenario =
+      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
   return {scenario->expectations, [scenario] {
             return std::make_unique<LabelledMetrics<EpochResult>>(compare_composers(*scenario));
           }};
@@ -137,7 +140,7 @@ ReadyScenario ready_scenario(const ScenarioText& text) {
   const auto seeds = json.value("seeds", std::uint64_t{1});
   for (std::uint64_t i = 1; i < seeds; ++i) {
     json["seed"] = first + i;
-    scenario.more_seeds.push_back(kind->ready({text.file, json.dump(), text.kind}).run);
+    scenario.more_seeds.push_back(kind->ready({text.file, json.dump(), text.kind, text.policies}).run);
   }
   return scenario;
 }

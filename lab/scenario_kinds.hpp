@@ -42,7 +42,7 @@ struct ReadyScenario {
 /// One kind of scenario.
 struct ScenarioKind {
   std::string name;                             ///< "training", as "kind" says it
-  Json (*schema)();                             ///< JSON schema (draft 7) of its files
+  Json (*schema)(const PolicySet& known);       ///< JSON schema (draft 7) of its files
   ReadyScenario (*ready)(const ScenarioText&);  ///< throws InputError with every problem of the file
 };
 

@@ -10,8 +10,10 @@
 
 namespace vramlab {
 
-ScenarioText read_scenario_text(const std::filesystem::path& file) {
-  ScenarioText scenario{.file = file.string(), .text = read_input_file(file), .kind = ""};
+ScenarioText read_scenario_text(const std::filesystem::path& file,
+                                std::shared_ptr<const PolicySet> policies) {
+  ScenarioText scenario{
+      .file = file.string(), .text = read_input_file(file), .kind = "", .policies = std::move(policies)};
   const Json json = parse_json(scenario.text, scenario.file);
   const bool says = json.is_object() && json.contains("kind") && json["kind"].is_string();
   if (says) scenario.kind = json["kind"].get<std::string>();

@@ -12,6 +12,7 @@
 #include "lab/scenario.hpp"
 #include "models/workload_model.hpp"
 #include "policies/option_map.hpp"
+#include "policies/policy_set.hpp"
 #include "sim/core/error.hpp"
 #include "sim/memory/allocator_settings.hpp"
 
@@ -22,10 +23,13 @@ struct ScenarioText {
   std::string file;
   std::string text;
   std::string kind;  ///< as it says: "training", "jobs"; empty if it says none
+  std::shared_ptr<const PolicySet> policies =
+      builtin_policies();  ///< that it may name, besides those of its own plugins
 };
 
 /// Throws InputError if the file cannot be read or is no JSON.
-ScenarioText read_scenario_text(const std::filesystem::path& file);
+ScenarioText read_scenario_text(const std::filesystem::path& file,
+                                std::shared_ptr<const PolicySet> policies = builtin_policies());
 
 /// The faults of one file, gathered so that they are reported together.
 class FileProblems {

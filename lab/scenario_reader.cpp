@@ -10,6 +10,7 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_parts.hpp"
+#include "lab/scenario_plugins.hpp"
 #include "lab/workload_parts.hpp"
 #include "policies/dual_optimizer_yaml.hpp"
 #include "trace/input_file.hpp"
@@ -24,8 +25,9 @@ class ScenarioReader {
  public:
   ScenarioReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
 
-  Scenario read() {
+  Scenario read(std::shared_ptr<const PolicySet> known) {
     scenario_.file = file_.string();
+    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
     scenario_.seed = json_.value("seed", std::uint64_t{1});
@@ -132,7 +134,7 @@ class ScenarioReader {
     entry.choice.profile = json.value("profile", std::string{});
     entry.choice.where = pointer;
     if (json.value("cards", std::string{}) == "sum") entry.cards = CardsRule::sum;
-    const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use");
+    const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use", scenario_.known->tuners);
     const TunerProfile* profile = find_profile(tuner, entry.choice.profile, pointer + "/profile");
     entry.label = json.value("label", profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
     if (entry.label == "oracle" || !labels_.insert(entry.label).second) {
@@ -146,7 +148,7 @@ class ScenarioReader {
     entry.choice.options =
         with_goal(tuner, overlay(given, policy_options(json, kOwnKeys, pointer, problems_)));
     // Bad options are reported here, with the file's other problems, and not when the run begins.
-    if (scenario_.model) make_tuner(entry.choice, scenario_.setup.bounds);
+    if (scenario_.model) make_tuner(entry.choice, scenario_.setup.bounds, scenario_.known->tuners);
     scenario_.policies.push_back(std::move(entry));
   }
 
@@ -234,13 +236,14 @@ class ScenarioReader {
 
 }  // namespace
 
-Scenario parse_scenario(const std::string& text, const fs::path& file) {
+Scenario parse_scenario(const std::string& text, const fs::path& file,
+                        std::shared_ptr<const PolicySet> known) {
   const Json json = parse_json(text, file.string());
   std::vector<Problem> problems;
   check_fields(json, scenario_fields(), /*open=*/false, "", problems);
   for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
-  return ScenarioReader{json, file}.read();
+  return ScenarioReader{json, file}.read(std::move(known));
 }
 
 Scenario read_scenario(const fs::path& file) { return parse_scenario(read_input_file(file), file); }

@@ -4,10 +4,7 @@
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_kinds.hpp"
 #include "lab/search_scenario.hpp"
-#include "policies/admitter_registry.hpp"
-#include "policies/composer_registry.hpp"
-#include "policies/registry.hpp"
-#include "policies/searcher_registry.hpp"
+#include "policies/policy_set.hpp"
 
 namespace vramlab {
 namespace {
@@ -54,46 +51,37 @@ Json policy_schema(const Entry& tuner, Json schema) {
   return schema;
 }
 
+template <class Entries>
+Json schemas_of(const Entries& entries, const Json& entry) {
+  Json alternatives = Json::array();
+  for (const auto& one : entries) alternatives.push_back(policy_schema(one, entry));
+  return {{"oneOf", std::move(alternatives)}};
+}
+
 }  // namespace
 
-Json admitter_schemas(const Json& entry) {
-  Json alternatives = Json::array();
-  for (const AdmitterEntry& admitter : builtin_admitters()) {
-    alternatives.push_back(policy_schema(admitter, entry));
-  }
-  return {{"oneOf", std::move(alternatives)}};
+Json admitter_schemas(const Json& entry, const PolicySet& known) {
+  return schemas_of(known.admitters, entry);
+}
+Json searcher_schemas(const Json& entry, const PolicySet& known) {
+  return schemas_of(known.searchers, entry);
+}
+Json composer_schemas(const Json& entry, const PolicySet& known) {
+  return schemas_of(known.composers, entry);
 }
 
-Json searcher_schemas(const Json& entry) {
-  Json alternatives = Json::array();
-  for (const SearcherEntry& searcher : builtin_searchers()) {
-    alternatives.push_back(policy_schema(searcher, entry));
-  }
-  return {{"oneOf", std::move(alternatives)}};
-}
-
-Json composer_schemas(const Json& entry) {
-  Json alternatives = Json::array();
-  for (const ComposerEntry& composer : builtin_composers()) {
-    alternatives.push_back(policy_schema(composer, entry));
-  }
-  return {{"oneOf", std::move(alternatives)}};
-}
-
-Json training_schema() {
+Json training_schema(const PolicySet& known) {
   Json schema = fields_schema(scenario_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
-  Json alternatives = Json::array();
-  for (const TunerEntry& tuner : builtin_tuners()) alternatives.push_back(policy_schema(tuner, entry));
-  entry = {{"oneOf", std::move(alternatives)}};
+  entry = schemas_of(known.tuners, Json(entry));
   return schema;
 }
 
-Json scenario_schema() {
+Json scenario_schema(const PolicySet& known) {
   Json whole;
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
   whole["title"] = "A scenario of vramlab";
-  for (const ScenarioKind& kind : scenario_kinds()) whole["oneOf"].push_back(kind.schema());
+  for (const ScenarioKind& kind : scenario_kinds()) whole["oneOf"].push_back(kind.schema(known));
   return whole;
 }
 

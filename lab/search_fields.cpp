@@ -118,15 +118,16 @@ std::vector<Field> search_fields() {
        .kind = Kind::object,
        .help = "steps at what was found, in a fresh process",
        .fields = then_epoch_fields()},
+      shared_field("plugins"),
       policies,
       metric_expectations_field(),
   };
 }
 
-Json search_schema() {
+Json search_schema(const PolicySet& known) {
   Json schema = fields_schema(search_fields(), /*open=*/false);
   Json& entry = schema["properties"]["policies"]["items"];
-  entry = searcher_schemas(Json(entry));
+  entry = searcher_schemas(Json(entry), known);
   return schema;
 }
 

@@ -3,6 +3,7 @@
 
 #include "lab/policy_list.hpp"
 #include "lab/scenario_parts.hpp"
+#include "lab/scenario_plugins.hpp"
 #include "lab/search_scenario.hpp"
 #include "lab/workload_parts.hpp"
 #include "policies/searcher_registry.hpp"
@@ -19,8 +20,9 @@ class SearchReader {
  public:
   SearchReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
 
-  SearchScenario read() {
+  SearchScenario read(std::shared_ptr<const PolicySet> known) {
     scenario_.file = file_.string();
+    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
     scenario_.name = json_["name"].get<std::string>();
     scenario_.description = json_.value("description", std::string{});
     scenario_.seed = json_.value("seed", std::uint64_t{1});
@@ -187,13 +189,15 @@ class SearchReader {
   }
 
   PolicyFamily family() {
-    return {.find =
-                [](TunerChoice& choice) {
-                  const SearcherEntry& searcher = find_searcher(choice.use, choice.where + "/use");
-                  choice.profile = find_profile(searcher, choice.profile, choice.where + "/profile").name;
-                  return searcher.profiles.size() == 1 ? searcher.name : searcher.name + " " + choice.profile;
-                },
-            .try_out = [](const TunerChoice& choice) { make_searcher(choice); }};
+    return {
+        .find =
+            [this](TunerChoice& choice) {
+              const SearcherEntry& searcher =
+                  find_searcher(choice.use, choice.where + "/use", scenario_.known->searchers);
+              choice.profile = full_profile_name(searcher, choice);
+              return searcher.profiles.size() <= 1 ? searcher.name : searcher.name + " " + choice.profile;
+            },
+        .try_out = [this](const TunerChoice& choice) { make_searcher(choice, scenario_.known->searchers); }};
   }
 
   const Json& json_;
@@ -206,17 +210,18 @@ class SearchReader {
 
 }  // namespace
 
-SearchScenario parse_search_scenario(const std::string& text, const fs::path& file) {
+SearchScenario parse_search_scenario(const std::string& text, const fs::path& file,
+                                     std::shared_ptr<const PolicySet> known) {
   const Json json = parse_json(text, file.string());
   std::vector<Problem> problems;
   check_fields(json, search_fields(), /*open=*/false, "", problems);
   for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
-  return SearchReader{json, file}.read();
+  return SearchReader{json, file}.read(std::move(known));
 }
 
-SearchScenario read_search_scenario(const fs::path& file) {
-  return parse_search_scenario(read_input_file(file), file);
+SearchScenario read_search_scenario(const fs::path& file, std::shared_ptr<const PolicySet> known) {
+  return parse_search_scenario(read_input_file(file), file, std::move(known));
 }
 
 }  // namespace vramlab

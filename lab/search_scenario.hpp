@@ -28,10 +28,11 @@ struct SearchScenario {
   std::string name;
   std::string description;
   std::uint64_t seed = 1;
-  std::string gpu;                                           ///< name of the card, for people
-  std::vector<std::shared_ptr<const WorkloadModel>> models;  ///< what the setups refer to
-  std::vector<SearchBucket> buckets;                         ///< at least one
-  SearchEpochSetup epoch;                                    ///< without buckets; 0 iterations = none
+  std::string gpu;                                              ///< name of the card, for people
+  std::vector<std::shared_ptr<const WorkloadModel>> models;     ///< what the setups refer to
+  std::vector<SearchBucket> buckets;                            ///< at least one
+  SearchEpochSetup epoch;                                       ///< without buckets; 0 iterations = none
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;  ///< on metrics only
 };
@@ -55,15 +56,17 @@ struct SearchResult {
 };
 
 /// Reads a scenario file of kind `search`. Throws InputError with every problem of the file.
-SearchScenario read_search_scenario(const std::filesystem::path& file);
-SearchScenario parse_search_scenario(const std::string& text, const std::filesystem::path& file);
+SearchScenario read_search_scenario(const std::filesystem::path& file,
+                                    std::shared_ptr<const PolicySet> known = builtin_policies());
+SearchScenario parse_search_scenario(const std::string& text, const std::filesystem::path& file,
+                                     std::shared_ptr<const PolicySet> known = builtin_policies());
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> search_fields();
-Json search_schema();
+Json search_schema(const PolicySet& known);
 
-/// The schema of an entry of `policies`: `entry` with the options of each searcher.
-Json searcher_schemas(const Json& entry);
+/// The schema of an entry of `policies`: `entry` with the options of each searcher of `known`.
+Json searcher_schemas(const Json& entry, const PolicySet& known);
 
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,

@@ -69,6 +69,6 @@ std::vector<Field> snapshot_fields() {
   };
 }
 
-Json snapshot_schema() { return fields_schema(snapshot_fields(), /*open=*/false); }
+Json snapshot_schema(const PolicySet& /*known*/) { return fields_schema(snapshot_fields(), /*open=*/false); }
 
 }  // namespace vramlab

@@ -41,7 +41,7 @@ SnapshotScenario parse_snapshot_scenario(const std::string& text, const std::fil
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> snapshot_fields();
-Json snapshot_schema();
+Json snapshot_schema(const PolicySet& known);
 
 /// Replays every row, in the order of the file.
 std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario);

@@ -1,4 +1,4 @@
-// The admitters that come with the program, found by name.
+// Admitters by name.
 #pragma once
 
 #include <memory>
@@ -12,30 +12,18 @@
 namespace vramlab {
 
 /// One kind of admitter.
-struct AdmitterEntry {
-  std::string name;
-  std::string summary;  ///< one line
-  std::vector<OptionDescription> options;
-  std::vector<PolicyProfile> profiles;
-  std::string default_profile;  ///< taken where none is named
-
-  /// Makes one. Throws InputError for options out of range or not known.
-  std::unique_ptr<Admitter> (*make)(const OptionMap& options) = nullptr;
-};
-
-AdmitterEntry job_queue_entry();  ///< job_queue.cpp
+using AdmitterEntry = PolicyKind<Admitter>;
 
 /// All built-in admitters, in the order in which they are listed to users.
 const std::vector<AdmitterEntry>& builtin_admitters();
 
-/// The admitter called `name`. Throws InputError at `where`, with the nearest names, if there is none.
-const AdmitterEntry& find_admitter(std::string_view name, const std::string& where = {});
-
-/// The profile called `name`; an empty name means the default one. Throws InputError at `where`.
-const PolicyProfile& find_profile(const AdmitterEntry& admitter, std::string_view name,
-                                  const std::string& where = {});
+/// The admitter called `name` among `known`. Throws InputError at `where`, with the nearest names, if there
+/// is none.
+const AdmitterEntry& find_admitter(std::string_view name, const std::string& where = {},
+                                   const std::vector<AdmitterEntry>& known = builtin_admitters());
 
 /// Makes the admitter of `choice`, its options on top of the profile's. Throws InputError.
-std::unique_ptr<Admitter> make_admitter(const TunerChoice& choice);
+std::unique_ptr<Admitter> make_admitter(const TunerChoice& choice,
+                                        const std::vector<AdmitterEntry>& known = builtin_admitters());
 
 }  // namespace vramlab

@@ -1,8 +1,8 @@
 // `back-off`: starts at the size that is wanted and multiplies by a factor until one fits.
 #include <algorithm>
 
+#include "policies/builtins.hpp"
 #include "policies/probe_books.hpp"
-#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {

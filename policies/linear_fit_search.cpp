@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "policies/builtins.hpp"
 #include "policies/figures.hpp"
 #include "policies/probe_books.hpp"
-#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/packing.hpp"
-#include "policies/composer_registry.hpp"
+#include "policies/builtins.hpp"
 #include "policies/regression_predictor.hpp"
 #include "policies/state_reader.hpp"
 #include "policies/table_predictor.hpp"

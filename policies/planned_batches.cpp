@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "policies/composer_registry.hpp"
+#include "policies/builtins.hpp"
 #include "policies/state_reader.hpp"
 #include "sim/core/random.hpp"
 

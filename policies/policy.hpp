@@ -1,6 +1,7 @@
 // The contract of all policies: they observe memory, are asked a question, and answer.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,13 @@ namespace vramlab {
 struct Statistic {
   std::string name;
   double value = 0;
+};
+
+/// A policy that cannot be asked any further: it failed, or answered what no answer can be. It ends that
+/// policy's run, with `what()` as the reason, and nothing else.
+class PolicyFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 /// What every policy is: a pure state machine. It sees no clock, file, thread, device or JSON; equal

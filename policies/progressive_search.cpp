@@ -1,8 +1,8 @@
 // `progressive`: 1, 2, 4, 8, 16, 32 in turn (P3.8). The original stops at the first size that works.
 #include <algorithm>
 
+#include "policies/builtins.hpp"
 #include "policies/probe_books.hpp"
-#include "policies/searcher_registry.hpp"
 
 namespace vramlab {
 namespace {

@@ -39,6 +39,17 @@ std::int64_t saturated_sum(std::int64_t value, std::int64_t delta) {
   return delta > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
 }
 
+TunerAnswer ask(Tuner& tuner, const TunerQuestion& question, const Observation& observation) {
+  try {
+    return tuner.decide(question, observation);
+  } catch (const PolicyFault& fault) {
+    TunerAnswer answer;
+    answer.end_run = true;
+    answer.reason = fault.what();
+    return answer;
+  }
+}
+
 }  // namespace
 
 TunerSession::TunerSession(std::unique_ptr<Tuner> tuner, ParameterSpace space, Point start)
@@ -81,7 +92,7 @@ StepDecision TunerSession::after_step(StepResult result, const Observation& obse
   if (ended_) throw InternalError("a tuner was asked after its run had ended");
   if (observation.memory.total == 0) throw InternalError("an observation says that the device has 0 bytes");
 
-  TunerAnswer answer = tuner_->decide({point_, result, ran == point_ ? Point{} : ran}, observation);
+  TunerAnswer answer = ask(*tuner_, {point_, result, ran == point_ ? Point{} : ran}, observation);
   StepDecision decision{.empty_cache = answer.empty_cache,
                         .reset_peak = answer.reset_peak,
                         .retry = answer.retry && result == StepResult::oom,

@@ -42,8 +42,8 @@ class TunerSession {
   TunerSession(std::unique_ptr<Tuner> tuner, ParameterSpace space, Point start);
 
   /// Asks the tuner about the step just run at `point()`, applies its answer and says what is left to do.
-  /// An answer of the wrong size ends the run with a reason. Throws InternalError if the run is over already
-  /// or if `observation.memory.total` is 0, because then no usage can be told.
+  /// An answer of the wrong size, or a PolicyFault, ends the run with a reason. Throws InternalError if the
+  /// run is over already or if `observation.memory.total` is 0, because then no usage can be told.
   /// `ran` is what the step ran at, where that is not `point()`; else it is empty or equal.
   StepDecision after_step(StepResult result, const Observation& observation, const Point& ran = {});
 

@@ -15,7 +15,7 @@
             policy.update_vram_monitoring()
 
 The policies are those that `vramlab compare` runs on a simulated card, in the same machine code:
-libvramlab_policy.so, found in VRAMLAB_POLICY_LIBRARY, beside this file, or in build/release. Needs PyTorch and
+libvramlab_policy.so, found in VRAMLAB_POLICY_LIBRARY, beside this file, in build/release, or where it is installed. Needs PyTorch and
 nothing else.
 """
 
@@ -41,7 +41,8 @@ def _library_file():
     here = os.path.dirname(os.path.abspath(__file__))
     name = "libvramlab_policy.so"
     places = [os.environ.get("VRAMLAB_POLICY_LIBRARY", ""), os.path.join(here, name),
-              os.path.join(here, "..", "build", "release", name)]
+              os.path.join(here, "..", "build", "release", name),
+              os.path.join(here, "..", "..", "..", "lib", name)]  # as the package installs them
     for place in places:
         if place and os.path.exists(place):
             return place

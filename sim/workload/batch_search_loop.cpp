@@ -133,22 +133,15 @@ class Prober {
   std::vector<std::size_t> process_of_;  // by phase
 };
 
-}  // namespace
-
-bool is_out_of_memory(std::string_view message) {
-  return message.find("out of memory") != std::string_view::npos;
-}
-
-BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy) {
+void search(const BatchSearchSetup& setup, Searcher& policy, BatchSearchRun& run) {
   Prober prober{setup};
-  BatchSearchRun run;
   SearcherQuestion question{setup.low, setup.high, nullptr};
   while (true) {
     const auto trials = static_cast<std::int64_t>(run.trials.size());
     const Observation now{trials, run.duration, prober.view(), trials};
     run.answer = policy.decide(question, now);
     run.answer.batch = std::min(run.answer.batch, setup.high);
-    if (run.answer.action != SearcherAnswer::Action::probe) return run;
+    if (run.answer.action != SearcherAnswer::Action::probe) return;
     if (run.trials.size() == kMostProbes) break;
     run.trials.push_back(prober.probe(std::max(run.answer.batch, setup.low), policy.depth()));
     const SearchTrial& trial = run.trials.back();
@@ -158,6 +151,21 @@ BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy)
   }
   run.answer.action = SearcherAnswer::Action::give_up;
   run.answer.reason = "no end after " + std::to_string(kMostProbes) + " probes";
+}
+
+}  // namespace
+
+bool is_out_of_memory(std::string_view message) {
+  return message.find("out of memory") != std::string_view::npos;
+}
+
+BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy) {
+  BatchSearchRun run;
+  try {
+    search(setup, policy, run);
+  } catch (const PolicyFault& fault) {
+    run.answer = {.action = SearcherAnswer::Action::give_up, .reason = fault.what()};
+  }
   return run;
 }
 

@@ -105,12 +105,10 @@ void ClusterBooks::stranger(CardId card, std::int64_t change, SimTime now) {
   changed(card, now);
 }
 
-void ClusterBooks::require_one_node(const std::vector<CardId>& cards) const {
-  bool good = !cards.empty();
-  for (const CardId card : cards) {
-    good = good && card < cards_.size() && index_.node_of(card) == index_.node_of(cards.front());
-  }
-  if (!good) throw InternalError("a queue policy named cards that are not of one node");
+bool ClusterBooks::of_one_node(const std::vector<CardId>& cards) const {
+  return !cards.empty() && std::all_of(cards.begin(), cards.end(), [&](CardId card) {
+    return card < cards_.size() && index_.node_of(card) == index_.node_of(cards.front());
+  });
 }
 
 double ClusterBooks::byte_seconds(SimTime now) const {

@@ -61,8 +61,8 @@ class ClusterBooks {
   /// Strangers now want so much more or less of a card; what is not free they get as soon as it is.
   void stranger(CardId card, std::int64_t change, SimTime now);
 
-  /// Throws InternalError unless these are cards of one node, at least one.
-  void require_one_node(const std::vector<CardId>& cards) const;
+  /// True if these are cards of one node, at least one.
+  [[nodiscard]] bool of_one_node(const std::vector<CardId>& cards) const;
 
   [[nodiscard]] const std::vector<CardView>& cards() const { return cards_; }
   [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }

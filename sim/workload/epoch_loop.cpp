@@ -42,13 +42,10 @@ class EpochLoop {
   }
 
   EpochRun run() {
-    for (; epoch_ < setup_.epochs && !stopped(); ++epoch_) {
-      if (!std::exchange(in_epoch_, false)) {
-        candidates_ = Candidates(setup_.samples.size(), setup_.seed, epoch_, setup_.shuffle);
-      }
-      while (candidates_.left() > 0 && !stopped()) next_batch();
-      if (stopped() && candidates_.left() > 0) break;
-      end_epoch();
+    try {
+      run_all();
+    } catch (const PolicyFault& fault) {
+      run_.ended_early = fault.what();
     }
     run_.totals.duration = now_ - began_;
     run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
@@ -60,6 +57,17 @@ class EpochLoop {
   }
 
  private:
+  void run_all() {
+    for (; epoch_ < setup_.epochs && !stopped(); ++epoch_) {
+      if (!std::exchange(in_epoch_, false)) {
+        candidates_ = Candidates(setup_.samples.size(), setup_.seed, epoch_, setup_.shuffle);
+      }
+      while (candidates_.left() > 0 && !stopped()) next_batch();
+      if (stopped() && candidates_.left() > 0) break;
+      end_epoch();
+    }
+  }
+
   void go_on(const EpochState& from) {
     candidates_ = Candidates(setup_.samples.size(), from.position, setup_.shuffle);
     in_epoch_ = candidates_.left() > 0;
@@ -125,7 +133,7 @@ class EpochLoop {
       process_.allocator().empty_cache();
       now_ += process_.driver_time() - before;
       answer = ask(ComposerEvent::cleaned_up);
-      if (answer.action == Action::clean_up) throw InternalError("a composer asked twice for a clean-up");
+      if (answer.action == Action::clean_up) throw PolicyFault("the composer asked twice for a clean-up");
     }
     if (answer.action == Action::give_up) {
       run_.ended_early = answer.reason;
@@ -133,10 +141,19 @@ class EpochLoop {
     }
     // The policy is not trusted: only samples that wait, and no more than there is room for.
     if (answer.batch.empty() || static_cast<std::int64_t>(answer.batch.size()) > accumulation_.room()) {
-      throw InternalError("a composer answered an empty batch, or one that is too large");
+      throw PolicyFault("the composer answered a batch of " + std::to_string(answer.batch.size()) +
+                        " samples where there was room for " + std::to_string(accumulation_.room()));
     }
-    candidates_.take(answer.batch);
+    take(answer.batch);
     perform(answer);
+  }
+
+  void take(const std::vector<SampleId>& batch) {
+    try {
+      candidates_.take(batch);
+    } catch (const InternalError& error) {
+      throw PolicyFault(error.what());
+    }
   }
 
   void serve_others() {

@@ -46,7 +46,11 @@ class Loop {
       simulation_.schedule(run_.begin, {Kind::arrival, 0, 0});
     }
     simulation_.run([&](const JobEvent& event) {
-      handle(event);
+      try {
+        handle(event);
+      } catch (const PolicyFault& fault) {
+        end_early(fault.what());
+      }
       monitor_.look(books_, waiting_, active_, now());
     });
     run_.overcommits = books_.overcommits();
@@ -64,6 +68,12 @@ class Loop {
   [[nodiscard]] ClusterView view() {
     return {books_.cards(), books_.accounts(), waiting_, running_, books_.index()};
   }
+  void end_early(const std::string& reason) {
+    run_.ended_early = reason;
+    run_.end = std::max(run_.end, now());
+    simulation_.stop();
+  }
+
   [[nodiscard]] Observation observation() const { return {.time = now()}; }
 
   void handle(const JobEvent& event) {
@@ -174,7 +184,7 @@ class Loop {
   // The policy is not trusted: only a job that waits can start, on cards of one node.
   void obey(const AdmitterAnswer& answer) {
     if (answer.job >= standings_.size() || !standings_[answer.job].waits) {
-      throw InternalError("a queue policy named a job that does not wait");
+      throw PolicyFault("the queue policy named a job that does not wait");
     }
     if (answer.action == Action::start) return start(answer);
     JobStanding& at = standings_[answer.job];
@@ -201,7 +211,9 @@ class Loop {
     const JobId job = answer.job;
     JobStanding& at = standings_[job];
     JobRecord& record = run_.jobs[job];
-    books_.require_one_node(answer.cards);
+    if (!books_.of_one_node(answer.cards)) {
+      throw PolicyFault("the queue policy named cards that are not of one node");
+    }
     waiting_.remove(at.group, at.ticket);
     stop_waiting(job);
     at.runs = true;

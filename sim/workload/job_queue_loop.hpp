@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policies/admitter.hpp"
@@ -34,13 +35,14 @@ struct JobQueueRun {
   Bytes most_promised = 0;        ///< over all cards at once
   double byte_seconds = 0;        ///< memory in use times seconds
   Bytes capacity = 0;             ///< of all cards
+  std::string ended_early;        ///< why the policy could not go on; empty = the queue ran to its end
   std::vector<CardMoment> moments;
   std::vector<JobStay> stays;          ///< in the order of their begins
   std::vector<QueueMoment> monitored;  ///< one a change
 };
 
 /// Runs the jobs of `setup` at its fidelity. All bookkeeping is the host's: an answer that names
-/// a job that does not wait, or cards of two nodes, is an InternalError. Deterministic.
+/// a job that does not wait, or cards of two nodes, ends the run. Deterministic.
 /// Throws InputError for a job without phases or with a phase of no duration, and where steps are simulated
 /// for one whose model has a phase without steps.
 JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy);

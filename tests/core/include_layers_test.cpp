@@ -19,6 +19,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"sim/memory", {"sim/core"}},
     {"models", {"sim/core"}},
     {"policies", {"sim/core", "models"}},
+    {"plugins", {"sim/core", "models", "policies"}},
     {"sim/workload", {"sim/core", "sim/engine", "sim/memory", "models", "policies"}},
     {"trace", {"sim/core", "sim/memory", "sim/workload"}},
     {"fit", {"sim/core", "sim/memory", "models", "trace"}},
@@ -26,17 +27,18 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"capi", {"sim/core", "policies"}},
     {"report", {"sim/core"}},
     {"lab",
-     {"sim/core", "sim/engine", "sim/memory", "models", "policies", "sim/workload", "trace", "report"}},
+     {"sim/core", "sim/engine", "sim/memory", "models", "policies", "plugins", "sim/workload", "trace",
+      "report"}},
     {"cli",
-     {"sim/core", "sim/memory", "models", "policies", "sim/workload", "trace", "fit", "lab", "report",
-      "cuda"}},
+     {"sim/core", "sim/memory", "models", "policies", "plugins", "sim/workload", "trace", "fit", "lab",
+      "report", "cuda"}},
 };
 
 // Third-party headers that a folder may use; every other folder must do without them.
 const std::map<std::string, std::set<std::string>> kMayUse{
     {"nlohmann", {"lab", "trace", "cli", "capi"}},
     {"yaml-cpp", {"policies"}},
-    {"boost", {"trace", "cli"}},
+    {"boost", {"trace", "cli", "plugins"}},
     {"spdlog", {"cli"}},
     {"Eigen", {"fit", "policies"}},
     {"fmt", {"lab", "cli", "report"}},

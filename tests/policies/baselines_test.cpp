@@ -1,4 +1,4 @@
-// `fixed`, `threshold-step` and `aimd`.
+// `fixed`, `threshold-step`, `aimd` and `skeleton`.
 #include <gmock/gmock.h>
 
 #include "tests/policies/tuner_rig.hpp"
@@ -38,6 +38,22 @@ TEST(ThresholdStep, SettlesWithSmallerSteps) {
   Rig rig("threshold-step", "", step_of(1), {8}, batch_only());
   EXPECT_THAT(batches_over(rig, 4), ElementsAre(9, 9, 9, 9));
   EXPECT_EQ(rig.session().adjustments().at(0).iteration, 10);
+}
+
+// Batch 9 takes 0.829, below 0.85; batch 10 takes 0.910.
+TEST(Skeleton, GrowsUntilAPeriodReachesItsBound) {
+  Rig rig("skeleton", "", with_frequency(10), {8}, batch_only());
+  EXPECT_THAT(batches_over(rig, 4), ElementsAre(9, 10, 10, 10));
+}
+
+TEST(Skeleton, StepsBackAtOnceAfterAFailedStep) {
+  Rig rig("skeleton", "", with_frequency(10), {8}, batch_only());
+  rig.steps(3, 0.5);
+  const StepDecision decision = rig.oom();
+  EXPECT_EQ(decision.reason, "oom: a step of the period failed: batch -1");
+  EXPECT_TRUE(decision.reset_peak);
+  EXPECT_EQ(rig.point(), (Point{7}));
+  EXPECT_THAT(batches_over(rig, 1), ElementsAre(8));  // a new period began with the failed step
 }
 
 TEST(ThresholdStep, LooksAtThePeakOfThePeriodAndResetsIt) {

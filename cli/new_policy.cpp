@@ -1,0 +1,157 @@
+// vramlab new-policy: a small project with a policy of one's own, made of the skeleton.
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/data_files.hpp"
+#include "policies/policy_set.hpp"
+#include "report/output_file.hpp"
+#include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+void add_options(Options& options) {
+  options.add_options()("family", po::value<std::string>()->default_value("tuner")->value_name("FAMILY"),
+                        "what it decides; so far tuner only")(
+      "output,o", po::value<std::string>()->default_value("")->value_name("DIR"),
+      "the folder to make (default: NAME)");
+  add_output_options(options);
+}
+
+void require_name(const std::string& name) {
+  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), good) && name.front() >= 'a' &&
+                    name.back() != '-' && name.find("--") == std::string::npos;
+  if (!fits) {
+    throw InputError("",
+                     fmt::format("\"{}\" is no name for a policy. Allowed: small letters, digits and single "
+                                 "hyphens between them, a letter first, such as my-policy.",
+                                 name));
+  }
+  builtin_policies()->for_each([&](const auto& kind) {
+    if (kind.name == name)
+      throw InputError("", fmt::format("there is a policy \"{}\". Choose another name.", name));
+  });
+}
+
+void require_family(const std::string& family) {
+  if (family == "tuner") return;
+  static const std::vector<std::string> others{"admitter", "composer", "searcher"};
+  if (std::find(others.begin(), others.end(), family) != others.end()) {
+    throw InputError("",
+                     fmt::format("new-policy writes tuners only. docs/plugins.md says how a plugin adds one "
+                                 "of the family {}.",
+                                 family));
+  }
+  throw InputError("", fmt::format("\"{}\" is no family that new-policy writes. Known: tuner.", family));
+}
+
+// my-policy: my_policy, MyPolicy.
+std::string identifier(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+std::string type_name(const std::string& name) {
+  std::string type;
+  bool upper = true;
+  for (const char c : name) {
+    if (c != '-') type += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = c == '-';
+  }
+  return type;
+}
+
+using Replacements = std::vector<std::pair<std::string, std::string>>;
+
+std::string replaced(std::string text, const Replacements& replacements) {
+  for (const auto& [from, to] : replacements) {
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+std::string data_text(const char* file) {
+  const fs::path folder = data_folder();
+  if (folder.empty()) {
+    throw InputError("", "the data folder of the program was not found; the skeleton lies in it.");
+  }
+  return read_input_file(folder / file);
+}
+
+// The skeleton under another name, and what makes a plugin of it.
+std::string source_text(const std::string& name) {
+  const std::string text =
+      replaced(data_text("policies/skeleton.cpp"), {{"// The policy to copy: docs/plugins.md.\n", ""},
+                                                    {"policies/builtins.hpp", "plugins/plugin.hpp"},
+                                                    {"; to be copied", ""},
+                                                    {"skeleton_entry", identifier(name) + "_entry"},
+                                                    {"Skeleton", type_name(name)},
+                                                    {"skeleton", name}});
+  return text + fmt::format(
+                    "\nnamespace {{\n\nvoid add(vramlab::PolicySet& policies) {{ "
+                    "policies.tuners.push_back(vramlab::{}_entry()); }}\n\n}}  // namespace\n\n"
+                    "VRAMLAB_PLUGIN(\"{}\", \"0.1.0\", add)\n",
+                    identifier(name), name);
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const std::string name = operands(arguments).front();
+  require_family(arguments["family"].as<std::string>());
+  require_name(name);
+  const auto asked = arguments["output"].as<std::string>();
+  const fs::path folder = asked.empty() ? fs::path{name} : fs::path{asked};
+  if (fs::exists(folder)) {
+    throw InputError(folder.string(), "is there already. Name another folder with --output.");
+  }
+  const Replacements names{
+      {"@NAME@", name}, {"@IDENTIFIER@", identifier(name)}, {"@VERSION@", VRAMLAB_VERSION}};
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"CMakeLists.txt", replaced(data_text("policies/template/CMakeLists.txt.in"), names)},
+      {name + ".cpp", source_text(name)},
+      {name + "_test.cpp", replaced(data_text("policies/template/test.cpp.in"), names)},
+      {"scenario.json", replaced(data_text("policies/template/scenario.json.in"), names)}};
+  fs::create_directories(folder);
+  Json json = Json::array();
+  for (const auto& [file, text] : files) {
+    write_file(folder / file, text);
+    output.wrote((folder / file).string());
+    json.push_back((folder / file).string());
+  }
+  output.line(
+      fmt::format("\nBuild and test it, then compare it:\n"
+                  "  cmake -B {0}/build {0} && cmake --build {0}/build && ctest --test-dir {0}/build\n"
+                  "  vramlab compare {0}/scenario.json --plugin {0}/build/{1}.so",
+                  folder.string(), name));
+  output.json({{"files", json}});
+  return kDone;
+}
+
+}  // namespace
+
+Verb new_policy_verb() {
+  return {.name = "new-policy",
+          .summary = "a small project with a policy of one's own, to be loaded with --plugin",
+          .operands = "NAME",
+          .example = "vramlab new-policy my-policy --family tuner",
+          .least_operands = 1,
+          .most_operands = 1,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,119 @@
+// What stands between the program and one policy of a plugin: whatever the policy does wrong becomes a
+// PolicyFault, which ends that policy's run and no other.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "policies/policy.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/units.hpp"
+
+namespace vramlab {
+
+/// A shared library, kept loaded by whoever holds one of these.
+using PluginCode = std::shared_ptr<const void>;
+
+/// A policy's state may grow by so much in all of its answers together.
+inline constexpr Bytes kMostPolicyState = Bytes{1} << 30;
+
+/// A reason may be so long (bytes), a log of one answer have so many lines, a saved state so many numbers or
+/// bytes of text.
+inline constexpr std::size_t kLongestReason = 4096;
+inline constexpr std::size_t kMostLogLines = 1000;
+inline constexpr std::size_t kMostSavedNumbers = std::size_t{1} << 23;
+inline constexpr std::size_t kLongestSavedText = std::size_t{1} << 26;
+
+/// Bytes that this process has allocated from the C library and not given back.
+Bytes allocated_on_heap();
+
+/// Calls into one policy. After a fault every call throws it again.
+class Guard {
+ public:
+  /// `policy` is the policy's name, for reasons.
+  Guard(std::string policy, PluginCode code) : code_(std::move(code)), policy_(std::move(policy)) {}
+
+  /// Does `work`, which calls the policy. Throws PolicyFault if it throws, or has taken too much memory;
+  /// an InputError passes, as what a policy says of its options or of a saved state.
+  template <class Work>
+  auto call(const Work& work) {
+    const Bytes before = allocated_on_heap();
+    if constexpr (std::is_void_v<decltype(work())>) {
+      call_unwatched(work);
+      count_growth(before);
+    } else {
+      auto result = call_unwatched(work);
+      count_growth(before);
+      return result;
+    }
+  }
+
+  /// The same without a look at memory, for what is called too often for that.
+  template <class Work>
+  auto call_unwatched(const Work& work) -> decltype(work()) {
+    if (fault_) throw PolicyFault(*fault_);
+    try {
+      return work();
+    } catch (const PolicyFault& fault) {
+      if (fault_) throw;  // one of our own, from `work`
+      fail(std::string("failed: ") + fault.what());
+    } catch (const InputError& error) {
+      throw InputError(error.problems());  // a copy of our own: the plugin may be gone when it is looked at
+    } catch (const std::bad_alloc&) {
+      fail("ran out of the program's memory");
+    } catch (const std::exception& error) {
+      fail(std::string("failed: ") + error.what());
+    } catch (...) {
+      fail("failed, and threw what is no std::exception");
+    }
+  }
+
+  /// The same where nobody waits for a fault: it is kept for the next call, and `otherwise` is the result.
+  template <class Result, class Work>
+  Result call_or(Result otherwise, const Work& work) {
+    try {
+      return call(work);
+    } catch (const std::exception& error) {
+      if (!fault_) fault_ = error.what();
+      return otherwise;
+    }
+  }
+
+  /// Throws PolicyFault, now and at every later call: the policy `what`.
+  [[noreturn]] void fail(const std::string& what);
+
+  /// Throws PolicyFault for texts that no answer needs.
+  void require_short(const std::string& reason, const std::vector<std::string>& log = {});
+
+  [[nodiscard]] bool failed() const { return fault_.has_value(); }
+
+ private:
+  void count_growth(Bytes before);
+
+  PluginCode code_;
+  std::string policy_;
+  Bytes grown_ = 0;
+  std::optional<std::string> fault_;
+};
+
+/// Makes a policy through `make`. Null if that fails for another reason than its options or its setting; the
+/// guard then has the fault, so that the policy's run ends at its first question.
+template <class Made, class Work>
+std::unique_ptr<Made> make_guarded(Guard& guard, const Work& make) {
+  try {
+    std::unique_ptr<Made> made = guard.call(make);
+    if (made == nullptr) guard.fail("was not made: the plugin gave none");
+    return made;
+  } catch (const PolicyFault&) {
+    return nullptr;
+  }
+}
+
+}  // namespace vramlab

@@ -1,0 +1,168 @@
+#include "plugins/plugin_loader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#define BOOST_DLL_USE_STD_FS
+#include <boost/dll/shared_library.hpp>
+
+#include "plugins/guarded_policies.hpp"
+#include "plugins/plugin.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+namespace dll = boost::dll;
+
+// Asked first: what the dynamic loader says of a text file or a folder helps nobody.
+void require_shared_library(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) throw InputError(file.string(), "there is no such plugin.");
+  std::array<char, 4> magic{};
+  std::ifstream stream{file, std::ios::binary};
+  stream.read(magic.data(), magic.size());
+  if (magic == std::array{'\x7f', 'E', 'L', 'F'}) return;
+  throw InputError(file.string(), "is no shared library. A plugin is one (docs/plugins.md).");
+}
+
+std::shared_ptr<dll::shared_library> load(const fs::path& file) {
+  try {
+    return std::make_shared<dll::shared_library>(file, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
+  } catch (const std::exception& error) {
+    throw InputError(file.string(), std::string("could not be loaded: ") + error.what() + ".");
+  }
+}
+
+const PluginDescription& description_of(const dll::shared_library& library, const fs::path& file) {
+  if (!library.has(kPluginSymbol)) {
+    throw InputError(file.string(), std::string("is no plugin of vramlab: it has no function ") +
+                                        kPluginSymbol + ". The macro VRAMLAB_PLUGIN defines it.");
+  }
+  const PluginDescription* description = nullptr;
+  try {
+    description = library.get<const PluginDescription*()>(kPluginSymbol)();
+  } catch (...) {
+    throw InputError(file.string(), std::string("its function ") + kPluginSymbol + " failed.");
+  }
+  if (description == nullptr) {
+    throw InputError(file.string(), std::string("its function ") + kPluginSymbol + " describes nothing.");
+  }
+  return *description;
+}
+
+std::string or_nothing(const char* text) { return text != nullptr ? text : "nothing"; }
+
+void require_fitting(const PluginDescription& plugin, const fs::path& file) {
+  const std::string again = " Build it again with this program's headers.";
+  if (plugin.abi != kPluginAbi) {
+    throw InputError(file.string(), "was built for plugin ABI " + std::to_string(plugin.abi) +
+                                        "; this program has " + std::to_string(kPluginAbi) + "." + again);
+  }
+  if (or_nothing(plugin.toolchain) != kPluginToolchain) {
+    throw InputError(file.string(), "was built with " + or_nothing(plugin.toolchain) +
+                                        "; this program with " + kPluginToolchain +
+                                        ". Build it again with the same compiler.");
+  }
+  if (plugin.layout != kPluginLayout) {
+    throw InputError(file.string(), "was built with headers of another version." + again);
+  }
+  if (plugin.name == nullptr || plugin.version == nullptr || plugin.add == nullptr) {
+    throw InputError(file.string(),
+                     "its description lacks a name, a version or the function that adds "
+                     "policies. The macro VRAMLAB_PLUGIN gives all three.");
+  }
+}
+
+PolicySet policies_of(const PluginDescription& plugin, const fs::path& file) {
+  PolicySet added;
+  try {
+    plugin.add(added);
+  } catch (const std::exception& error) {
+    throw InputError(file.string(), std::string("could not add its policies: ") + error.what() + ".");
+  } catch (...) {
+    throw InputError(file.string(), "could not add its policies.");
+  }
+  return added;
+}
+
+std::vector<std::string> names_of(const PolicySet& set) {
+  std::vector<std::string> names;
+  set.for_each([&](const auto& kind) { names.push_back(kind.name); });
+  return names;
+}
+
+/// What is wrong with one of the plugin's kinds, beyond its name; empty if nothing is.
+template <class Kind>
+std::string fault_of(const Kind& kind) {
+  if (!kind.make) return "has no function that makes it";
+  try {
+    find_profile(kind, "");
+    for (const PolicyProfile& profile : kind.profiles)
+      checked_options(kind.name, kind.options, profile.options);
+  } catch (const InputError& error) {
+    return "has a wrong profile: " + error.problems().front().what;
+  }
+  return {};
+}
+
+void require_sound(const PolicySet& added, const PolicySet& known, const fs::path& file) {
+  std::vector<std::string> names = names_of(known);
+  names.emplace_back("oracle");
+  if (names_of(added).empty()) throw InputError(file.string(), "adds no policy.");
+  added.for_each([&](const auto& kind) {
+    if (kind.name.empty()) throw InputError(file.string(), "adds a policy without a name.");
+    if (std::find(names.begin(), names.end(), kind.name) != names.end()) {
+      throw InputError(file.string(),
+                       "adds a policy \"" + kind.name + "\", and there is one of that name. Rename it.");
+    }
+    names.push_back(kind.name);
+    const std::string fault = fault_of(kind);
+    if (!fault.empty()) throw InputError(file.string(), "its policy \"" + kind.name + "\" " + fault + ".");
+  });
+}
+
+template <class Kinds>
+void append(Kinds& to, const Kinds& from, const PluginCode& code) {
+  for (const auto& kind : from) to.push_back(guarded(kind, code));
+}
+
+}  // namespace
+
+std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicySet>& known,
+                                             const fs::path& file) {
+  require_shared_library(file);
+  const std::string place = fs::canonical(file).string();
+  for (const PolicyPlugin& plugin : known->plugins) {
+    if (plugin.file == place) return known;
+  }
+  const auto library = load(place);  // outlives all that comes from it
+  const PluginDescription& plugin = description_of(*library, file);
+  require_fitting(plugin, file);
+  const PolicySet added = policies_of(plugin, file);
+  require_sound(added, *known, file);
+  auto all = std::make_shared<PolicySet>(*known);
+  append(all->tuners, added.tuners, library);
+  append(all->admitters, added.admitters, library);
+  append(all->searchers, added.searchers, library);
+  append(all->composers, added.composers, library);
+  all->plugins.push_back({place, plugin.name, plugin.version, names_of(added)});
+  return all;
+}
+
+std::vector<fs::path> plugins_in(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".so") files.push_back(entry.path());
+  }
+  if (error) throw InputError(folder.string(), "is no folder of plugins: " + error.message() + ".");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace vramlab

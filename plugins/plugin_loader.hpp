@@ -1,0 +1,23 @@
+// Adds the policies of plugins to a set.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/policy_set.hpp"
+
+namespace vramlab {
+
+/// `known` and the policies of the plugin in `file`, guarded. A file whose policies are in `known` already
+/// adds nothing. Throws InputError, and nothing of the plugin is kept, for a file that is no shared library,
+/// lacks the function, was built for another ABI number or by another toolchain, or names a policy that
+/// there is.
+std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicySet>& known,
+                                             const std::filesystem::path& file);
+
+/// The shared libraries (*.so) of `folder`, in the order of their names. Throws InputError if it is none.
+std::vector<std::filesystem::path> plugins_in(const std::filesystem::path& folder);
+
+}  // namespace vramlab

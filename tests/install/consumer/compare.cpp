@@ -1,0 +1,16 @@
+// compare SCENARIO PLUGIN: reads a scenario whose policy the plugin has, and runs it.
+#include <iostream>
+
+#include "lab/comparison.hpp"
+#include "plugins/plugin_loader.hpp"
+#include "trace/input_file.hpp"
+
+int main(int, char** argv) {
+  using namespace vramlab;
+  const auto policies = with_plugin(builtin_policies(), argv[2]);
+  const Scenario scenario = parse_scenario(read_input_file(argv[1]), argv[1], policies);
+  const PolicyResult result = run_policy(scenario, scenario.policies.front());
+  std::cout << result.label << " ends at " << result.run.final_point.front() << " after "
+            << result.run.adjustments.size() << " change\n";
+  return result.run.final_point.front() == 7 && result.run.adjustments.size() == 1 ? 0 : 1;
+}

@@ -1,0 +1,20 @@
+# What `vramlab new-policy` writes builds and passes at once, and its policy can be compared.
+include(${SOURCE}/steps.cmake)
+step(0 ${PREFIX}/bin/vramlab new-policy two-steps --family tuner)
+build_and_test(${WORK}/two-steps)
+step(0 ${PREFIX}/bin/vramlab compare two-steps/scenario.json --plugin build/two-steps.so --json result.json)
+expect("two-steps" "${out}")
+step(0 ${PREFIX}/bin/vramlab policies two-steps --plugin build/two-steps.so)
+expect("from plugin two-steps 0.1.0" "${out}")
+
+# Nothing is overwritten, and what it cannot write it says.
+step(2 ${PREFIX}/bin/vramlab new-policy two-steps)
+expect("two-steps: is there already." "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy aimd)
+expect("there is a policy \"aimd\"" "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy Two_Steps)
+expect("is no name for a policy" "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy other --family composer)
+expect("new-policy writes tuners only." "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy other --family tuners)
+expect("Known: tuner." "${out}")

@@ -1,0 +1,154 @@
+// A policy of a plugin that throws or answers what no answer can be ends its own run, with a reason.
+#include <gmock/gmock.h>
+
+#include "lab/comparison.hpp"
+#include "lab/epoch_scenario.hpp"
+#include "lab/jobs_scenario.hpp"
+#include "lab/search_scenario.hpp"
+#include "tests/lab/scenario_rig.hpp"
+#include "tests/plugins/loaded.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A run of 20 steps whose second policy is `use`; the first is `fixed`.
+Comparison training_with(const std::string& use) {
+  Json json = Json::parse(bent_scenario("\"iterations\": 100", "\"iterations\": 20"));
+  json.erase("expect");
+  json["policies"].push_back({{"use", use}});
+  return compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+}
+
+struct TunerCase {
+  const char* use;
+  std::size_t steps;  // that it does before its run ends
+  std::string reason;
+};
+
+class HostileTuner : public testing::TestWithParam<TunerCase> {};
+
+TEST_P(HostileTuner, EndsItsOwnRunAndNoOther) {
+  const Comparison comparison = training_with(GetParam().use);
+  const TrainingRun& run = comparison.find(GetParam().use)->run;
+  EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
+  EXPECT_EQ(run.iterations.size(), GetParam().steps);
+  EXPECT_EQ(run.final_point, (Point{8}));
+  EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 20u);
+  EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policies, HostileTuner,
+    testing::Values(
+        TunerCase{"throwing-constructor", 1,
+                  "the policy throwing-constructor of a plugin failed: no room for me"},
+        TunerCase{"null", 1, "the policy null of a plugin was not made: the plugin gave none"},
+        TunerCase{"throws", 3, "the policy throws of a plugin failed: divided by zero"},
+        TunerCase{"throws-number", 1,
+                  "the policy throws-number of a plugin failed, and threw what is no std::exception"},
+        TunerCase{"nan", 1, "the policy nan of a plugin asked for a change of -9223372036854775808"},
+        TunerCase{"wrong-size", 1, "the policy gave 2 changes for 1 parameters; its run ends here"},
+        TunerCase{"talks", 1,
+                  "the policy talks of a plugin gave a reason of 100000 bytes; 4096 are the most"},
+        TunerCase{"logs", 1,
+                  "the policy logs of a plugin logged 5000 lines in one answer; 1000 are the most"},
+        TunerCase{"asks-for-all-memory", 1,
+                  "the policy asks-for-all-memory of a plugin ran out of the program's memory"}),
+    [](const auto& info) {
+      std::string name = info.param.use;
+      std::erase(name, '-');
+      return name;
+    });
+
+// The contract of every tuner: a change beyond the bounds is cut to them.
+TEST(HostileTuner, OutOfBoundsStaysInBounds) {
+  const Comparison comparison = training_with("out-of-bounds");
+  for (const Adjustment& change : comparison.find("out-of-bounds")->run.adjustments) {
+    EXPECT_LE(change.to[0], 64);
+    EXPECT_GE(change.to[0], 2);
+  }
+}
+
+// 64 MiB a step: the 17th would be beyond 1 GiB.
+TEST(HostileTuner, EndlessGrowthOfItsStateEndsItsRun) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's allocator does not tell the C library's figures";
+#endif
+  const Comparison comparison = training_with("grows");
+  const TrainingRun& run = comparison.find("grows")->run;
+  EXPECT_THAT(run.ended_early, StartsWith("the policy grows of a plugin has grown by 1.0"));
+  EXPECT_EQ(run.iterations.size(), 16u);
+  EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 20u);
+}
+
+SearchResult search_with(const std::string& use) {
+  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json");
+  json.erase("expect");
+  json["policies"] = Json::array({{{"use", use}}});
+  const SearchScenario scenario =
+      parse_search_scenario(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json", loaded("hostile"));
+  return compare_searchers(scenario).front();
+}
+
+TEST(HostileSearcher, GivesUpWithAReason) {
+  const auto reason = [](const std::string& use) {
+    const SearcherAnswer answer = search_with(use).buckets.front().run.answer;
+    EXPECT_EQ(answer.action, SearcherAnswer::Action::give_up) << use;
+    return answer.reason;
+  };
+  EXPECT_EQ(reason("search-throws"), "the policy search-throws of a plugin failed: lost the way");
+  EXPECT_THAT(
+      reason("search-nan"),
+      StartsWith("the policy search-nan of a plugin named batch -9223372036854775808; allowed are 1"));
+  EXPECT_EQ(reason("search-no-action"),
+            "the policy search-no-action of a plugin answered with an action that there is not");
+  EXPECT_THAT(reason("search-no-depth"), HasSubstr("wants probes of -1 steps"));
+  EXPECT_THAT(reason("search-for-ever"), HasSubstr("no end after"));
+}
+
+TEST(HostileComposer, EndsItsRunWithAReason) {
+  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json");
+  json.erase("expect");
+  const auto reason = [&](const std::string& fault) {
+    json["policies"] = Json::array({{{"use", "compose-" + fault}}});
+    const EpochScenario scenario = parse_epoch_scenario(
+        json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json", loaded("hostile"));
+    return compare_composers(scenario).front().run.ended_early;
+  };
+  EXPECT_EQ(reason("throw"), "the policy compose-throw of a plugin failed: lost count");
+  EXPECT_THAT(reason("nothing"), StartsWith("the composer answered a batch of 0 samples"));
+  EXPECT_EQ(reason("unknown"), "a composer named a sample that does not wait");
+  EXPECT_EQ(reason("twice"), "a composer named a sample that does not wait");
+  EXPECT_EQ(reason("clean-up"), "the composer asked twice for a clean-up");
+  EXPECT_THAT(reason("prediction"), HasSubstr("predicted at most 1 B and likely 2 B"));
+  EXPECT_EQ(reason("told"), "the policy compose-told of a plugin failed: would not hear");
+  EXPECT_EQ(reason("rule"), "the policy compose-rule of a plugin wants micro-batches of -4 samples");
+}
+
+TEST(HostileAdmitter, EndsItsRunWithAReason) {
+  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json");
+  json.erase("expect");
+  const auto reason = [&](const std::string& fault) {
+    json["policies"] = Json::array({{{"use", "admit-" + fault}}});
+    const JobsScenario scenario = parse_jobs_scenario(
+        json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json", 0, loaded("hostile"));
+    const JobsResult result = compare_queues(scenario).front();
+    EXPECT_FALSE(result.metrics.empty());
+    return result.run.ended_early;
+  };
+  EXPECT_EQ(reason("throw"), "the policy admit-throw of a plugin failed: lost the list");
+  EXPECT_EQ(reason("job"), "the queue policy named a job that does not wait");
+  EXPECT_EQ(reason("cards"), "the queue policy named cards that are not of one node");
+  EXPECT_EQ(reason("no-card"), "the queue policy named cards that are not of one node");
+  EXPECT_EQ(reason("promise"), "the policy admit-promise of a plugin promised 18446744073709551615 bytes");
+  EXPECT_EQ(reason("batch"), "the policy admit-batch of a plugin started a job with 1 batches of 0");
+  EXPECT_THAT(reason("for-ever"), HasSubstr("answers at one moment without an end"));
+  EXPECT_EQ(reason("rules"), "the policy admit-rules of a plugin has rules with negative times");
+  EXPECT_EQ(reason("available"), "the policy admit-available of a plugin failed: cannot say");
+}
+
+}  // namespace
+}  // namespace vramlab

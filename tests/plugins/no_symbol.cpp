@@ -1,0 +1,2 @@
+// A shared library that is no plugin.
+extern "C" int nothing_of_interest() { return 0; }

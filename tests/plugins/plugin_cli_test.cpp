@@ -1,0 +1,115 @@
+// The program with plugins: the option, the environment, the key of a scenario, and what it says.
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "lab/json_text.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/lab/scenario_rig.hpp"
+#include "tests/plugins/loaded.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// A scratch folder with small.json, whose second policy is `use`.
+class Bench : public ScratchFolder {
+ public:
+  explicit Bench(const std::string& use, const Json& plugins = {}) {
+    Json json = Json::parse(bent_scenario());
+    json["policies"][1] = {{"use", use}};
+    json["expect"] = Json::array({{{"policy", use}, {"metric", "iterations"}, {"equals", 100}}});
+    if (!plugins.is_null()) json["plugins"] = plugins;
+    std::ofstream{file("small.json")} << json.dump(2);
+  }
+};
+
+std::string option(const std::string& name) { return " --plugin '" + test_plugin(name) + "'"; }
+
+TEST(PluginCli, EveryVerbThatNamesPoliciesTakesPlugins) {
+  Bench bench{"skeleton-twin"};
+  const std::string plugin = option("skeleton_twin");
+  EXPECT_THAT(run_program("compare small.json" + plugin, bench).out, HasSubstr("\nskeleton-twin "));
+  EXPECT_EQ(run_program("run small.json --policy skeleton-twin" + plugin, bench).code, 0);
+  EXPECT_THAT(run_program("check small.json" + plugin, bench).out, HasSubstr("1 passed, 0 failed"));
+  EXPECT_THAT(run_program("policies" + plugin, bench).out,
+              HasSubstr("to be copied (plugin skeleton-twin 1.0)"));
+  const Ran one = run_program("policies skeleton-twin" + plugin, bench);
+  EXPECT_THAT(one.out, StartsWith("skeleton-twin: one step up"));
+  EXPECT_THAT(one.out, HasSubstr("highest_usage"));
+  EXPECT_THAT(one.out, HasSubstr("from plugin skeleton-twin 1.0"));
+  EXPECT_THAT(run_program("schema" + plugin, bench).out, HasSubstr("\"const\": \"skeleton-twin\""));
+  EXPECT_THAT(run_program("schema", bench).out, Not(HasSubstr("skeleton-twin")));
+}
+
+TEST(PluginCli, FindBatchTakesASearcherOfAPlugin) {
+  ScratchFolder scratch;
+  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json");
+  json.erase("expect");
+  json["policies"] = Json::array({{{"use", "binsearch-twin"}}});
+  std::ofstream{scratch.file("find.json")} << json.dump();
+  const Ran ran = run_program("find-batch find.json" + option("twins"), scratch);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("Batch "));
+}
+
+TEST(PluginCli, AScenarioNamesItsPlugins) {
+  Bench bench{"skeleton-twin", Json::array({"parts/mine.so"})};
+  std::filesystem::create_directory(bench.path() / "parts");
+  std::filesystem::copy(test_plugin("skeleton_twin"), bench.path() / "parts" / "mine.so");
+  EXPECT_EQ(run_program("check small.json", bench).code, 0);
+  // Beside the scenario, wherever the program runs; named again on the command line, it is the same.
+  const std::string file = bench.file("small.json");
+  EXPECT_EQ(run_program("check '" + file + "'").code, 0);
+  EXPECT_EQ(run_program("check '" + file + "' --plugin '" + bench.file("parts/mine.so") + "'").code, 0);
+}
+
+TEST(PluginCli, AFolderOfPluginsIsNamedByTheEnvironment) {
+  Bench bench{"skeleton-twin"};
+  std::filesystem::create_directory(bench.path() / "plugins");
+  std::filesystem::copy(test_plugin("skeleton_twin"), bench.path() / "plugins" / "mine.so");
+  ::setenv("VRAMLAB_PLUGIN_PATH", (":" + bench.file("plugins")).c_str(), 1);
+  const Ran good = run_program("check small.json", bench);
+  ::setenv("VRAMLAB_PLUGIN_PATH", bench.file("none").c_str(), 1);
+  const Ran bad = run_program("check small.json", bench);
+  ::unsetenv("VRAMLAB_PLUGIN_PATH");
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("none: is no folder of plugins: "));
+}
+
+TEST(PluginCli, RefusalsAreOneLineAndExitCode2) {
+  Bench bench{"fixed"};
+  for (const char* name : {"wrong_abi", "wrong_toolchain", "no_symbol", "taken_name"}) {
+    const Ran ran = run_program("policies" + option(name), bench);
+    EXPECT_EQ(ran.code, 2) << name;
+    EXPECT_EQ(ran.err, test_plugin(name) + ": " + refusal(test_plugin(name)) + "\n");
+    EXPECT_EQ(ran.out, "");
+  }
+  Bench names{"skeleton-twin", Json::array({"none.so"})};
+  const Ran ran = run_program("compare small.json", names);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("small.json: /plugins/0: the plugin none.so: there is no such plugin."));
+  Bench numbers{"fixed", Json::array({7})};
+  EXPECT_THAT(run_program("compare small.json", numbers).err, HasSubstr("small.json: /plugins: "));
+}
+
+// The others' rows are there, the program's exit code is that of any comparison.
+TEST(PluginCli, AFailingPolicyEndsItsRunAndNotTheProgram) {
+  Bench bench{"throws"};
+  const Ran ran = run_program("compare small.json" + option("hostile"), bench);
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(
+      ran.out,
+      HasSubstr("throws ended after iteration 3 of 100: the policy throws of a plugin failed: divided "
+                "by zero."));
+  EXPECT_THAT(ran.out, HasSubstr("\nfixed "));
+  EXPECT_EQ(run_program("check small.json" + option("hostile"), bench).code, 1);
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,14 @@
+// The skeleton as a plugin, under another name: its source as it is, and the lines that make it a plugin.
+#include "plugins/plugin.hpp"
+#include "policies/skeleton.cpp"
+
+namespace {
+
+void add(vramlab::PolicySet& policies) {
+  policies.tuners.push_back(vramlab::skeleton_entry());
+  policies.tuners.back().name = "skeleton-twin";
+}
+
+}  // namespace
+
+VRAMLAB_PLUGIN("skeleton-twin", "1.0", add)
