@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/report_sections.hpp"
 #include "lab/search_scenario.hpp"
 
 namespace vramlab {
@@ -96,7 +97,12 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
   output.line(head(scenario));
   output.line("");
   output.table(results_table(scenario, results));
-  return search_json(scenario, results);
+  Json json = search_json(scenario, results);
+  if (output.report().wanted()) {
+    output.report().add(
+        search_section(json, {verdict(scenario, results), head(scenario)}, scenario.description));
+  }
+  return json;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/peak_memory.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/whatif_export.hpp"
 #include "lab/whatif_json.hpp"
 #include "lab/whatif_verdict.hpp"
@@ -44,6 +45,7 @@ void add_options(Options& options) {
       "export", po::value<std::string>()->default_value("")->value_name("FILE"),
       "write the history of the one row as a memory snapshot (.pickle)")(
       ",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"), "threads");
+  add_report_option(options);
   add_output_options(options);
 }
 
@@ -196,6 +198,9 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
     }
   }
   if (shown < shares.size()) add(rest, rest_blocks, fmt::format("{} others", shares.size() - shown));
+  std::uint64_t blocks = 0;
+  for (const PeakShare& share : shares) blocks += share.blocks;
+  table.add_total({format_bytes(total), percent(1), fmt::format("{}", blocks), "total"});
   output.line("");
   output.table(table);
 }
@@ -210,6 +215,17 @@ void print_peak(const PeakMemory& peak, Output& output) {
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }
 
+// The address space under one row, over everything the program did.
+void add_map(const ClientProgram& program, const WhatIfRow& row, ReportFile& report) {
+  const SegmentMap map = row_map(program, row);
+  const std::string head =
+      fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
+                  map.entries, format_bytes(row.outcome.highest_reserved));
+  const std::string name = std::filesystem::path{program.file}.filename().string();
+  report.add(segments_section(map, fmt::format("{}, {}", name, conf_name(row.conf)),
+                              {fmt::format("Fits: {}.", fit_text(program, row)), head}));
+}
+
 std::vector<ClientProgram> read_programs(const Texts& files) {
   std::vector<ClientProgram> programs;
   for (const std::string& file : files) {
@@ -221,7 +237,8 @@ std::vector<ClientProgram> read_programs(const Texts& files) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto exported = arguments["export"].as<std::string>();
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), exported});
+  require_output_names(operands(arguments),
+                       {arguments["json"].as<std::string>(), exported, output.report().file()});
   const WhatIfQuestion question = read_question(arguments);
   const std::vector<ClientProgram> programs = read_programs(operands(arguments));
   const WhatIfAnswer answer = answer_whatif(programs, question);
@@ -251,6 +268,10 @@ int run(const Arguments& arguments) {
   if (!exported.empty()) {
     export_row(programs.front(), answer.rows.front(), exported);
     output.wrote(exported);
+  }
+  if (output.report().wanted()) {
+    for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output.report());
+    output.write_report();
   }
   output.json(whatif_json(programs, answer, peaks));
   return kDone;

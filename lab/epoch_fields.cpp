@@ -153,6 +153,7 @@ std::vector<Field> epoch_fields() {
        .fields = workload_fields()},
       policies_field(),
       metric_expectations_field(),
+      shared_field("sweep"),
   };
 }
 

@@ -95,6 +95,8 @@ class FieldCheck {
         if (!json.is_string() && !json.is_object())
           wrong(pointer, json, "a model file's name or a model in { }");
         return;
+      case FieldKind::anything:
+        return;
     }
   }
 
@@ -257,6 +259,8 @@ Json field_schema(const Field& field) {
       break;
     case FieldKind::model:
       schema["type"] = Json::array({"string", "object"});
+      break;
+    case FieldKind::anything:
       break;
   }
   schema["description"] = field.help;

@@ -25,7 +25,8 @@ enum class FieldKind : std::uint8_t {
   bound,       ///< a number, true or false, or a size in quotes
   integers,    ///< a list of whole numbers
   batch_size,  ///< a whole number, or "auto_batch_size"
-  model        ///< a file's name, or a model written in place; checked where models are read
+  model,       ///< a file's name, or a model written in place; checked where models are read
+  anything     ///< checked where it is read
 };
 
 /// One key of an object.

@@ -228,6 +228,7 @@ std::vector<Field> jobs_fields() {
        .high = 0.999},
       policies_field(),
       expect,
+      shared_field("sweep"),
   };
 }
 

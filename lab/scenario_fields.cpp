@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "lab/sweep.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -265,6 +267,10 @@ std::vector<Field> scenario_fields() {
        .kind = Kind::list,
        .help = "what `vramlab check` holds the runs against",
        .fields = expectation_fields()},
+      {.key = "sweep",
+       .kind = Kind::list,
+       .help = "keys to vary: `vramlab compare` runs every combination; `check` and `run` leave it aside",
+       .fields = sweep_fields()},
   };
 }
 

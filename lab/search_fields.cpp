@@ -120,6 +120,7 @@ std::vector<Field> search_fields() {
        .fields = then_epoch_fields()},
       policies,
       metric_expectations_field(),
+      shared_field("sweep"),
   };
 }
 
