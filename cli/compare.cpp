@@ -14,14 +14,17 @@
 #include "cli/compare_jobs.hpp"
 #include "cli/compare_search.hpp"
 #include "cli/compare_snapshot.hpp"
+#include "cli/compare_sweep.hpp"
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
 #include "cli/plugin_option.hpp"
 #include "cli/run_files.hpp"
 #include "cli/verb.hpp"
 #include "lab/comparison.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/result_json.hpp"
 #include "lab/scenario_kinds.hpp"
+#include "lab/sweep.hpp"
 #include "lab/verdict.hpp"
 #include "report/trace_picture.hpp"
 #include "sim/core/error.hpp"
@@ -42,6 +45,8 @@ void add_options(Options& options) {
       "kind jobs: draw the scenario with N seeds; means and standard deviations");
   add_device_option(options);
   add_plugin_option(options);
+  add_report_option(options);
+  add_sweep_options(options);
   add_output_options(options);
 }
 
@@ -163,6 +168,10 @@ Json compare_training(const Scenario& scenario, const ComparisonQuestion& questi
     draw(scenario, comparison, question.picture);
     output.wrote(question.picture);
   }
+  if (output.report().wanted()) {
+    output.report().add(
+        training_section(scenario, comparison, {verdict(scenario, comparison), head(scenario)}));
+  }
   return comparison_json(scenario, comparison, traces);
 }
 
@@ -222,11 +231,30 @@ ReadyComparison ready_comparison(const ScenarioText& text, const ComparisonQuest
   return kind.ready(text, question);
 }
 
+// A scenario with a sweep is many; it stands alone.
+int run_sweep(const ScenarioText& text, const ComparisonQuestion& question, const Arguments& arguments,
+              Output& output) {
+  const bool one_run = !question.picture.empty() || !question.trace_dir.empty() || question.seeds > 1 ||
+                       static_cast<bool>(question.make_performer);
+  if (one_run) {
+    throw InputError(
+        "", "--picture, --trace-dir, --seeds and --device cuda are for one run of each policy; " + text.file +
+                " is a sweep.");
+  }
+  int code = kDone;
+  const Json result = compare_sweep(text, question.labels, arguments, output, code);
+  if (code != kDone) return code;
+  output.write_report();
+  output.json(result);
+  return kDone;
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const ComparisonQuestion question{.labels = split_labels(arguments["policies"].as<std::string>()),
                                     .picture = arguments["picture"].as<std::string>(),
                                     .trace_dir = arguments["trace-dir"].as<std::string>(),
+                                    .report = output.report().wanted(),
                                     .seeds = arguments["seeds"].as<std::int64_t>(),
                                     .make_performer = chosen_performer(arguments)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
@@ -234,15 +262,23 @@ int run(const Arguments& arguments) {
   if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {
     throw InputError("", "--picture and --trace-dir take one scenario at a time.");
   }
-  require_output_names(files, {arguments["json"].as<std::string>(), question.picture});
+  require_output_names(files, {arguments["json"].as<std::string>(), question.picture, output.report().file(),
+                               arguments["results"].as<std::string>()});
   if (!question.picture.empty()) require_picture_name(question.picture);
   std::vector<ScenarioText> texts;
   const auto policies = chosen_policies(arguments);
   for (const std::string& file : files) texts.push_back(read_scenario_text(file, policies));
+  const auto sweeps = std::count_if(texts.begin(), texts.end(), has_sweep);
+  if (sweeps > 0 && texts.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
+  if (sweeps > 0) return run_sweep(texts.front(), question, arguments, output);
+  if (!arguments["results"].as<std::string>().empty()) {
+    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
+  }
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) scenarios.push_back(ready_comparison(text, question));
   Json results = Json::array();
   for (const ReadyComparison& compare : scenarios) results.push_back(compare(output));
+  output.write_report();
   output.json(results.size() == 1 ? results.front() : results);
   return kDone;
 }

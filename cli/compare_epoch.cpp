@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "cli/run_files.hpp"
 #include "lab/epoch_monitor.hpp"
 #include "lab/epoch_scenario.hpp"
+#include "lab/report_sections.hpp"
 
 namespace vramlab {
 namespace {
@@ -98,23 +100,51 @@ std::string head(const EpochScenario& scenario) {
                      process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "");
 }
 
+/// Hands every batch on to others.
+class BatchRelay : public BatchListener {
+ public:
+  void add(BatchListener* listener) {
+    if (listener != nullptr) listeners_.push_back(listener);
+  }
+  [[nodiscard]] bool empty() const { return listeners_.empty(); }
+
+  void batch_ends(const BatchRecord& batch) override {
+    for (BatchListener* listener : listeners_) listener->batch_ends(batch);
+  }
+  void epoch_ends(std::int64_t epoch, const EpochTotals& totals) override {
+    for (BatchListener* listener : listeners_) listener->epoch_ends(epoch, totals);
+  }
+
+ private:
+  std::vector<BatchListener*> listeners_;
+};
+
 EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_dir,
-                    std::vector<std::string>& files) {
-  if (trace_dir.empty()) return run_composer(scenario, entry);
-  EpochMonitor monitor{scenario, entry.label, std::filesystem::path{trace_dir} / file_name_of(entry.label)};
-  EpochResult result = run_composer(scenario, entry, &monitor);
-  const auto written = monitor.finish(result);
+                    BatchListener* history, std::vector<std::string>& files) {
+  BatchRelay relay;
+  relay.add(history);
+  std::optional<EpochMonitor> monitor;
+  if (!trace_dir.empty()) {
+    monitor.emplace(scenario, entry.label, std::filesystem::path{trace_dir} / file_name_of(entry.label));
+    relay.add(&*monitor);
+  }
+  EpochResult result = run_composer(scenario, entry, relay.empty() ? nullptr : &relay);
+  if (!monitor) return result;
+  const auto written = monitor->finish(result);
   files.insert(files.end(), written.begin(), written.end());
   return result;
 }
 
-Json compare(const EpochScenario& scenario, const std::vector<std::string>& labels,
-             const std::string& trace_dir, Output& output) {
+Json compare(const EpochScenario& scenario, const ComparisonQuestion& question, Output& output) {
+  const auto& labels = question.labels;
   std::vector<EpochResult> results;
+  std::vector<BatchHistory> histories;
   std::vector<std::string> files;
   for (const PolicyEntry& entry : scenario.policies) {
     if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
-    results.push_back(run_one(scenario, entry, trace_dir, files));
+    histories.emplace_back();
+    results.push_back(
+        run_one(scenario, entry, question.trace_dir, question.report ? &histories.back() : nullptr, files));
   }
   output.line(verdict(results));
   output.line(head(scenario));
@@ -127,6 +157,9 @@ Json compare(const EpochScenario& scenario, const std::vector<std::string>& labe
     }
   }
   for (const std::string& file : files) output.wrote(file);
+  if (output.report().wanted()) {
+    output.report().add(epoch_section(scenario, results, histories, {verdict(results), head(scenario)}));
+  }
   return epoch_json(scenario, results);
 }
 
@@ -136,7 +169,7 @@ ReadyComparison ready_epoch_comparison(const ScenarioText& text, const Compariso
   const auto scenario =
       std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
   require_labels(*scenario, question.labels);
-  return [=](Output& output) { return compare(*scenario, question.labels, question.trace_dir, output); };
+  return [=](Output& output) { return compare(*scenario, question, output); };
 }
 
 }  // namespace vramlab

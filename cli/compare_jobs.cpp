@@ -9,6 +9,7 @@
 #include "cli/queue_files.hpp"
 #include "lab/jobs_scenario.hpp"
 #include "lab/jobs_seeds.hpp"
+#include "lab/report_sections.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -152,20 +153,24 @@ Json compare_once(const JobsScenario& scenario, const ComparisonQuestion& questi
     draw_queue(scenario, results, head(scenario), question.picture);
     output.wrote(question.picture);
   }
+  if (output.report().wanted()) {
+    output.report().add(jobs_section(scenario, results, {verdict(results), head(scenario)}));
+  }
   return jobs_json(scenario, results, traces);
 }
 
 }  // namespace
 
 ReadyComparison ready_jobs_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  if (question.seeds > 1 && !(question.picture.empty() && question.trace_dir.empty())) {
-    throw InputError("", "--picture and --trace-dir show one run; leave --seeds out.");
+  const bool shows_run = !question.picture.empty() || !question.trace_dir.empty() || question.report;
+  if (question.seeds > 1 && shows_run) {
+    throw InputError("", "--picture, --trace-dir and --report show one run; leave --seeds out.");
   }
   std::vector<JobsScenario> scenarios;
   for (std::int64_t i = 0; i < question.seeds; ++i) {
     scenarios.push_back(
         parse_jobs_scenario(text.text, text.file, static_cast<std::uint64_t>(i), text.policies));
-    scenarios.back().setup.keep_moments = !question.picture.empty() || !question.trace_dir.empty();
+    scenarios.back().setup.keep_moments = shows_run;
   }
   if (question.seeds > 1) {
     return [=](Output& output) { return compare_over_seeds(scenarios, question, output); };

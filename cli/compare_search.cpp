@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/report_sections.hpp"
 #include "lab/search_scenario.hpp"
 
 namespace vramlab {
@@ -102,7 +103,12 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
       output.line(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
     }
   }
-  return search_json(scenario, results);
+  Json json = search_json(scenario, results);
+  if (output.report().wanted()) {
+    output.report().add(
+        search_section(json, {verdict(scenario, results), head(scenario)}, scenario.description));
+  }
+  return json;
 }
 
 }  // namespace

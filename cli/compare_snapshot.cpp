@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "lab/report_sections.hpp"
 #include "lab/snapshot_scenario.hpp"
+#include "lab/whatif_export.hpp"
 #include "lab/whatif_verdict.hpp"
 #include "sim/core/error.hpp"
 
@@ -63,6 +65,14 @@ Json compare_snapshot(const SnapshotScenario& scenario, Output& output) {
     json["rows"].push_back(std::move(row));
   }
   output.table(table);
+  if (output.report().wanted()) {
+    for (const SnapshotResult& result : results) {
+      const SectionHead head{fmt::format("Fits: {}.", fit_text(program, result.row)),
+                             fmt::format("{} on {}", conf_name(result.row.conf), room_name(result.row))};
+      output.report().add(
+          segments_section(row_map(program, result.row), scenario.name + ", " + result.label, head));
+    }
+  }
   return json;
 }
 

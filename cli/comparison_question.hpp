@@ -17,6 +17,7 @@ struct ComparisonQuestion {
   std::vector<std::string> labels;  ///< policies to run; empty = all
   std::string picture;              ///< empty = none
   std::string trace_dir;            ///< empty = none
+  bool report = false;              ///< --report is given
   std::int64_t seeds = 1;           ///< above 1: means and spreads over so many, from the scenario's on
   MakePerformer make_performer{};   ///< empty = pretended cards
 };

@@ -7,6 +7,7 @@
 #include "cli/output.hpp"
 #include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/scenario_parts.hpp"
 #include "lab/search_scenario.hpp"
 #include "policies/probe_books.hpp"
@@ -21,6 +22,7 @@ void add_options(Options& options) {
   options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
                         "the searcher (default: the first of the scenario)");
   add_plugin_option(options);
+  add_report_option(options);
   add_output_options(options);
 }
 
@@ -63,7 +65,7 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
 
 int run(const Arguments& arguments) {
   Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), output.report().file()});
   const SearchScenario scenario =
       read_search_scenario(operands(arguments).front(), chosen_policies(arguments));
   auto label = arguments["policy"].as<std::string>();
@@ -82,6 +84,12 @@ int run(const Arguments& arguments) {
     output.line("");
     if (!scenario.buckets[i].name.empty()) output.line(scenario.buckets[i].name);
     output.table(trials_table(scenario.buckets[i].setup, result.buckets[i].run));
+  }
+  if (output.report().wanted()) {
+    output.report().add(search_section(search_json(scenario, {result}),
+                                       {answer_text(scenario.buckets.back(), result.buckets.back()), ""},
+                                       scenario.description));
+    output.write_report();
   }
   output.json(find_batch_json(scenario, result));
   return found ? kDone : kExpectationFailed;

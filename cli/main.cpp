@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/option_words.hpp"
 #include "cli/verb.hpp"
 #include "sim/core/error.hpp"
 
@@ -25,13 +26,6 @@ const Verb& find_verb(const std::string& name) {
   if (found != verbs().end()) return *found;
   throw InputError("", "\"" + name + "\" is no verb of vramlab." + suggest_name(name, verb_names()) +
                            " (vramlab help lists them)");
-}
-
-Options options_of(const Verb& verb) {
-  Options options{"options"};
-  if (verb.add_options != nullptr) verb.add_options(options);
-  options.add_options()("help", "print this");
-  return options;
 }
 
 void print_help() {
@@ -129,12 +123,20 @@ int run(const std::vector<std::string>& words) {
 
 }  // namespace
 
+Options options_of(const Verb& verb) {
+  Options options{"options"};
+  if (verb.add_options != nullptr) verb.add_options(options);
+  options.add_options()("help", "print this");
+  return options;
+}
+
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       compare_verb(),    matrix_verb(),          run_verb(),      check_verb(),      verify_verb(),
       whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),        predict_verb(),
       find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(), gpus_verb(),
-      models_verb(),     validate_device_verb(), schema_verb()};
+      models_verb(),     validate_device_verb(), schema_verb(),   plot_verb(),       metrics_verb(),
+      completion_verb()};
   return all;
 }
 

@@ -29,13 +29,20 @@ void add_output_options(Options& options) {
 Output::Output(const Arguments& arguments)
     : json_file_(arguments["json"].as<std::string>()),
       format_(parse_table_format(arguments["format"].as<std::string>())),
-      quiet_(arguments["quiet"].as<bool>() || json_file_ == "-") {}
+      quiet_(arguments["quiet"].as<bool>() || json_file_ == "-"),
+      report_(arguments) {}
 
 void Output::line(const std::string& text) { print(text + '\n'); }
 
 void Output::table(const Table& table) { print(table.format(format_)); }
 
 void Output::wrote(const std::string& path) { line("wrote " + path); }
+
+void Output::write_report() {
+  if (!report_.wanted()) return;
+  report_.write();
+  wrote(report_.file());
+}
 
 void Output::json(const Json& json) {
   if (json_file_.empty()) return;

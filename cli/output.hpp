@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/report_file.hpp"
 #include "cli/verb.hpp"
 #include "lab/json_text.hpp"
 #include "report/table.hpp"
@@ -27,6 +28,12 @@ class Output {
   /// Notes that `path` was written.
   void wrote(const std::string& path);
 
+  /// What --report asks for, where the verb has it.
+  [[nodiscard]] ReportFile& report() { return report_; }
+
+  /// Writes the report where it is wanted.
+  void write_report();
+
   /// Writes `json` where --json asked for it, if it did.
   void json(const Json& json);
 
@@ -36,6 +43,7 @@ class Output {
   std::string json_file_;
   TableFormat format_;
   bool quiet_;
+  ReportFile report_;
 };
 
 }  // namespace vramlab

@@ -12,6 +12,7 @@
 #include "lab/comparison.hpp"
 #include "lab/expectations.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/result_json.hpp"
 #include "lab/run_history.hpp"
 #include "lab/scenario_kinds.hpp"
@@ -36,6 +37,7 @@ void add_options(Options& options) {
       "log", po::bool_switch(), "print the lines the policy logs");
   add_device_option(options);
   add_plugin_option(options);
+  add_report_option(options);
   add_output_options(options);
 }
 
@@ -79,7 +81,8 @@ int run(const Arguments& arguments) {
   Output output{arguments};
   const std::string trace = arguments["trace"].as<std::string>();
   const std::string exported = arguments["export"].as<std::string>();
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), trace, exported});
+  require_output_names(operands(arguments),
+                       {arguments["json"].as<std::string>(), trace, exported, output.report().file()});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   const ScenarioText text = read_scenario_text(file, chosen_policies(arguments));
@@ -94,7 +97,7 @@ int run(const Arguments& arguments) {
   scenario.setup.make_performer = chosen_performer(arguments);
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
-  if (!exported.empty()) scenario.setup.watcher = &history;
+  if (!exported.empty() || output.report().wanted()) scenario.setup.watcher = &history;
   Comparison comparison;
   comparison.policies.push_back(run_policy(scenario, entry));
   const PolicyResult& result = comparison.policies.front();
@@ -116,6 +119,14 @@ int run(const Arguments& arguments) {
     if (history.lost() > 0) {
       output.line(fmt::format("{} older entries are not in it (--max-entries).", history.lost()));
     }
+  }
+  if (output.report().wanted()) {
+    const SegmentMap map = history.map();
+    output.report().add(training_section(scenario, comparison, {verdict(scenario, result), ""}));
+    output.report().add(
+        segments_section(map, "Memory of " + result.label,
+                         {"", fmt::format("{} entries of the allocator's history", map.entries)}));
+    output.write_report();
   }
   output.json(comparison_json(scenario, comparison, traces));
   return kDone;

@@ -2,8 +2,11 @@
 #include "cli/output.hpp"
 #include "cli/plugin_option.hpp"
 #include "cli/verb.hpp"
+#include "lab/field_document.hpp"
 #include "lab/scenario.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "report/output_file.hpp"
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -12,13 +15,45 @@ namespace po = boost::program_options;
 
 void add_options(Options& options) {
   options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
-                        "write it to a file (default: standard output)");
+                        "write it to a file (default: standard output)")(
+      "keys", po::value<std::string>()->default_value("")->value_name("KIND"),
+      "list the keys of one kind of scenario instead, as a table");
   add_plugin_option(options);
   add_output_options(options);
 }
 
+std::vector<Field> fields_of(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const ScenarioKind& one : scenario_kinds()) {
+    if (one.name == kind) return one.fields();
+    names.push_back(one.name);
+  }
+  throw InputError("--keys", "there are no scenarios of kind \"" + kind + "\"." + suggest_name(kind, names));
+}
+
+int list_keys(const std::string& kind, Output& output) {
+  using Align = Table::Align;
+  Table table{
+      {{"key", Align::left}, {"value", Align::left}, {"range", Align::left}, {"meaning", Align::left}}};
+  Json json = Json::array();
+  for (const FieldRow& row : field_rows(fields_of(kind))) {
+    table.add_row({"`" + row.key + "`", row.value, row.range.empty() ? "-" : row.range,
+                   row.meaning + (row.required ? " (required)" : "")});
+    json.push_back({{"key", row.key},
+                    {"value", row.value},
+                    {"range", row.range},
+                    {"meaning", row.meaning},
+                    {"required", row.required}});
+  }
+  output.table(table);
+  output.json(json);
+  return kDone;
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
+  const auto kind = arguments["keys"].as<std::string>();
+  if (!kind.empty()) return list_keys(kind, output);
   const Json schema = scenario_schema(*chosen_policies(arguments));
   const auto file = arguments["output"].as<std::string>();
   if (file.empty()) {

@@ -50,6 +50,9 @@ Verb policies_verb();    // policies.cpp
 Verb new_policy_verb();  // new_policy.cpp
 Verb gpus_verb();        // gpus.cpp
 Verb schema_verb();      // schema.cpp
+Verb plot_verb();        // plot.cpp
+Verb metrics_verb();     // metrics.cpp
+Verb completion_verb();  // completion.cpp
 
 Verb validate_device_verb();   // validate_device_verb.cpp
 Verb hold_card_memory_verb();  // the same; for the program itself, and in no list

@@ -15,6 +15,7 @@
 #include "cli/verb.hpp"
 #include "cli/whatif_model.hpp"
 #include "lab/peak_memory.hpp"
+#include "lab/report_sections.hpp"
 #include "lab/whatif_export.hpp"
 #include "lab/whatif_json.hpp"
 #include "lab/whatif_verdict.hpp"
@@ -49,6 +50,7 @@ void add_options(Options& options) {
       "export", po::value<std::string>()->default_value("")->value_name("FILE"),
       "write the history of the one row as a memory snapshot (.pickle)")(
       ",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"), "threads");
+  add_report_option(options);
   add_output_options(options);
 }
 
@@ -201,6 +203,9 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
     }
   }
   if (shown < shares.size()) add(rest, rest_blocks, fmt::format("{} others", shares.size() - shown));
+  std::uint64_t blocks = 0;
+  for (const PeakShare& share : shares) blocks += share.blocks;
+  table.add_total({format_bytes(total), percent(1), fmt::format("{}", blocks), "total"});
   output.line("");
   output.table(table);
 }
@@ -213,6 +218,17 @@ void print_peak(const PeakMemory& peak, Output& output) {
   print_shares("allocated at", peak.by_frame, peak.bytes, output);
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
+}
+
+// The address space under one row, over everything the program did.
+void add_map(const ClientProgram& program, const WhatIfRow& row, ReportFile& report) {
+  const SegmentMap map = row_map(program, row);
+  const std::string head =
+      fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
+                  map.entries, format_bytes(row.outcome.highest_reserved));
+  const std::string name = std::filesystem::path{program.file}.filename().string();
+  report.add(segments_section(map, fmt::format("{}, {}", name, conf_name(row.conf)),
+                              {fmt::format("Fits: {}.", fit_text(program, row)), head}));
 }
 
 std::vector<ClientProgram> read_programs(const Texts& files) {
@@ -234,7 +250,8 @@ PredictedPrograms programs_asked_for(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto exported = arguments["export"].as<std::string>();
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), exported});
+  require_output_names(operands(arguments),
+                       {arguments["json"].as<std::string>(), exported, output.report().file()});
   const WhatIfQuestion question = read_question(arguments);
   const PredictedPrograms asked = programs_asked_for(arguments);
   const std::vector<ClientProgram>& programs = asked.programs;
@@ -267,6 +284,10 @@ int run(const Arguments& arguments) {
   if (!exported.empty()) {
     export_row(programs.front(), answer.rows.front(), exported);
     output.wrote(exported);
+  }
+  if (output.report().wanted()) {
+    for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output.report());
+    output.write_report();
   }
   Json json = whatif_json(programs, answer, peaks);
   if (answer.predicted) {

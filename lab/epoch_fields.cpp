@@ -159,6 +159,7 @@ std::vector<Field> epoch_fields() {
       shared_field("plugins"),
       policies_field(),
       metric_expectations_field(),
+      shared_field("sweep"),
   };
 }
 

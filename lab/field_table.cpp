@@ -100,6 +100,8 @@ class FieldCheck {
         if (!json.is_string() && !json.is_object())
           wrong(pointer, json, "a model file's name or a model in { }");
         return;
+      case FieldKind::anything:
+        return;
     }
   }
 
@@ -266,6 +268,8 @@ Json field_schema(const Field& field) {
       break;
     case FieldKind::model:
       schema["type"] = Json::array({"string", "object"});
+      break;
+    case FieldKind::anything:
       break;
   }
   schema["description"] = field.help;

@@ -26,7 +26,8 @@ enum class FieldKind : std::uint8_t {
   integers,    ///< a list of whole numbers
   texts,       ///< a list of texts, each of one line
   batch_size,  ///< a whole number, or "auto_batch_size"
-  model        ///< a file's name, or a model written in place; checked where models are read
+  model,       ///< a file's name, or a model written in place; checked where models are read
+  anything     ///< checked where it is read
 };
 
 /// One key of an object.

@@ -229,6 +229,7 @@ std::vector<Field> jobs_fields() {
       shared_field("plugins"),
       policies_field(),
       expect,
+      shared_field("sweep"),
   };
 }
 

@@ -17,6 +17,12 @@ struct Metric {
   double value = 0;
 };
 
+/// The figures of one policy's run, where nothing else of it is needed.
+struct LabelledFigures {
+  std::string label;
+  std::vector<Metric> metrics;
+};
+
 /// All metrics of a run in a fixed order, without those that compare it with another run: `regret` and
 /// `disturbance_cost`.
 std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun& run);

@@ -37,6 +37,19 @@ void RunHistory::run_ends(const CachingAllocator& allocator) {
   end_ = snapshot_of(allocator);
 }
 
+// The entries of a step carry the time at which it began.
+SegmentMap RunHistory::map() const {
+  const std::vector<TraceEntry> entries = history_.entries();
+  SegmentMap map = segment_map(entries);
+  std::size_t at = 0;
+  for (const SnapshotAnnotation& annotation : annotations_) {
+    if (!annotation.start) continue;
+    while (at < entries.size() && entries[at].time_us < annotation.time_us) ++at;
+    map.marks.push_back({at, annotation.name});
+  }
+  return map;
+}
+
 void RunHistory::write(const std::filesystem::path& file) const {
   if (!end_) throw InternalError("the history of a run that has not ended");
   OutputFile output{file};

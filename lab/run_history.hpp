@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "lab/segment_map.hpp"
 #include "sim/workload/training_loop.hpp"
 #include "trace/history_recorder.hpp"
 #include "trace/snapshot_writer.hpp"
@@ -25,6 +26,9 @@ class RunHistory : public RunWatcher {
 
   /// After the run. Throws InputError if the file cannot be written.
   void write(const std::filesystem::path& file) const;
+
+  /// What there is of the history, oldest entry first, and the steps in it.
+  [[nodiscard]] SegmentMap map() const;
 
   /// Entries that made room for newer ones.
   [[nodiscard]] std::uint64_t lost() const { return history_.lost(); }

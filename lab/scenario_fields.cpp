@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lab/fault_fields.hpp"
+#include "lab/sweep.hpp"
 
 namespace vramlab {
 namespace {
@@ -274,6 +275,10 @@ std::vector<Field> scenario_fields() {
        .kind = Kind::list,
        .help = "what `vramlab check` holds the runs against",
        .fields = expectation_fields()},
+      {.key = "sweep",
+       .kind = Kind::list,
+       .help = "keys to vary: `vramlab compare` runs every combination; `check` and `run` leave it aside",
+       .fields = sweep_fields()},
   };
 }
 

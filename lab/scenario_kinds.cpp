@@ -6,6 +6,7 @@
 #include "lab/epoch_scenario.hpp"
 #include "lab/failure_trace.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/scenario_fields.hpp"
 #include "lab/search_scenario.hpp"
 #include "lab/snapshot_scenario.hpp"
 
@@ -33,7 +34,7 @@ double found_value(const Expectation& expectation, const PolicyResult& result, c
     case Subject::oom: {
       std::int64_t left = expectation.number;
       for (const IterationRecord& record : run.iterations) {
-        if (record.result != StepResult::ok && --left == 0) return static_cast<double>(record.iteration);
+        if (record.result == StepResult::oom && --left == 0) return static_cast<double>(record.iteration);
       }
       return kNone;
     }
@@ -110,13 +111,47 @@ ReadyScenario ready_epoch(const ScenarioText& text) {
           }};
 }
 
+template <class Results>
+std::vector<LabelledFigures> figures_of(const Results& results) {
+  std::vector<LabelledFigures> figures;
+  for (const auto& result : results) figures.push_back({result.label, result.metrics});
+  return figures;
+}
+
+FiguresRun training_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
+  require_labels(*scenario, labels);
+  return [scenario, labels] { return figures_of(compare_policies(*scenario, labels).policies); };
+}
+
+FiguresRun jobs_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario =
+      std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file, 0, text.policies));
+  return [scenario, labels] { return figures_of(compare_queues(*scenario, labels)); };
+}
+
+FiguresRun epoch_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario =
+      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
+  require_labels(*scenario, labels);
+  return [scenario, labels] { return figures_of(compare_composers(*scenario, labels)); };
+}
+
+FiguresRun search_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  const auto scenario =
+      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
+  return [scenario, labels] { return figures_of(compare_searchers(*scenario, labels)); };
+}
+
 }  // namespace
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
-      {"training", training_schema, ready_training}, {"jobs", jobs_schema, ready_jobs},
-      {"epoch", epoch_schema, ready_epoch},          {"search", search_schema, ready_search},
-      {"snapshot", snapshot_schema, ready_snapshot},
+      {"training", scenario_fields, training_schema, ready_training, training_figures},
+      {"jobs", jobs_fields, jobs_schema, ready_jobs, jobs_figures},
+      {"epoch", epoch_fields, epoch_schema, ready_epoch, epoch_figures},
+      {"search", search_fields, search_schema, ready_search, search_figures},
+      {"snapshot", snapshot_fields, snapshot_schema, ready_snapshot},
   };
   return kinds;
 }
@@ -143,6 +178,22 @@ ReadyScenario ready_scenario(const ScenarioText& text) {
     scenario.more_seeds.push_back(kind->ready({text.file, json.dump(), text.kind, text.policies}).run);
   }
   return scenario;
+}
+
+void require_sweep(const ScenarioText& text) {
+  require_known_kind(text);
+  for (const ScenarioKind& kind : scenario_kinds()) {
+    if (kind.name != text.kind || kind.figures != nullptr) continue;
+    throw InputError(text.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
+  }
+}
+
+FiguresRun ready_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
+  require_sweep(text);
+  for (const ScenarioKind& kind : scenario_kinds()) {
+    if (kind.name == text.kind) return kind.figures(text, labels);
+  }
+  return training_figures(text, labels);  // says what is missing
 }
 
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario) {

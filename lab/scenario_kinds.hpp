@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lab/expectations.hpp"
+#include "lab/field_table.hpp"
 #include "lab/json_text.hpp"
 #include "lab/metrics.hpp"
 #include "lab/scenario.hpp"
@@ -39,11 +40,17 @@ struct ReadyScenario {
   std::vector<std::function<std::unique_ptr<RunFigures>()>> more_seeds{};
 };
 
+/// Runs the policies of a scenario; may be called on any thread.
+using FiguresRun = std::function<std::vector<LabelledFigures>()>;
+
 /// One kind of scenario.
 struct ScenarioKind {
   std::string name;                             ///< "training", as "kind" says it
-  Json (*schema)(const PolicySet& known);       ///< JSON schema (draft 7) of its files
+  std::vector<Field> (*fields)();               ///< the keys of its files
+  Json (*schema)(const PolicySet& known);       ///< JSON schema (draft 7) of them
   ReadyScenario (*ready)(const ScenarioText&);  ///< throws InputError with every problem of the file
+  /// The same for a sweep: the policies labelled so, all if there are none. Null: this kind has no sweeps.
+  FiguresRun (*figures)(const ScenarioText&, const std::vector<std::string>& labels) = nullptr;
 };
 
 /// All kinds.
@@ -55,6 +62,12 @@ void require_known_kind(const ScenarioText& text);
 /// Reads a scenario by its kind, once for each of its seeds. Throws InputError with every problem of the
 /// file.
 ReadyScenario ready_scenario(const ScenarioText& text);
+
+/// Throws InputError for a kind that has no sweeps.
+void require_sweep(const ScenarioText& text);
+
+/// Reads a scenario for a sweep. Throws InputError also for a kind that has none.
+FiguresRun ready_figures(const ScenarioText& text, const std::vector<std::string>& labels);
 
 /// Runs the scenario and holds its runs against every expectation, in their order.
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario);

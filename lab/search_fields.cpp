@@ -121,6 +121,7 @@ std::vector<Field> search_fields() {
       shared_field("plugins"),
       policies,
       metric_expectations_field(),
+      shared_field("sweep"),
   };
 }
 

@@ -15,4 +15,10 @@ void export_row(const ClientProgram& program, const WhatIfRow& row, const std::f
   });
 }
 
+SegmentMap row_map(const ClientProgram& program, const WhatIfRow& row) {
+  HistoryRecorder history;
+  replay_program(program, setup_of(row), history, [](const CachingAllocator&) {});
+  return segment_map(history.entries());
+}
+
 }  // namespace vramlab

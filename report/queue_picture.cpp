@@ -83,8 +83,8 @@ std::string panel_commands(const QueuePanel& panel, std::size_t i) {
       "plot $bars{0} using 1:2:3:4:5:6:7 with boxxyerror fs solid border lc rgb '#ffffff' lc rgb variable "
       "notitle, "
       "$ooms{0} using 1:2:3:4:5:6 with boxxyerror fs pattern 4 lc rgb '#c62828' {1}, "
-      "$levels{0} using 1:2 with steps dt 2 lc rgb '#444444' {2}, "
-      "$levels{0} using 1:3 with steps lw 1.5 lc rgb '#1f3f68' {3}, {4:.6g} with lines lc rgb '#b00000' "
+      "$levels{0} using 1:2 with steps dt 2 lc rgb '#444b55' {2}, "
+      "$levels{0} using 1:3 with steps lw 1.5 lc rgb '#1f5fa8' {3}, {4:.6g} with lines lc rgb '#444b55' "
       "{5}\n",
       i, i == 0 ? "title 'ended in an OOM'" : "notitle", i == 0 ? "title 'promised'" : "notitle",
       i == 0 ? "title 'used'" : "notitle", gib(panel.total), i == 0 ? "title 'card'" : "notitle");

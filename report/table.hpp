@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vramlab {
@@ -24,16 +25,26 @@ class Table {
   /// Adds a row. Throws InternalError if it has another number of cells than there are columns.
   void add_row(std::vector<std::string> cells);
 
-  /// The whole table, each line ended by a newline.
+  /// Adds the row that sums up the others; it stands below a line of its own in text.
+  void add_total(std::vector<std::string> cells);
+
+  /// The whole table, each line ended by a newline. Text stays within 100 columns: a long last column of
+  /// words is broken into lines, and else the columns that do not fit follow below, behind the first one
+  /// again.
   [[nodiscard]] std::string format(TableFormat format) const;
 
  private:
+  using Range = std::pair<std::size_t, std::size_t>;
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  [[nodiscard]] std::vector<std::size_t> narrowed(std::vector<std::size_t> widths) const;
   [[nodiscard]] std::string format_text() const;
+  [[nodiscard]] std::string text_of(Range columns, const std::vector<std::size_t>& widths) const;
   [[nodiscard]] std::string format_markdown() const;
   [[nodiscard]] std::string format_csv() const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  bool has_total_ = false;  ///< the last row
 };
 
 /// "text", "md" or "csv"; throws InputError for anything else.

@@ -68,13 +68,13 @@ std::string memory_panel(const PictureFrame& frame, const PictureRun& run, const
   if (frame.band_low && frame.band_high) {
     text += fmt::format(
         "set object 1 rectangle from graph 0, first {:.4f} to graph 1, first {:.4f} behind fillcolor rgb "
-        "'#cfe8cf' fillstyle solid noborder\n",
+        "'#d3ebd3' fillstyle solid noborder\n",
         *frame.band_low * gib(total), *frame.band_high * gib(total));
   }
   return text + fmt::format(
-                    "plot {0} using 1:3 with lines lc rgb '#9aa7b5' title 'reserved', "
+                    "plot {0} using 1:3 with lines lc rgb '#8f9bab' title 'reserved', "
                     "{0} using 1:2 with lines lw 1.5 lc rgb '#1f5fa8' title 'peak allocated', "
-                    "{0} using 1:4 with lines dt 2 lc rgb '#444444' title 'limit', "
+                    "{0} using 1:4 with lines dt 2 lc rgb '#444b55' title 'limit', "
                     "{0} using 1:5 with points pt 2 ps 0.7 lc rgb '#c62828' title 'OOM'\n",
                     data);
 }

@@ -20,6 +20,7 @@ class CsvTable {
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool has(std::string_view column) const;
+  [[nodiscard]] const std::vector<std::string>& columns() const { return header_; }
   /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
   [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
   /// A number that is not negative. Throws InputError for anything else.

@@ -1,0 +1,18 @@
+// vramlab compare on a scenario with a "sweep": every combination, side by side.
+#pragma once
+
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/scenario_parts.hpp"
+
+namespace vramlab {
+
+/// Adds --results, --metric and -j.
+void add_sweep_options(Options& options);
+
+/// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; sets `code` to what the
+/// program is to end with.
+Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,
+                   const Arguments& arguments, Output& output, int& code);
+
+}  // namespace vramlab

@@ -1,0 +1,124 @@
+// vramlab plot: results and traces as a picture.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "report/trace_picture.hpp"
+#include "sim/core/error.hpp"
+#include "trace/run_trace_reader.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+void add_options(Options& options) {
+  options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
+                        "the picture, .svg or .png")(
+      "title", po::value<std::string>()->default_value("")->value_name("TEXT"),
+      "what stands above it (default: the scenario, or the files)");
+  add_output_options(options);
+}
+
+/// A trace to draw, and what it is called.
+struct Drawn {
+  std::string label;
+  RunTrace trace;
+};
+
+/// All that goes into one picture.
+struct Pictured {
+  PictureFrame frame;
+  std::vector<Drawn> runs;
+};
+
+bool is_result(const std::string& file) {
+  return file.ends_with(".json") || file.ends_with(".json.gz") || file.ends_with(".json.zst");
+}
+
+// A trace's path stands as it was given then; it is looked up here, and beside the result.
+fs::path trace_of(const Json& policy, const std::string& result) {
+  if (!policy.contains("trace_file") || !policy["trace_file"].is_string()) {
+    throw InputError(result, "names no traces. Write it with vramlab compare --trace-dir DIR --json FILE.");
+  }
+  const fs::path given = policy["trace_file"].get<std::string>();
+  const fs::path beside = fs::path{result}.parent_path() / given;
+  std::error_code ignored;
+  return !fs::exists(given, ignored) && fs::exists(beside, ignored) ? beside : given;
+}
+
+void add_result(const std::string& file, Pictured& picture) {
+  const Json json = read_json_file(file);
+  const bool whole = json.is_object() && json.contains("policies") && json["policies"].is_array() &&
+                     json.contains("scenario") && json["scenario"].is_string();
+  if (!whole)
+    throw InputError(file, "is no result of vramlab compare --json of one scenario of kind training.");
+  for (const Json& policy : json["policies"]) {
+    const bool named = policy.is_object() && policy.contains("label") && policy["label"].is_string();
+    if (!named) throw InputError(file, "has a policy without a label.");
+    picture.runs.push_back({policy["label"].get<std::string>(), read_run_trace(trace_of(policy, file))});
+  }
+  picture.frame.title = json["scenario"].get<std::string>();
+  const Json target = json.value("target", Json::object());
+  if (!target.contains("usage") || !target.contains("margin")) return;
+  if (!target["usage"].is_number() || !target["margin"].is_number()) return;
+  picture.frame.band_low = target["usage"].get<double>() - target["margin"].get<double>();
+  picture.frame.band_high = target["usage"].get<double>() + target["margin"].get<double>();
+}
+
+Pictured read_all(const std::vector<std::string>& files) {
+  Pictured picture;
+  for (const std::string& file : files) {
+    if (is_result(file)) {
+      add_result(file, picture);
+    } else {
+      picture.runs.push_back({fs::path{file}.stem().string(), read_run_trace(file)});
+    }
+  }
+  if (picture.runs.empty()) throw InputError(files.front(), "holds nothing to draw.");
+  picture.frame.parameters = picture.runs.front().trace.parameters;
+  for (const Drawn& run : picture.runs) {
+    if (run.trace.parameters != picture.frame.parameters) {
+      throw InputError(run.label,
+                       "has other parameters than " + picture.runs.front().label + "; draw them apart.");
+    }
+  }
+  return picture;
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const auto file = arguments["output"].as<std::string>();
+  if (file.empty()) throw InputError("", "name the picture: -o FILE.svg or -o FILE.png.");
+  require_picture_name(file);
+  require_output_names(operands(arguments), {file, arguments["json"].as<std::string>()});
+  Pictured picture = read_all(operands(arguments));
+  const auto title = arguments["title"].as<std::string>();
+  if (!title.empty()) picture.frame.title = title;
+  std::vector<PictureRun> runs;
+  for (const Drawn& one : picture.runs) runs.push_back({one.label, &one.trace.iterations});
+  draw_trace_picture(picture.frame, runs, file);
+  output.wrote(file);
+  output.json({{"picture", file}, {"runs", runs.size()}});
+  return kDone;
+}
+
+}  // namespace
+
+Verb plot_verb() {
+  return {.name = "plot",
+          .summary = "results and traces as a picture",
+          .operands = "RESULT.json|TRACE.{jsonl,csv}...",
+          .example = "vramlab plot settled.csv -o settled.svg",
+          .least_operands = 1,
+          .most_operands = 100,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

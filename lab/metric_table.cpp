@@ -1,0 +1,227 @@
+#include "lab/metric_table.hpp"
+
+#include <algorithm>
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Better kMore = Better::more;
+constexpr Better kLess = Better::less;
+constexpr Better kNeither = Better::neither;
+
+// "total" is the limit where the scenario sets one, else the card's memory; sums run over steps.
+MetricFamily training_family() {
+  return {
+      "training",
+      {{"iterations", "steps", "count", kNeither, "steps performed, failed ones and repetitions included",
+        ""},
+       {"ooms", "OOMs", "count", kLess, "steps that ran out of memory, phases included", ""},
+       {"allocator_ooms", "allocator OOMs", "count", kLess,
+        "allocations the allocator refused; higher than `ooms` where a library asks again or does without a "
+        "workspace",
+        ""},
+       {"alloc_retries", "retries", "count", kLess, "allocations that first had to release the whole cache",
+        ""},
+       {"peak_allocated_ratio", "peak", "share", kNeither, "highest allocated bytes of the run",
+        "max allocated / total"},
+       {"peak_reserved_ratio", "peak reserved", "share", kNeither,
+        "highest reserved bytes of the run: what the card really had to give", "max reserved / total"},
+       {"mean_peak_ratio", "mean peak", "share", kNeither,
+        "mean over the steps of each step's own peak of allocated bytes",
+        "Σ step_peak_allocated / total / iterations"},
+       {"min_headroom_bytes", "headroom", "bytes", kNeither,
+        "what was left at the highest reserved bytes; negative where a limit was exceeded by page rounding",
+        "total − max reserved"},
+       {"adjustments", "changes", "count", kNeither, "changes of parameters, those after an OOM included",
+        ""},
+       {"direction_changes", "turns", "count", kLess,
+        "times a parameter turned round: its move had the opposite sign of its move before", ""},
+       {"last_adjustment_iteration", "last change", "count", kNeither,
+        "iteration of the last change; 0 if there was none", ""},
+       {"evaluations_to_settle", "evaluations", "count", kLess,
+        "times the policy evaluated something (it gave a reason) up to and with its last change", ""},
+       {"samples_per_s", "samples/s", "1/s", kMore,
+        "samples of successful steps per second of simulated time", "Σ batch / duration"},
+       {"pixels_per_s", "pixels/s", "1/s", kMore, "input pixels of successful steps per second",
+        "Σ batch · lq² / duration"},
+       {"oom_time_share", "time in OOMs", "share", kLess, "share of the time spent in steps that failed",
+        "Σ duration of failed steps / duration"},
+       {"errors", "errors", "count", kLess, "steps that ended in a CUDA error that is not OOM", ""},
+       {"heavy_steps", "heavy steps", "count", kNeither,
+        "steps that needed more once: an outlier sample, a search at new parameters", ""},
+       {"heavy_ooms", "heavy OOMs", "count", kLess, "those of them that ran out of memory", ""},
+       {"late_changes", "late steps", "count", kNeither,
+        "steps that ran at parameters no longer wanted, from batches fetched before a change", ""},
+       {"missing_readings", "old readings", "count", kNeither,
+        "steps after which the policy saw an older reading of memory, because the new one was late or "
+        "missing",
+        ""},
+       {"leaked_bytes", "leaked", "bytes", kNeither, "bytes lost to a leak, of the process that ran last",
+        ""},
+       {"lost_iterations", "lost", "count", kLess, "iterations whose work was lost in a restart", ""},
+       {"phase_ooms", "phase OOMs", "count", kLess,
+        "phases (validation) that ran out of memory; `ooms` contains them", ""},
+       {"phase_time_share", "time in phases", "share", kNeither, "share of the time spent in phases",
+        "Σ duration of phases / duration"},
+       {"objective", "objective", "score", kMore,
+        "work done by the scenario's `objective`: `lq-then-batch` sums pixels, steps lost in a restart left "
+        "out; the others are the rates above times the share of the planned iterations that was begun",
+        "Σ batch · lq², or rate · begun / planned"},
+       {"disturbance_cost", "fault cost", "share", kLess,
+        "how far the policy stays behind itself in the same run without faults, phases and other processes; "
+        "only where a scenario has any",
+        "(objective without − objective) / objective without"},
+       {"regret", "regret", "share", kLess,
+        "how far the policy stays behind the oracle; negative where it did more than any fixed choice that "
+        "stays within target plus margin",
+        "(objective of the oracle − objective) / objective of the oracle"}}};
+}
+
+// Over all jobs but those refused, unless said otherwise.
+MetricFamily jobs_family() {
+  return {
+      "jobs",
+      {{"jobs", "jobs", "count", kNeither, "jobs of the scenario", ""},
+       {"completed", "done", "count", kMore, "jobs that ran to their end", ""},
+       {"makespan_s", "makespan", "s", kLess, "from the first arrival until the last job left", ""},
+       {"mean_wait_s", "mean wait", "s", kLess, "mean time spent waiting in all, after an OOM too",
+        "Σ waited / jobs"},
+       {"p50_wait_s", "p50 wait", "s", kLess, "the wait that half of the jobs stay within", ""},
+       {"p99_wait_s", "p99 wait", "s", kLess, "the wait that 99 % of the jobs stay within", ""},
+       {"mean_completion_s", "mean done in", "s", kLess, "mean time from arrival to end, of completed jobs",
+        "Σ (end − arrival) / completed"},
+       {"p99_completion_s", "p99 done in", "s", kLess, "the same time that 99 % of them stay within", ""},
+       {"mean_slow_down", "slow-down", "score", kLess, "mean of that time over the job's own duration",
+        "Σ ((end − arrival) / duration) / completed"},
+       {"timeouts", "timeouts", "count", kLess, "jobs that waited or took too long", ""},
+       {"refused", "refused", "count", kNeither, "jobs turned away at submit because they can never fit", ""},
+       {"failed", "failed", "count", kLess, "jobs given up after an OOM, or whose owner died", ""},
+       {"oom_kills", "OOM kills", "count", kLess, "attempts killed for lack of memory", ""},
+       {"gpu_hours_wasted", "GPU h wasted", "h", kLess, "running time of those attempts, times their cards",
+        "Σ wasted / 3600"},
+       {"memory_utilisation", "memory used", "share", kMore,
+        "bytes in use times time, over all cards and the makespan", "∫ used dt / (capacity · makespan)"},
+       {"fairness", "fairness", "score", kMore,
+        "Jain's index of x = duration over time in the system, 0 for a job that did not complete",
+        "(Σ x)² / (n · Σ x²)"},
+       {"overcommits", "over-commits", "count", kLess,
+        "admissions that left a card with more promised and held by strangers than it has", ""},
+       {"alerts", "alerts", "count", kLess,
+        "times a card became more than 90 % full; the alert ends below 85 %", ""},
+       {"most_active_jobs", "most active", "count", kNeither, "most jobs that held a promise at any moment",
+        ""},
+       {"most_pending_jobs", "most pending", "count", kNeither, "most jobs that waited at any moment", ""},
+       {"most_promised_bytes", "most promised", "bytes", kNeither,
+        "highest sum of promises over all cards at any moment", ""}}};
+}
+
+// A batch is one forward and backward pass; "taken" is its peak less what was allocated before.
+MetricFamily epoch_family() {
+  return {
+      "epoch",
+      {{"batches", "batches", "count", kNeither, "batches that did not fail", ""},
+       {"samples", "samples", "count", kNeither, "samples trained on, over all epochs", ""},
+       {"untrained_samples", "left out", "count", kLess,
+        "samples that were left out after an OOM, or never reached",
+        "samples of the data · epochs − samples"},
+       {"ooms", "OOMs", "count", kLess, "batches that ran out of memory", ""},
+       {"first_oom", "first OOM", "count", kNeither, "number of the first of them, 0 if there was none", ""},
+       {"alloc_retries", "retries", "count", kLess, "allocations that first had to release the whole cache",
+        ""},
+       {"oversize_batches", "oversize", "count", kNeither,
+        "single samples that alone were predicted over budget and ran alone", ""},
+       {"optimizer_steps", "steps", "count", kNeither,
+        "effective batches, the smaller one at the end of an epoch included", ""},
+       {"smallest_step", "smallest step", "count", kNeither,
+        "samples of the smallest effective batch; the last of an epoch is not counted", ""},
+       {"largest_step", "largest step", "count", kNeither,
+        "samples of the largest effective batch; the last of an epoch is not counted", ""},
+       {"duration_s", "duration", "s", kLess, "simulated time", ""},
+       {"samples_per_s", "samples/s", "1/s", kMore, "samples trained on per second of simulated time",
+        "samples / duration"},
+       {"tokens_per_s", "tokens/s", "1/s", kMore, "tokens of those samples, without padding, per second",
+        "Σ tokens / duration"},
+       {"oom_time_share", "time in OOMs", "share", kLess, "share of the time spent in batches that failed",
+        "Σ duration of failed batches / duration"},
+       {"budget_use", "budget used", "share", kMore,
+        "mean over the batches of the peak of allocated bytes as a share of total",
+        "Σ peak allocated / total / batches"},
+       {"peak_allocated_ratio", "peak", "share", kNeither, "highest allocated bytes of the run",
+        "max allocated / total"},
+       {"peak_reserved_ratio", "peak reserved", "share", kNeither, "highest reserved bytes of the run",
+        "max reserved / total"},
+       {"padding_share", "padding", "share", kLess, "share of all positions of all batches that is padding",
+        "1 − Σ tokens / Σ positions"},
+       {"predictor_error", "error", "share", kLess,
+        "mean size of the predictor's error; none where nothing is predicted",
+        "Σ |predicted − taken| / taken / batches"},
+       {"predictor_bias", "bias", "share", kNeither, "the same with its sign: above 0 too much was predicted",
+        "Σ (predicted − taken) / taken / batches"},
+       {"predictor_unsafe_share", "unsafe", "share", kLess,
+        "share of the batches that took more than the prediction held against the budget", ""},
+       {"task_share", "task shift", "share", kLess,
+        "largest difference, over the tasks, between a task's share of the gradient weight and of the data",
+        "max |gradient share − data share|"}}};
+}
+
+// With buckets, answers are those of the last bucket and costs are sums over all.
+MetricFamily search_family() {
+  return {
+      "search",
+      {{"found", "found", "count", kMore, "1 if every bucket has an answer", ""},
+       {"batch", "batch", "count", kMore, "the batch that was answered; 0 if none", ""},
+       {"edge_batch", "edge", "count", kNeither,
+        "the largest batch that runs three steps in every phase without a failure, found by bisection", ""},
+       {"edge_share", "of the edge", "share", kNeither, "the answer over that; above 1 it does not fit",
+        "batch / edge_batch"},
+       {"probes", "probes", "count", kLess, "sizes tried", ""},
+       {"probe_s", "probing", "s", kLess, "simulated time that took, clean-up included", ""},
+       {"probe_ooms", "probe OOMs", "count", kLess, "probes that ran out of memory", ""},
+       {"extrapolated", "untried", "count", kLess, "answers that no good probe has shown to fit", ""},
+       {"headroom_bytes", "headroom", "bytes", kNeither,
+        "what three steps at the answer leave free on the fullest card; 0 where it does not fit",
+        "total − max allocated"},
+       {"epoch_iterations", "epoch steps", "count", kNeither, "steps of the epoch after it", ""},
+       {"epoch_ooms", "epoch OOMs", "count", kLess, "those that ran out of memory", ""},
+       {"epoch_retries", "epoch retries", "count", kLess,
+        "allocations of the epoch that first had to release the cache", ""},
+       {"epoch_survived", "survived", "count", kMore, "1 if there was an epoch and none of its steps failed",
+        ""},
+       {"epoch_peak_ratio", "epoch peak", "share", kNeither,
+        "highest allocated bytes of the epoch, on the fullest card", "max allocated / total"},
+       {"epoch_reserved_ratio", "epoch reserved", "share", kNeither,
+        "highest reserved bytes of the epoch, on the fullest card", "max reserved / total"},
+       {"epoch_samples_per_s", "epoch samples/s", "1/s", kMore,
+        "samples of the steps that did not fail, per second", "Σ batch / duration"}}};
+}
+
+}  // namespace
+
+const std::vector<MetricFamily>& metric_families() {
+  static const std::vector<MetricFamily> families{training_family(), jobs_family(), epoch_family(),
+                                                  search_family()};
+  return families;
+}
+
+const std::vector<MetricDescription>& metrics_of(std::string_view kind) {
+  const auto found = std::find_if(metric_families().begin(), metric_families().end(),
+                                  [&](const MetricFamily& family) { return family.kind == kind; });
+  if (found == metric_families().end()) throw InternalError("no metrics of kind " + std::string{kind});
+  return found->metrics;
+}
+
+std::string_view better_name(Better better) {
+  switch (better) {
+    case Better::more:
+      return "more";
+    case Better::less:
+      return "less";
+    case Better::neither:
+      break;
+  }
+  return "";
+}
+
+}  // namespace vramlab

@@ -1,0 +1,34 @@
+// The results of a sweep: one row a run and policy, in a file that a later sweep goes on from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/metrics.hpp"
+#include "lab/sweep.hpp"
+
+namespace vramlab {
+
+/// By run; empty = not done.
+using SweepResults = std::vector<std::optional<std::vector<LabelledFigures>>>;
+
+/// What a result depends on, in 16 hexadecimal digits: the combination, the labels chosen, the program's
+/// version, and the content of every file that the scenario names.
+std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
+                                    std::string_view version);
+
+/// The finished runs as JSON lines or CSV, by the name's ending (.jsonl, .csv), in the order of the sweep.
+std::string sweep_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
+                       const std::filesystem::path& file);
+
+/// What `file` holds of the sweep; nothing if there is no such file. Throws InputError for a file that cannot
+/// be read, or that has results of runs which are not in the sweep: writing it again would lose them.
+SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
+                                const std::filesystem::path& file);
+
+/// Throws InputError unless the name ends in .jsonl or .csv.
+void require_results_name(const std::filesystem::path& file);
+
+}  // namespace vramlab

@@ -1,0 +1,135 @@
+// Queues side by side: which job was on which card when, what ran out of memory, and how many waited.
+import { addChart, clipToRectangle } from './charts.js';
+import { axisLook, bytes, count, escaped, make, parameterColour, seconds, tooltipLook } from './look.js';
+import { allMetrics, metricsTable } from './table.js';
+import { Zoom, zoomOf } from './zoom.js';
+
+const kColumns = ['completed', 'oom_kills', 'timeouts', 'failed', 'gpu_hours_wasted', 'makespan_s', 'mean_wait_s', 'p99_wait_s',
+                  'mean_completion_s', 'memory_utilisation', 'fairness'];
+const kRight = 14;
+const kWaiting = 54;
+const kTop = 10;
+const kGap = 14;
+
+/** Stays on one card that overlap lie above each other: [stay, lane], and how many lanes each card has. */
+function lanes(policy) {
+  const ends = policy.cards.map(() => []);
+  const placed = policy.stays.map((stay) => {
+    const [, card, from, to] = stay;
+    let lane = ends[card].findIndex((end) => end <= from);
+    if (lane < 0) lane = ends[card].length;
+    ends[card][lane] = to;
+    return [stay, lane];
+  });
+  return { placed, counts: ends.map((list) => Math.max(1, list.length)) };
+}
+
+/** Ticks at whole seconds, minutes, hours or days, some six over `span` seconds. */
+function timeAxis(span) {
+  const units = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
+  const [name, size] = units.find(([, length]) => span >= 2 * length) ?? units[3];
+  const rough = span / size / 6;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough);
+  return { interval: step * size, axisLabel: (value) => `${+(value / size).toFixed(2)} ${name}` };
+}
+
+function laneHeight(total) { return total <= 12 ? 22 : total <= 40 ? 14 : total <= 120 ? 8 : 4; }
+
+function layout(policy) {
+  if (policy.layout) return policy.layout;
+  const { placed, counts } = lanes(policy);
+  const starts = [];
+  let rows = 0;
+  for (const number of counts) {
+    starts.push(rows);
+    rows += number + 0.4;
+  }
+  policy.layout = { placed, counts, starts, rows, lane: laneHeight(rows) };
+  return policy.layout;
+}
+
+function hover(section, policy, index) {
+  const [[job, card, from, to, need, used, ranOut]] = policy.layout.placed[index];
+  const row = (name, value) => `<tr><td>${name}</td><td class="number">${value}</td></tr>`;
+  return `<b>${escaped(section.jobs[job])}</b> on ${escaped(policy.cards[card])}<table>` +
+    row('from', seconds(from)) + row('to', seconds(to)) + row('for', seconds(to - from)) + row('promised', bytes(need)) +
+    row('used at most', bytes(used)) + `</table>${ranOut ? '<p class="oom">× ended by an OOM</p>' : ''}`;
+}
+
+function options(section, policy, zoom, look, width) {
+  const axis = axisLook(look);
+  const { placed, counts, starts, rows, lane } = layout(policy);
+  const left = Math.min(110, width * 0.22);
+  const map = kTop + kWaiting + kGap;
+  const grids = [{ left, right: kRight, top: kTop, height: kWaiting }, { left, right: kRight, top: map, height: rows * lane }];
+  const time = timeAxis(zoom.high - zoom.low);
+  const xAxis = grids.map((_, i) => ({ ...axis, type: 'value', gridIndex: i, min: zoom.low, max: zoom.high, interval: time.interval, splitLine: { show: i === 1, lineStyle: { color: look.grid } },
+    axisLabel: { ...axis.axisLabel, show: i === 1, showMaxLabel: false, formatter: (value) => time.axisLabel(value) }, axisTick: { show: i === 1 } }));
+  const most = Math.max(1, ...policy.waiting.map(([, number]) => number));
+  const data = placed.map(([[job, card, from, to, , , ranOut], level]) => [from, to, starts[card] + level, job, ranOut ? 1 : 0]);
+  return {
+    backgroundColor: 'transparent',
+    grid: grids,
+    xAxis,
+    yAxis: [
+      { ...axis, type: 'value', gridIndex: 0, min: 0, max: most, interval: most, name: 'waiting', nameLocation: 'middle', nameGap: 30 },
+      { ...axis, type: 'value', gridIndex: 1, min: 0, max: rows, inverse: true, show: false },
+    ],
+    tooltip: { ...tooltipLook(look), trigger: 'item', formatter: ({ seriesId, dataIndex }) => (seriesId === 'stays' ? hover(section, policy, dataIndex) : '') },
+    dataZoom: zoomOf(zoom, [0, 1]),
+    series: [
+      { id: 'waiting', type: 'line', step: 'end', showSymbol: false, silent: true, data: policy.waiting, xAxisIndex: 0, yAxisIndex: 0,
+        lineStyle: { color: look.retry, width: 1.6 }, areaStyle: { color: look.retry, opacity: 0.18 } },
+      { id: 'cards', type: 'custom', xAxisIndex: 1, yAxisIndex: 1, silent: true, clip: false, data: starts.map((start, i) => [zoom.low, start, i]),
+        renderItem: (params, api) => {
+          const { x, width: across } = params.coordSys;
+          const y = api.coord([zoom.low, api.value(1)])[1];
+          const i = api.value(2);
+          const height = counts[i] * lane;
+          return { type: 'group', children: [
+            { type: 'rect', shape: { x, y, width: across, height }, style: { fill: look.low, opacity: 0.6 } },
+            { type: 'text', style: { text: policy.cards[i], x: x - 8, y: y + height / 2, textAlign: 'right', textVerticalAlign: 'middle',
+                                     fill: look.muted, fontSize: 11, width: left - 14, overflow: 'truncate' },
+              invisible: height + lane * 0.4 < 9 && i % Math.ceil(9 / (height + lane * 0.4)) !== 0 }] };
+        } },
+      { id: 'stays', type: 'custom', xAxisIndex: 1, yAxisIndex: 1, data, progressive: 0, encode: { x: [0, 1], y: 2 },
+        renderItem: (params, api) => {
+          const [x, y] = api.coord([api.value(0), api.value(2)]);
+          const right = api.coord([api.value(1), 0])[0];
+          const shape = clipToRectangle({ x, y: y + 1, width: Math.max(1.5, right - x - 1), height: lane - 2 }, params.coordSys);
+          if (!shape) return undefined;
+          const job = api.value(3);
+          const ranOut = api.value(4) === 1;
+          const children = [{ type: 'rect', shape: { ...shape, r: lane > 8 ? 2 : 0 },
+            style: { fill: parameterColour(look, job), opacity: ranOut ? 0.35 : 0.75, stroke: ranOut ? look.oom : 'none', lineWidth: ranOut ? 2 : 0 } }];
+          const name = `${ranOut ? '× ' : ''}${section.jobs[job]}`;
+          if (lane >= 14 && shape.width > 24) {
+            children.push({ type: 'text', style: { text: name, x: shape.x + 5, y: shape.y + shape.height / 2, textVerticalAlign: 'middle', fontSize: 10,
+                                                   fill: ranOut ? look.text : look.raised, width: shape.width - 8, overflow: 'truncate' } });
+          }
+          return { type: 'group', children };
+        } },
+    ],
+  };
+}
+
+function card(section, policy, zoom) {
+  const { rows, lane } = layout(policy);
+  const ooms = policy.stays.filter((stay) => stay[6]).length;
+  const facts = `${count(policy.metrics.completed)} of ${count(policy.metrics.jobs)} jobs done in ${seconds(policy.metrics.makespan_s)}, ${count(ooms)} stays ended by an OOM`;
+  const host = make('div', { class: 'chart', style: `height:${kTop + kWaiting + kGap + rows * lane + 34}px`, tabindex: '0', role: 'img',
+    'aria-label': `${policy.label}: jobs on cards over time; ${facts}. Keys + and − zoom, arrows move, 0 shows all.`, onkeydown: (event) => zoom.key(event) });
+  addChart(host, (look, width) => options(section, policy, zoom, look, width), (chart) => zoom.join(chart));
+  const left = policy.omitted ? `; ${count(policy.omitted)} further stays are not drawn` : '';
+  return make('figure', { class: 'wide' }, make('figcaption', {}, make('h3', {}, policy.label), make('p', {}, facts + left)), host);
+}
+
+export function jobs(section) {
+  const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics }));
+  const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
+  const zoom = new Zoom(section.span[0], section.span[1], 'second');
+  return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column'), allMetrics(rows, section.metrics),
+          make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.')),
+          ...section.policies.map((policy) => card(section, policy, zoom))];
+}

@@ -1,0 +1,62 @@
+#include "report/html_page.hpp"
+
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+std::string escaped_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') {
+      out += "&lt;";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Inside a script element only "</script" and "<!--" mean anything, and a string may hold either.
+std::string escaped_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void require_html_page() {
+  if (!html_template().empty()) return;
+  throw InputError("--report",
+                   "this build has no chart library. Run scripts/setup (it calls npm ci in report/html), "
+                   "then build again.");
+}
+
+std::string html_page(std::string_view title, std::string_view json, std::string_view version) {
+  require_html_page();
+  std::string_view rest = html_template();
+  std::string page;
+  const auto fill = [&](std::string_view mark, const std::string& text) {
+    const std::size_t at = rest.find(mark);
+    if (at == std::string_view::npos)
+      throw InternalError("the report's template has no " + std::string{mark});
+    page.append(rest.substr(0, at)).append(text);
+    rest.remove_prefix(at + mark.size());
+  };
+  fill("%TITLE%", escaped_text(title));
+  fill("%VERSION%", escaped_text(version));
+  fill("%DATA%", escaped_json(json));
+  return page.append(rest);
+}
+
+}  // namespace vramlab

@@ -1,0 +1,19 @@
+// The page that --report writes: one file with its charts, which opens without a network.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vramlab {
+
+/// The page with `title` in its head and `json`, the report (docs/report.md), in its body.
+/// Throws InputError, saying how to get it, if this build was made without the chart library.
+std::string html_page(std::string_view title, std::string_view json, std::string_view version);
+
+/// Throws the same error before any work is done.
+void require_html_page();
+
+/// The page with %TITLE%, %VERSION% and %DATA% in their places; empty in a build without the chart library.
+std::string_view html_template();
+
+}  // namespace vramlab

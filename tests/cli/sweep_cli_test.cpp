@@ -1,0 +1,163 @@
+// Sweeps, pictures and completion, as a user meets them.
+#include <algorithm>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "lab/json_text.hpp"
+#include "tests/cli/cli_rig.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class SweepCliTest : public CliTest {
+ protected:
+  // The small scenario of the rig at 3 totals and 4 steps of its rule.
+  void write_sweep(const std::string& name) const {
+    write_scenario("plain.json");
+    Json json = read_json_file(folder.file("plain.json"));
+    json["sweep"] = Json::parse(R"([{"vary": "/device/total", "over": ["9000MiB", "10000MiB", "12000MiB"]},
+                                    {"vary": "/policies/rule/step", "from": 1, "to": 4}])");
+    std::ofstream{folder.file(name)} << json.dump();
+  }
+
+  std::string text(const std::string& file) const { return read_input_file(folder.file(file)); }
+};
+
+TEST_F(SweepCliTest, ResultsAreTheSameBytesAtAnyNumberOfThreads) {
+  write_sweep("sweep.json");
+  const Ran one = run("compare sweep.json --results one.jsonl -j 1 --json one.json");
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(run("compare sweep.json --results two.jsonl -j 2 --json two.json").code, 0);
+  EXPECT_EQ(text("one.jsonl"), text("two.jsonl"));
+  EXPECT_EQ(text("one.json"), text("two.json"));
+  const std::string lines = text("one.jsonl");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 36);  // 12 runs of fixed, rule and the oracle
+  EXPECT_THAT(one.out, HasSubstr("small: 12 runs of 3 policies\n"));
+  EXPECT_THAT(one.out, HasSubstr("total \\ step"));
+}
+
+TEST_F(SweepCliTest, ASecondCallRunsNothingAgain) {
+  write_sweep("sweep.json");
+  run("compare sweep.json --results all.csv");
+  const std::string before = text("all.csv");
+  const Ran again = run("compare sweep.json --results all.csv");
+  EXPECT_THAT(again.out, HasSubstr("12 runs of 3 policies, 12 of them from all.csv"));
+  EXPECT_EQ(text("all.csv"), before);
+}
+
+TEST_F(SweepCliTest, AStoppedSweepKeepsWhatIsDoneAndGoesOnFromThere) {
+  write_sweep("sweep.json");
+  run("compare sweep.json --results whole.jsonl");
+  // Half of the lines are what a sweep stopped after 6 runs has left.
+  const std::string whole = text("whole.jsonl");
+  std::size_t end = 0;
+  for (int line = 0; line < 18; ++line) end = whole.find('\n', end) + 1;
+  std::ofstream{folder.file("half.jsonl")} << whole.substr(0, end);
+  const Ran rest = run("compare sweep.json --results half.jsonl");
+  EXPECT_THAT(rest.out, HasSubstr("6 of them from half.jsonl"));
+  EXPECT_EQ(text("half.jsonl"), whole);
+}
+
+TEST_F(SweepCliTest, AnInterruptEndsWith130AndSaysHowToGoOn) {
+  write_scenario("plain.json");
+  Json json = read_json_file(folder.file("plain.json"));
+  json["workload"]["iterations"] = 2000;
+  json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 2000}])");
+  std::ofstream{folder.file("long.json")} << json.dump();
+  // The shell waits until the program runs for sure, and sends what Ctrl-C sends.
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && ('" VRAMLAB_PROGRAM
+                              "' compare long.json --results long.jsonl -j 1 >out 2>err & "
+                              "p=$!; sleep 1; kill -INT $p; wait $p; echo $? >code)";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(text("code"), "130\n") << text("err");
+  EXPECT_THAT(text("err"),
+              HasSubstr(" of 2000 runs. They are in long.jsonl; the same command goes on from there."));
+  const std::string lines = text("long.jsonl");
+  const auto rows = std::count(lines.begin(), lines.end(), '\n');
+  EXPECT_EQ(rows % 3, 0);  // whole runs
+  EXPECT_LT(rows, 6000);
+}
+
+TEST_F(SweepCliTest, SaysWhatDoesNotGoTogether) {
+  write_sweep("sweep.json");
+  write_scenario("plain.json");
+  EXPECT_THAT(run("compare sweep.json plain.json").err, HasSubstr("alone"));
+  EXPECT_THAT(run("compare sweep.json --results a.txt").err, HasSubstr(".jsonl or .csv"));
+  EXPECT_THAT(run("compare sweep.json --metric regrte").err, HasSubstr("Did you mean \"regret\"?"));
+  EXPECT_THAT(run("compare plain.json --results a.csv").err, HasSubstr("\"sweep\""));
+  EXPECT_EQ(run("compare sweep.json --picture a.svg").code, 2);
+}
+
+TEST_F(CliTest, PlotDrawsTracesAndTheResultsThatNameThem) {
+  write_scenario("small.json");
+  run("compare small.json --trace-dir traces --json result.json");
+  EXPECT_EQ(run("plot result.json -o result.svg").code, 0);
+  const std::string picture = read_input_file(folder.file("result.svg"));
+  for (const char* text : {"small", "fixed", "rule", "oracle", "peak allocated", "batch"})
+    EXPECT_THAT(picture, HasSubstr(text));
+  run("run small.json --policy rule --trace rule.csv");
+  EXPECT_EQ(run("plot rule.csv traces/fixed.jsonl --title Both -o both.png").code, 0);
+  EXPECT_EQ(read_input_file(folder.file("both.png")).substr(1, 3), "PNG");
+}
+
+TEST_F(CliTest, PlotSaysWhatIsMissing) {
+  write_scenario("small.json");
+  run("compare small.json --json bare.json");
+  EXPECT_THAT(run("plot bare.json -o a.svg").err, HasSubstr("--trace-dir"));
+  EXPECT_THAT(run("plot small.json -o a.svg").err, HasSubstr("is no result"));
+  std::ofstream{folder.file("bad.jsonl")} << "{\"iteration\": 1, \"oom\": false}\n";
+  EXPECT_THAT(run("plot bad.jsonl -o a.svg").err, StartsWith("bad.jsonl: line 1: "));
+  EXPECT_THAT(run("plot bad.jsonl").err, HasSubstr("-o FILE.svg"));
+}
+
+TEST_F(CliTest, CompletionIsAScriptItsShellTakes) {
+  const Ran bash = run("completion bash -o vramlab.bash");
+  EXPECT_EQ(bash.code, 0);
+  const std::string script = folder.file("vramlab.bash");
+  EXPECT_EQ(std::system(("bash -n '" + script + "'").c_str()), 0);
+  // What bash offers behind "vramlab compare --rep".
+  const std::string ask =
+      "bash -c \". '" + script +
+      "'; COMP_WORDS=(vramlab compare --rep); COMP_CWORD=2; _vramlab; echo \\${COMPREPLY[@]}\" >'" +
+      folder.file("offered") + "'";
+  EXPECT_EQ(std::system(ask.c_str()), 0);
+  EXPECT_EQ(read_input_file(folder.file("offered")), "--report\n");
+  EXPECT_THAT(run("completion zsh").out, StartsWith("#compdef vramlab\n"));
+  EXPECT_THAT(run("completion fish").out, HasSubstr("__fish_seen_subcommand_from compare' -l report -r"));
+  EXPECT_EQ(run("completion csh").code, 2);
+}
+
+TEST_F(CliTest, TheManPageNamesEveryVerbOfTheHelp) {
+  const std::string page = run("completion man").out;
+  EXPECT_THAT(page, StartsWith(".TH VRAMLAB 1"));
+  for (const char* verb : {"compare", "whatif", "plot", "metrics"}) {
+    EXPECT_THAT(page, HasSubstr(std::string{".SS \"vramlab "} + verb));
+  }
+}
+
+// A terminal has 100 columns.
+TEST_F(CliTest, TablesStayWithinATerminal) {
+  write_scenario("small.json");
+  for (const char* command : {"compare small.json", "policies", "policies dual-optimizer",
+                              "policies job-queue", "gpus", "models"}) {
+    const std::string out = run(command).out;
+    std::size_t line = 0;
+    for (std::size_t begin = 0; begin < out.size(); begin = line + 1) {
+      line = std::min(out.find('\n', begin), out.size());
+      const std::string text = out.substr(begin, line - begin);
+      const std::size_t begin_of_words = std::min(text.find_first_not_of(' '), text.size());
+      const bool sentence =
+          text.find("  ", begin_of_words) == std::string::npos;  // the terminal breaks prose
+      const auto cells = std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_TRUE(sentence || cells <= 100) << command << ": " << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,41 @@
+#include "lab/metric_table.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "lab/epoch_scenario.hpp"
+#include "lab/jobs_scenario.hpp"
+#include "lab/metrics.hpp"
+#include "lab/search_scenario.hpp"
+
+namespace vramlab {
+namespace {
+
+std::vector<std::string> names_of(std::string_view kind) {
+  std::vector<std::string> names;
+  for (const MetricDescription& metric : metrics_of(kind)) names.push_back(metric.name);
+  return names;
+}
+
+// Results and table name the same figures in the same order, so that no metric goes unexplained.
+TEST(MetricTable, DescribesEveryMetricOfTheResults) {
+  EXPECT_EQ(names_of("training"), training_metric_names());
+  EXPECT_EQ(names_of("jobs"), jobs_metric_names());
+  EXPECT_EQ(names_of("epoch"), epoch_metric_names());
+  EXPECT_EQ(names_of("search"), search_metric_names());
+}
+
+TEST(MetricTable, EveryMetricHasAUnitATitleAndAMeaning) {
+  const std::set<std::string> units{"count", "share", "bytes", "s", "1/s", "h", "score"};
+  for (const MetricFamily& family : metric_families()) {
+    for (const MetricDescription& metric : family.metrics) {
+      EXPECT_TRUE(units.contains(metric.unit)) << metric.name;
+      EXPECT_FALSE(metric.title.empty() || metric.about.empty()) << metric.name;
+      EXPECT_FALSE(metric.about.ends_with('.')) << metric.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramlab

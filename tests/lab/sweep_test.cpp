@@ -1,0 +1,139 @@
+#include "lab/sweep.hpp"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lab/sweep_results.hpp"
+#include "lab/sweep_run.hpp"
+#include "sim/core/error.hpp"
+#include "tests/cli/scratch_folder.hpp"
+#include "tests/lab/scenario_rig.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+
+ScenarioText text_with(const std::string& sweep) {
+  return {"small.json", bent_scenario("\"expect\":", "\"sweep\": " + sweep + ", \"expect\":"), "training"};
+}
+
+std::string problem_of(const std::string& sweep) {
+  try {
+    read_sweep(text_with(sweep));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const char* const kTwoAxes = R"([{"vary": "/device/total", "name": "card", "over": ["8000MiB", "10000MiB"]},
+                                 {"vary": "/policies/rule/step", "from": 1, "to": 3}])";
+
+TEST(Sweep, IsEveryCombinationTheLastAxisFastest) {
+  const Sweep sweep = read_sweep(text_with(kTwoAxes));
+  ASSERT_EQ(sweep.runs.size(), 6u);
+  EXPECT_EQ(sweep.axes[0].name, "card");
+  EXPECT_EQ(sweep.axes[1].name, "step");
+  EXPECT_EQ(sweep.point_text(sweep.runs[0]), "card 8000MiB, step 1");
+  EXPECT_EQ(sweep.point_text(sweep.runs[1]), "card 8000MiB, step 2");
+  EXPECT_EQ(sweep.point_text(sweep.runs[5]), "card 10000MiB, step 3");
+  const Json last = Json::parse(sweep.runs[5].scenario.text);
+  EXPECT_EQ(last["device"]["total"], "10000MiB");
+  EXPECT_EQ(last["policies"][1]["step"], 3);
+  EXPECT_FALSE(last.contains("sweep"));
+}
+
+TEST(Sweep, StepsOfDecimalsAreTheDecimalsPeopleMean) {
+  const Sweep sweep =
+      read_sweep(text_with(R"([{"vary": "/target/usage", "from": 0.7, "to": 0.9, "step": 0.05}])"));
+  ASSERT_EQ(sweep.axes[0].values.size(), 5u);
+  EXPECT_EQ(sweep.axes[0].values[3].dump(), "0.85");
+}
+
+TEST(Sweep, SaysWhatIsWrongWithAnAxis) {
+  EXPECT_THAT(problem_of(R"([{"vary": "/devise/limit", "over": [1]}])"), HasSubstr("device"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/policies/rul/step", "over": [1]}])"), HasSubstr("rule"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed"}])"), HasSubstr("/sweep/0"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": []}])"), HasSubstr("list of values"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "from": 3, "to": 1}])"), HasSubstr("below"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": [1]}, {"vary": "/seed", "over": [2]}])"),
+              HasSubstr("taken"));
+  EXPECT_THAT(
+      problem_of(
+          R"([{"vary": "/seed", "from": 1, "to": 9999}, {"vary": "/device/context", "from": 1, "to": 99}])"),
+      HasSubstr("100000"));
+  EXPECT_THAT(problem_of("[]"), HasSubstr("empty"));
+}
+
+TEST(Sweep, ABadCombinationIsNamedBeforeAnythingRuns) {
+  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/policies/rule/step", "over": [2, "two"]}])"));
+  SweepResults results(sweep.runs.size());
+  try {
+    run_sweep(sweep, {}, results);
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("(at step two)"));
+  }
+  EXPECT_FALSE(results[0]);
+}
+
+class SweepFiles : public testing::TestWithParam<std::string> {
+ protected:
+  ScratchFolder folder;
+  Sweep sweep = read_sweep(text_with(kTwoAxes));
+  std::vector<std::string> keys = sweep_keys(sweep, {}, "1");
+  std::string file = folder.file("results" + GetParam());
+
+  std::string text(unsigned threads) {
+    SweepResults results(sweep.runs.size());
+    run_sweep(sweep, {.threads = threads}, results);
+    return sweep_text(sweep, results, keys, file);
+  }
+};
+
+TEST_P(SweepFiles, AreEqualAtAnyNumberOfThreads) { EXPECT_EQ(text(1), text(4)); }
+
+TEST_P(SweepFiles, AreGoneOnWithAsIfNothingHadStopped) {
+  const std::string whole = text(1);
+  SweepResults half(sweep.runs.size());
+  std::atomic<bool> stop{false};
+  int runs = 0;
+  run_sweep(sweep, {.stop = &stop, .on_run = [&] { stop = ++runs == 3; }}, half);
+  EXPECT_EQ(runs, 3);
+  std::ofstream{file} << sweep_text(sweep, half, keys, file);
+  SweepResults again = read_sweep_results(sweep, keys, file);
+  EXPECT_TRUE(again[2] && !again[3]);
+  runs = 0;
+  run_sweep(sweep, {.on_run = [&] { ++runs; }}, again);
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(sweep_text(sweep, again, keys, file), whole);
+}
+
+TEST_P(SweepFiles, OfAnotherSweepAreNotOverwritten) {
+  std::ofstream{file} << text(1);
+  EXPECT_THROW(read_sweep_results(sweep, sweep_keys(sweep, {}, "2"), file), InputError);  // another version
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, SweepFiles, testing::Values(".jsonl", ".csv"),
+                         [](const auto& one) { return one.param.substr(1); });
+
+// The same file under the same name may hold something else the next time.
+TEST(SweepKeys, DependOnTheContentOfFilesTheScenarioNames) {
+  const ScratchFolder folder;
+  const ScenarioText text{
+      folder.file("small.json"),
+      bent_scenario("\"expect\":",
+                    R"("sweep": [{"vary": "/seed", "over": [1]}], "description": "model.json", "expect":)"),
+      "training"};
+  const Sweep sweep = read_sweep(text);
+  std::ofstream{folder.file("model.json")} << "{}";
+  const auto before = sweep_keys(sweep, {}, "1");
+  std::ofstream{folder.file("model.json")} << "{ }";
+  EXPECT_NE(before, sweep_keys(sweep, {}, "1"));
+}
+
+}  // namespace
+}  // namespace vramlab

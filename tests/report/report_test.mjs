@@ -1,0 +1,255 @@
+// Opens the report of each kind in headless Chromium: node report_test.mjs PROGRAM SOURCE_FOLDER
+// No error on the console, no request to a network, every chart drawn, hover and zoom at work, keys too.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Browser, installed } from './browser.mjs';
+
+const [program, source] = process.argv.slice(2);
+const chromium = installed();
+if (!chromium) skip('Chromium is not installed (scripts/setup installs it).');
+const folder = mkdtempSync(join(tmpdir(), 'vramlab-report-'));
+
+function skip(why) {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+}
+
+const scenario = (name) => join(source, 'scenarios', `${name}.json`);
+
+/** Runs the program with --report; the name of the page. */
+function report(name, ...words) {
+  const file = join(folder, `${name}.html`);
+  const ran = spawnSync(program, [...words, '--report', file], { encoding: 'utf8', cwd: folder });
+  if (ran.stderr.includes('no chart library')) skip('this build has no page (scripts/setup, then build again).');
+  assert.equal(ran.status, 0, ran.stderr);
+  return file;
+}
+
+/** Whether every canvas has more on it than one colour. */
+const kDrawn = `[...document.querySelectorAll('.chart canvas')].map((canvas) => {
+  const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  return new Set(pixels).size;
+})`;
+const kBegin = 'vramlabCharts.forEach((one) => one.begin())';
+const kSpans = `vramlabCharts.map((one) => one.chart.getModel().getComponent('xAxis', 0).axis.scale.getExtent())`;
+
+/** What every page must do. */
+async function opens(browser, file, sections) {
+  const page = await browser.page(1280, 900);
+  await page.open(file);
+  await page.evaluate(kBegin);
+  await page.frame();
+  assert.equal(await page.evaluate('document.documentElement.dataset.ready'), 'yes');
+  assert.deepEqual(await page.evaluate(`[...document.querySelectorAll('h2')].map((one) => one.textContent)`), sections);
+  const colours = await page.evaluate(kDrawn);
+  assert.ok(colours.length > 0, 'no chart');
+  for (const number of colours) assert.ok(number > 3, `a chart has ${number} colours`);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'wider than the window');
+  return page;
+}
+
+/** Moves the mouse over a point of chart `index`, given in the coordinates of its axes; what the chart says then. */
+async function hover(page, index, finder, point) {
+  const place = await page.evaluate(`(() => {
+    const { host, chart } = vramlabCharts[${index}];
+    host.scrollIntoView({ block: 'center' });
+    const { left, top } = host.getBoundingClientRect();
+    const [x, y] = chart.convertToPixel(${JSON.stringify(finder)}, ${JSON.stringify(point)});
+    return { x: left + x, y: top + y };
+  })()`);
+  await page.frame();
+  await page.mouse('mouseMoved', place.x - 3, place.y);
+  await page.mouse('mouseMoved', place.x, place.y);
+  return page.evaluate(`vramlabCharts[${index}].host.innerText`);
+}
+
+function done(page) {
+  assert.deepEqual(page.errors, []);
+  assert.deepEqual(page.requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  return page.close();
+}
+
+const near = (a, b) => assert.ok(Math.abs(a - b) <= 1, `${a} is not about ${b}`);
+
+async function training(browser) {
+  const file = report('ratchet', 'compare', scenario('ratchet'));
+  assert.ok(statSync(file).size < 3 * 2 ** 20, `${statSync(file).size} bytes`);
+  const page = await opens(browser, file, ['ratchet']);
+  assert.equal(await page.evaluate('vramlabCharts.length'), 5);
+
+  // The second policy, blind, runs out of memory at its first step: the mark says so, with the reason.
+  const shown = await hover(page, 1, { xAxisIndex: 0, yAxisIndex: 0 }, [1, 6]);
+  assert.match(shown, /peak allocated/);
+  assert.match(shown, /OOM at/);
+  assert.match(shown, /→/);
+
+  const spans = () => page.evaluate(kSpans);
+  near((await spans())[0][1], 900);
+  await page.evaluate('vramlabCharts[2].host.focus()');
+  await page.press('+');
+  for (const [from, to] of await spans()) near(to - from, 449.5);  // all charts follow
+  await page.press('ArrowLeft', 'ArrowLeft');
+  near((await spans())[4][0], 113);
+  await page.press('0', 'Digit0');
+  near((await spans())[0][1] - (await spans())[0][0], 899);
+  await page.evaluate(`(() => { const to = document.querySelectorAll('.zoom input')[1]; to.value = 100; to.dispatchEvent(new Event('change')); })()`);
+  for (const [, to] of await spans()) near(to, 100);
+  const box = await page.evaluate(`(() => { const { left, top } = vramlabCharts[2].host.getBoundingClientRect(); return { left, top }; })()`);
+  await page.mouse('mouseWheel', box.left + 200, box.top + 80, { deltaX: 0, deltaY: -240, modifiers: 2 });
+  const [[from, to], [otherFrom, otherTo]] = await spans();
+  assert.ok(to - from < 95, `the wheel left ${to - from}`);
+  near(from, otherFrom);
+  near(to, otherTo);
+  await done(page);
+}
+
+// What the dark look changes, and that paper gets the light one.
+async function looks(browser) {
+  const file = join(folder, 'ratchet.html');
+  const page = await browser.page(420, 900, true);
+  await page.open(file);
+  const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  assert.equal(await background(), 'rgb(17, 22, 29)');
+  await page.evaluate(`document.querySelector('button.look').click()`);
+  assert.equal(await background(), 'rgb(246, 247, 249)');
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
+  const { data } = await page.send('Page.printToPDF', { printBackground: true });
+  assert.ok(Buffer.from(data, 'base64').length > 20000, 'a page on paper');
+  await done(page);
+}
+
+async function sweep(browser) {
+  const text = JSON.parse(readFileSync(scenario('ratchet'), 'utf8'));
+  text.workload = { ...text.workload, iterations: 60, model: join(source, 'models/superres-rrdb6.json') };
+  text.policies = text.policies.slice(0, 1);
+  delete text.expect;
+  text.sweep = [{ vary: '/device/limit', over: ['10GiB', '12GiB', '14GiB'] }, { vary: '/workload/start/batch', from: 6, to: 9 }];
+  const file = join(folder, 'sweep.json');
+  writeFileSync(file, JSON.stringify(text));
+  const page = await opens(browser, report('sweep', 'compare', file), ['ratchet']);
+  assert.match(await hover(page, 0, { seriesIndex: 0 }, [1, 2]), /limit 12GiB, batch 8: regret/);
+  await page.evaluate('vramlabCharts[0].host.focus()');
+  await page.press('ArrowRight', 'ArrowRight');
+  assert.match(await page.evaluate(`document.querySelector('.spoken').textContent`), /limit 12GiB, batch 6: regret/);
+  await done(page);
+}
+
+async function segments(browser) {
+  const recording = join(source, 'tests/data/recorded/resnet.pickle.gz');
+  const page = await opens(browser, report('whatif', 'whatif', recording, '--alloc-conf', '', '--capacity', '80GiB'), ['resnet.pickle.gz, (default)']);
+  // Any cell of the map: its entries, its addresses.
+  const [from, to, first, last] = await page.evaluate(`JSON.parse(document.getElementById('data').textContent).sections[0].cells
+    .reduce((best, cell) => ((cell[1] - cell[0]) * (cell[3] - cell[2]) > (best[1] - best[0]) * (best[3] - best[2]) ? cell : best))`);
+  const shown = await hover(page, 0, { xAxisIndex: 1, yAxisIndex: 1 }, [(from + to) / 2, (first + last) / 2]);
+  assert.match(shown, /0x[0-9a-f]+ to 0x[0-9a-f]+/);
+  await page.evaluate('vramlabCharts[0].host.focus()');
+  const before = (await page.evaluate(kSpans))[0];
+  await page.press('+');
+  const after = (await page.evaluate(kSpans))[0];
+  near(after[1] - after[0], (before[1] - before[0]) / 2);
+  await done(page);
+}
+
+/** The data that section `number` of the page draws. */
+const section = (page, number = 0) =>
+  page.evaluate(`JSON.parse(document.getElementById('data').textContent).sections[${number}]`);
+
+/** Keys in chart `index` change what all charts show: + halves it, 0 shows all again. */
+async function zooms(page, index, followers = undefined) {
+  const spans = async () => (await page.evaluate(kSpans)).map(([from, to]) => to - from);
+  const whole = (await spans())[index];
+  const least = Math.min(4, whole);
+  await page.evaluate(`vramlabCharts[${index}].host.focus()`);
+  await page.press('+');
+  const zoomed = await spans();
+  for (const i of followers ?? zoomed.keys()) near(zoomed[i] / Math.max(whole / 2, least) * 100, 100);
+  await page.press('0', 'Digit0');
+  near((await spans())[index] / whole * 100, 100);
+}
+
+// Every OOM of the queue is a bar that says so, whatever else is left out.
+async function jobs(browser) {
+  const file = report('jobs', 'compare', scenario('queue-mixed-day'), '--json', join(folder, 'jobs.json'));
+  const page = await opens(browser, file, ['queue-mixed-day']);
+  const result = JSON.parse(readFileSync(join(folder, 'jobs.json'), 'utf8'));
+  const { policies, jobs: names } = await section(page);
+  assert.equal(policies.length, result.policies.length);
+  policies.forEach((policy, i) => {
+    const killed = new Set(policy.stays.filter((stay) => stay[6]).map((stay) => `${stay[0]} ${stay[2]}`));
+    assert.equal(killed.size, result.policies[i].metrics.oom_kills, policy.label);
+  });
+  const [from, to, row, job] = await page.evaluate(`vramlabCharts[0].chart.getOption().series.find((one) => one.id === 'stays').data
+    .reduce((best, one) => (one[1] - one[0] > best[1] - best[0] ? one : best))`);
+  const shown = await hover(page, 0, { xAxisIndex: 1, yAxisIndex: 1 }, [(from + to) / 2, row + 0.5]);
+  assert.ok(shown.includes(names[job]), shown);
+  assert.match(shown, /promised/);
+  await zooms(page, 1);
+  await done(page);
+}
+
+async function epoch(browser) {
+  const file = report('epoch', 'compare', scenario('epoch-mixed-tasks'), '--json', join(folder, 'epoch.json'));
+  const page = await opens(browser, file, ['epoch-mixed-tasks']);
+  const result = JSON.parse(readFileSync(join(folder, 'epoch.json'), 'utf8'));
+  const { policies } = await section(page);
+  policies.forEach((policy, i) => assert.equal(policy.ooms.length, result.policies[i].metrics.ooms, policy.label));
+  assert.match(await hover(page, 0, { xAxisIndex: 0, yAxisIndex: 0 }, [20, 6]), /batch 20[^]*peak allocated[^]*samples/);
+  await zooms(page, 0);
+  await done(page);
+}
+
+// Each trial is a step of the ladder; find-batch shows one searcher, compare all of them.
+async function search(browser) {
+  const one = await opens(browser, report('find', 'find-batch', scenario('find-gpt2')), ['find-gpt2']);
+  assert.equal(await one.evaluate('vramlabCharts.length'), 1);
+  await done(one);
+  const page = await opens(browser, report('search', 'compare', scenario('find-gpt2')), ['find-gpt2']);
+  const { policies } = await section(page);
+  assert.ok(policies.length > 1);
+  const { batch } = policies[0].trials[1];
+  assert.match(await hover(page, 0, { xAxisIndex: 0, yAxisIndex: 0 }, [2, batch]), new RegExp(`trial 2: batch ${batch}[^]*peak`));
+  await zooms(page, 0);
+  await done(page);
+}
+
+async function snapshot(browser) {
+  const rows = ['default', 'expandable', 'max_split 512'];
+  const page = await opens(browser, report('snapshot', 'compare', scenario('allocator/k1-22-small-first')),
+                           rows.map((row) => `k1-22-small-first, ${row}`));
+  await zooms(page, 0, [0]);
+  await done(page);
+}
+
+// A million steps: every OOM keeps its mark, and the highest step its height.
+async function long(browser) {
+  const text = { version: 1, kind: 'training', name: 'long', objective: 'samples_per_s', device: { total: '10000MiB', context: 0 },
+    workload: { model: { kind: 'linear', fixed: '1000MiB', per_sample: '810MiB', resident: '20MiB', parameters: { batch: [2, 64] }, step_time: { floor_ms: 100 } },
+                iterations: 1000000, start: { batch: 8 } },
+    policies: [{ use: 'threshold-step', step: 2, label: 'rule' }] };
+  const file = join(folder, 'long.json');
+  writeFileSync(file, JSON.stringify(text));
+  const made = report('long', 'compare', file, '--json', join(folder, 'long-result.json'));
+  const { metrics } = JSON.parse(readFileSync(join(folder, 'long-result.json'), 'utf8')).policies[0];
+  assert.equal(metrics.iterations, 1000000);
+  const page = await opens(browser, made, ['long']);
+  const { policies: [policy], total } = await section(page);
+  assert.ok(policy.allocated.length <= 4001, `${policy.allocated.length} points`);
+  assert.equal(policy.ooms.length, metrics.ooms);
+  near(Math.max(...policy.allocated.map((point) => point[1])) / total * 1e6, metrics.peak_allocated_ratio * 1e6);
+  await zooms(page, 0);
+  await done(page);
+}
+
+const browser = new Browser(chromium);
+try {
+  for (const test of [training, looks, jobs, epoch, search, sweep, segments, snapshot, long]) {
+    await test(browser);
+    console.log(`ok ${test.name}`);
+  }
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,100 @@
+#include "trace/run_trace_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/core/error.hpp"
+#include "trace/csv_table.hpp"
+#include "trace/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A parameter is a column that has another one for its change.
+template <class Has>
+std::vector<std::string> parameters_in(const std::vector<std::string>& columns, const Has& has) {
+  std::vector<std::string> names;
+  std::copy_if(columns.begin(), columns.end(), std::back_inserter(names),
+               [&](const std::string& name) { return has("d_" + name); });
+  return names;
+}
+
+/// One line, whatever its form: `number(column)` throws where the column is missing or no number.
+template <class Number>
+IterationRecord record_of(const std::vector<std::string>& parameters, bool oom, const Number& number) {
+  const auto whole = [&](const std::string& column) { return std::llround(number(column)); };
+  const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column)); };
+  IterationRecord record{.iteration = whole("iteration"),
+                         .start = from_seconds(number("start_s")),
+                         .duration = from_seconds(number("duration_s")),
+                         .point = {},
+                         .result = oom ? StepResult::oom : StepResult::ok,
+                         .memory = {},
+                         .step_peak_allocated = bytes("step_peak_allocated"),
+                         .step_peak_reserved = bytes("step_peak_reserved"),
+                         .delta = {},
+                         .reason = {}};
+  record.memory.total = bytes("limit");
+  record.memory.alloc_retries = static_cast<std::uint64_t>(number("alloc_retries"));
+  for (const std::string& name : parameters) record.point.push_back(whole(name));
+  return record;
+}
+
+RunTrace read_jsonl(const std::filesystem::path& file) {
+  const std::string text = read_input_file(file);
+  RunTrace trace;
+  std::size_t line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string where = file.string() + ": line " + std::to_string(++line);
+    const Json row = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
+    begin = end + 1;
+    if (!row.is_object())
+      throw InputError(where, "is no JSON object. A trace is what vramlab run --trace writes.");
+    if (line == 1) {
+      std::vector<std::string> columns;
+      for (const auto& [key, value] : row.items()) columns.push_back(key);
+      trace.parameters = parameters_in(columns, [&](const std::string& name) { return row.contains(name); });
+    }
+    const auto number = [&](const std::string& column) {
+      const auto found = row.find(column);
+      const bool usable = found != row.end() && found->is_number() && found->get<double>() >= 0;
+      if (!usable)
+        throw InputError(where, "\"" + column + "\" is missing or no number that is not negative.");
+      return found->get<double>();
+    };
+    const auto oom = row.find("oom");
+    if (oom == row.end() || !oom->is_boolean())
+      throw InputError(where, "\"oom\" is missing or neither true nor false.");
+    trace.iterations.push_back(record_of(trace.parameters, oom->get<bool>(), number));
+  }
+  return trace;
+}
+
+RunTrace read_csv(const std::filesystem::path& file) {
+  const CsvTable table{file};
+  RunTrace trace;
+  trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const std::string_view oom = table.text(i, "oom");
+    if (oom != "true" && oom != "false") table.wrong(i, "oom", "is neither true nor false.");
+    trace.iterations.push_back(record_of(trace.parameters, oom == "true",
+                                         [&](const std::string& column) { return table.number(i, column); }));
+  }
+  return trace;
+}
+
+}  // namespace
+
+RunTrace read_run_trace(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  RunTrace trace = name.find(".csv") != std::string::npos ? read_csv(file) : read_jsonl(file);
+  if (trace.iterations.empty()) throw InputError(name, "holds no iterations.");
+  return trace;
+}
+
+}  // namespace vramlab
