@@ -53,7 +53,8 @@ vramlab::Observation observation_of(const vramlab_step& step) {
            .peak_reserved = step.peak_reserved,
            .total = step.total,
            .alloc_retries = step.alloc_retries,
-           .allocator_ooms = step.allocator_ooms}};
+           .allocator_ooms = step.allocator_ooms},
+          step.iteration};
 }
 
 }  // namespace

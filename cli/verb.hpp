@@ -40,6 +40,7 @@ Verb verify_verb();      // verify.cpp
 Verb whatif_verb();      // whatif.cpp
 Verb fit_verb();         // fit.cpp
 Verb predict_verb();     // predict.cpp
+Verb matrix_verb();      // matrix.cpp
 Verb models_verb();      // models.cpp
 Verb find_batch_verb();  // find_batch.cpp
 Verb estimate_verb();    // estimate.cpp

@@ -44,7 +44,10 @@ void CardPerformer::make_room_for_scenario() {
   if (free > wanted) ballast_.hold(free - wanted);
 }
 
-StepOutcome CardPerformer::run(const Point& point) {
+StepOutcome CardPerformer::run(const Point& point, const StepAdditions& additions) {
+  if (additions.besides > 0 || additions.left > 0) {
+    throw InputError("", "faults that add memory to a step are simulated only; run without --device cuda.");
+  }
   if (others_ != others_wanted_) serve_others();
   const StepPrograms::Program& next = programs_.next(point);
   allocator_.reset_peak_stats();
@@ -104,7 +107,7 @@ void CardPerformer::serve_others() {
 }
 
 MemoryView CardPerformer::view() const {
-  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total));
+  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total), card_free());
 }
 
 }  // namespace vramlab

@@ -29,7 +29,10 @@ class CardPerformer : public StepPerformer {
   /// small for the scenario, or if the weights do not fit.
   CardPerformer(const WorkloadModel& model, const ProcessSetup& setup);
 
-  StepOutcome run(const Point& point) override;
+  using StepPerformer::run;
+  /// Throws InputError for additions.
+  StepOutcome run(const Point& point, const StepAdditions& additions) override;
+  [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
   SimTime empty_cache() override;
   void reset_peak() override { reset_peaks(stats_); }
   void set_others(Bytes bytes) override;

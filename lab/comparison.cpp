@@ -9,10 +9,27 @@ namespace {
 
 TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
   try {
-    return run_training(scenario.setup, make_tuner(entry.choice, scenario.setup.bounds), entry.cards);
+    return run_training(scenario.setup,
+                        TunerMaker{[&] { return make_tuner(entry.choice, scenario.setup.bounds); }},
+                        entry.cards);
   } catch (const InputError& error) {
     throw InputError(scenario.file + ": /workload", error.problems().front().what);
   }
+}
+
+// The same run without anything that disturbs it, if anything does.
+std::optional<Scenario> undisturbed(const Scenario& scenario) {
+  Scenario calm = scenario;
+  calm.setup.faults = {.seed = scenario.setup.faults.seed};
+  calm.setup.others.clear();
+  calm.setup.phases.clear();
+  const bool differs = calm.setup.faults != scenario.setup.faults || !scenario.setup.others.empty() ||
+                       !scenario.setup.phases.empty();
+  return differs ? std::optional{std::move(calm)} : std::nullopt;
+}
+
+double share_lost(const PolicyResult& result, double without) {
+  return without > 0 ? (without - *find_metric(result.metrics, "objective")) / without : 0;
 }
 
 }  // namespace
@@ -48,19 +65,25 @@ PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
 
 Comparison compare_policies(const Scenario& scenario, const std::vector<std::string>& labels) {
   require_labels(scenario, labels);
+  const std::optional<Scenario> calm = undisturbed(scenario);
   Comparison comparison;
   for (const PolicyEntry& entry : scenario.policies) {
     const bool wanted =
         labels.empty() || std::find(labels.begin(), labels.end(), entry.label) != labels.end();
-    if (wanted) comparison.policies.push_back(run_policy(scenario, entry));
+    if (!wanted) continue;
+    comparison.policies.push_back(run_policy(scenario, entry));
+    if (!calm) continue;
+    PolicyResult& result = comparison.policies.back();
+    const PolicyResult without = run_policy(*calm, entry);
+    result.metrics.push_back(
+        {"disturbance_cost", share_lost(result, *find_metric(without.metrics, "objective"))});
   }
   auto oracle = find_oracle(scenario);
   if (!oracle) return comparison;
   const double best = *find_metric(oracle->metrics, "objective");
   comparison.policies.push_back(std::move(*oracle));
   for (PolicyResult& result : comparison.policies) {
-    const double done = *find_metric(result.metrics, "objective");
-    result.metrics.push_back({"regret", best > 0 ? (best - done) / best : 0});
+    result.metrics.push_back({"regret", share_lost(result, best)});
   }
   return comparison;
 }

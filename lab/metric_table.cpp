@@ -40,17 +40,40 @@ MetricFamily training_family() {
         "times a parameter turned round: its move had the opposite sign of its move before", ""},
        {"last_adjustment_iteration", "last change", "count", kNeither,
         "iteration of the last change; 0 if there was none", ""},
+       {"evaluations_to_settle", "evaluations", "count", kLess,
+        "times the policy evaluated something (it gave a reason) up to and with its last change", ""},
        {"samples_per_s", "samples/s", "1/s", kMore,
         "samples of successful steps per second of simulated time", "Σ batch / duration"},
        {"pixels_per_s", "pixels/s", "1/s", kMore, "input pixels of successful steps per second",
         "Σ batch · lq² / duration"},
        {"oom_time_share", "time in OOMs", "share", kLess, "share of the time spent in steps that failed",
         "Σ duration of failed steps / duration"},
+       {"errors", "errors", "count", kLess, "steps that ended in a CUDA error that is not OOM", ""},
+       {"heavy_steps", "heavy steps", "count", kNeither,
+        "steps that needed more once: an outlier sample, a search at new parameters", ""},
+       {"heavy_ooms", "heavy OOMs", "count", kLess, "those of them that ran out of memory", ""},
+       {"late_changes", "late changes", "count", kNeither,
+        "steps that ran at parameters no longer wanted, from batches fetched before a change", ""},
+       {"missing_readings", "missing readings", "count", kNeither,
+        "steps after which the policy saw an older reading of memory, because the new one was late or "
+        "missing",
+        ""},
+       {"leaked_bytes", "leaked", "bytes", kNeither, "bytes lost to a leak, of the process that ran last",
+        ""},
+       {"lost_iterations", "lost", "count", kLess, "iterations whose work was lost in a restart", ""},
+       {"phase_ooms", "phase OOMs", "count", kLess,
+        "phases (validation) that ran out of memory; `ooms` contains them", ""},
+       {"phase_time_share", "time in phases", "share", kNeither, "share of the time spent in phases",
+        "Σ duration of phases / duration"},
        {"objective", "objective", "score", kMore,
-        "work done by the scenario's `objective`: `lq-then-batch` sums pixels, the others are the rates "
-        "above "
-        "times the share of the planned iterations that was begun",
+        "work done by the scenario's `objective`: `lq-then-batch` sums pixels of successful steps (those "
+        "lost in a restart left out), the others are the rates above times the share of the planned "
+        "iterations that was begun",
         "Σ batch · lq², or rate · begun / planned"},
+       {"disturbance_cost", "disturbance", "share", kLess,
+        "what the scenario's faults, phases and other processes cost this policy: its objective in the same "
+        "run without them, and with them; only in comparisons of scenarios with any of these",
+        "(objective without − objective) / objective without"},
        {"regret", "regret", "share", kLess,
         "how far the policy stays behind the oracle; negative where it did more than any fixed choice that "
         "stays within target plus margin",

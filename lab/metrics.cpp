@@ -12,6 +12,8 @@ struct Totals {
   double failed_s = 0;
   double peak_shares = 0;
   std::int64_t ooms = 0;
+  std::int64_t errors = 0;
+  std::int64_t lost = 0;
 };
 
 double share(Bytes part, Bytes total) {
@@ -22,15 +24,24 @@ Totals add_up(const Scenario& scenario, const TrainingRun& run) {
   Totals totals;
   for (const IterationRecord& step : run.iterations) {
     totals.peak_shares += share(step.step_peak_allocated, step.memory.total);
+    if (!step.kept) ++totals.lost;
+    if (step.result == StepResult::error) ++totals.errors;
     if (step.result == StepResult::oom) {
       ++totals.ooms;
       totals.failed_s += to_seconds(step.duration);
-    } else {
+    } else if (step.result == StepResult::ok && step.kept) {
       totals.samples += static_cast<double>(scenario.model->samples(step.point));
       totals.pixels += static_cast<double>(scenario.model->pixels(step.point));
     }
   }
   return totals;
+}
+
+// A policy that gives a reason has evaluated something.
+std::int64_t evaluations_until(const std::vector<IterationRecord>& steps, std::int64_t iteration) {
+  return std::count_if(steps.begin(), steps.end(), [&](const IterationRecord& step) {
+    return step.iteration <= iteration && !step.reason.empty();
+  });
 }
 
 // How often a parameter turned round: it moved one way and then, at its next move, the other.
@@ -75,9 +86,19 @@ std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun
       {"adjustments", static_cast<double>(run.adjustments.size())},
       {"direction_changes", static_cast<double>(direction_changes(run.adjustments))},
       {"last_adjustment_iteration", static_cast<double>(last_adjustment)},
+      {"evaluations_to_settle", static_cast<double>(evaluations_until(run.iterations, last_adjustment))},
       {"samples_per_s", per_second(totals.samples)},
       {"pixels_per_s", per_second(totals.pixels)},
       {"oom_time_share", seconds > 0 ? totals.failed_s / seconds : 0},
+      {"errors", static_cast<double>(totals.errors)},
+      {"heavy_steps", static_cast<double>(run.faults.heavy_steps)},
+      {"heavy_ooms", static_cast<double>(run.faults.heavy_ooms)},
+      {"late_changes", static_cast<double>(run.faults.late_changes)},
+      {"missing_readings", static_cast<double>(run.faults.missing_readings)},
+      {"leaked_bytes", static_cast<double>(run.faults.leaked)},
+      {"lost_iterations", static_cast<double>(totals.lost)},
+      {"phase_ooms", static_cast<double>(run.phase_ooms)},
+      {"phase_time_share", seconds > 0 ? to_seconds(run.phase_time) / seconds : 0},
       {"objective", done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds)},
   };
 }
@@ -92,6 +113,7 @@ std::vector<std::string> training_metric_names() {
   std::vector<std::string> names;
   const Scenario nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
   for (const Metric& metric : training_metrics(nothing, {})) names.push_back(metric.name);
+  names.emplace_back("disturbance_cost");
   names.emplace_back("regret");
   return names;
 }

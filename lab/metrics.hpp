@@ -23,13 +23,14 @@ struct LabelledFigures {
   std::vector<Metric> metrics;
 };
 
-/// All metrics of a run in a fixed order. `regret` is left out until the oracle is known.
+/// All metrics of a run in a fixed order, without those that compare it with another run: `regret` and
+/// `disturbance_cost`.
 std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun& run);
 
 /// The value called `name`; empty if there is none.
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);
 
-/// Names of all metrics of a training run, `regret` included.
+/// Names of all metrics of a training run, those of comparisons included.
 std::vector<std::string> training_metric_names();
 
 /// Work done by `objective`, from sums over the steps that did not fail and the time of all.

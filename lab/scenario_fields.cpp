@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "lab/fault_fields.hpp"
 #include "lab/sweep.hpp"
 
 namespace vramlab {
@@ -257,6 +258,10 @@ std::vector<Field> scenario_fields() {
        .help = "what is trained",
        .required = true,
        .fields = workload_fields()},
+      {.key = "faults",
+       .kind = Kind::object,
+       .help = "what goes wrong in every run (default: nothing)",
+       .fields = fault_fields()},
       {.key = "policies",
        .kind = Kind::list,
        .help = "what is compared; further keys are options of the policy",

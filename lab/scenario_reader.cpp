@@ -4,6 +4,7 @@
 
 #include "lab/auto_batch.hpp"
 #include "lab/data_files.hpp"
+#include "lab/fault_fields.hpp"
 #include "lab/field_table.hpp"
 #include "lab/metrics.hpp"
 #include "lab/scenario.hpp"
@@ -32,6 +33,9 @@ class ScenarioReader {
     if (json_.contains("target")) read_target(json_["target"]);
     take_cards();
     guarded("/workload", [&] { read_workload(json_["workload"]); });
+    if (json_.contains("faults")) {
+      scenario_.setup.faults = read_faults(json_["faults"], scenario_.seed, problems_);
+    }
     read_policies(json_["policies"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
     problems_.throw_if_any();
@@ -140,7 +144,7 @@ class ScenarioReader {
     if (json.contains("options_file"))
       given = read_options_file(json["options_file"], pointer + "/options_file");
     entry.choice.options =
-        with_target(tuner, overlay(given, policy_options(json, kOwnKeys, pointer, problems_)));
+        with_goal(tuner, overlay(given, policy_options(json, kOwnKeys, pointer, problems_)));
     // Bad options are reported here, with the file's other problems, and not when the run begins.
     if (scenario_.model) make_tuner(entry.choice, scenario_.setup.bounds);
     scenario_.policies.push_back(std::move(entry));
@@ -154,11 +158,14 @@ class ScenarioReader {
     return load_dual_optimizer_yaml(path->string());
   }
 
-  // A scenario's target holds for every policy that has one and was not told otherwise.
-  OptionMap with_target(const TunerEntry& tuner, const OptionMap& given) const {
-    if (!json_.contains("target") || given.find("preset") != nullptr) return given;
+  // A scenario's target and objective hold for every policy that has them and was not told otherwise.
+  OptionMap with_goal(const TunerEntry& tuner, const OptionMap& given) const {
     OptionMap target;
+    const bool has_target = json_.contains("target") && given.find("preset") == nullptr;
     for (const OptionDescription& option : tuner.options) {
+      if (option.key == "objective")
+        target.set(option.key, objective_name(scenario_.objective), "/objective");
+      if (!has_target) continue;
       if (option.key == "target_vram_usage") target.set(option.key, scenario_.target.usage, "/target/usage");
       if (option.key == "safety_margin") target.set(option.key, scenario_.target.margin, "/target/margin");
     }

@@ -10,7 +10,7 @@ namespace vramlab {
 namespace {
 
 struct AimdOptions {
-  std::string parameter = "batch";
+  std::string parameter;
   std::int64_t increase = 1;
   double decrease = 0.5;
   double pressure_usage = 0.90;
@@ -23,7 +23,9 @@ const OptionTable<AimdOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "aimd",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0, "the parameter of the workload that is moved"},
+          {"parameter", &O::parameter, "", 0, 0,
+
+           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
           {"increase", &O::increase, "", 1, 1e6, "added after each period without pressure"},
           {"decrease", &O::decrease, "factor", 0.01, 0.99, "multiplies the parameter when a step fails"},
           {"pressure_usage", &O::pressure_usage, "ratio of the total", 0.01, 1,
@@ -41,6 +43,7 @@ class Aimd final : public Tuner {
   Aimd(const AimdOptions& options, const ParameterSpace& space)
       : options_(options),
         index_(require_parameter(space, options.parameter, "aimd")),
+        name_(space.parameters[index_].name),
         low_(space.parameters[index_].low),
         period_(options.adjustment_frequency) {}
 
@@ -58,7 +61,7 @@ class Aimd final : public Tuner {
     const std::int64_t now = question.point[index_];
     const auto scaled = static_cast<std::int64_t>(static_cast<double>(now) * options_.decrease);
     const std::int64_t next = std::min(now, std::max(low_, scaled));
-    return move(question, next - now, "oom at " + options_.parameter + " " + std::to_string(now));
+    return move(question, next - now, "oom at " + name_ + " " + std::to_string(now));
   }
 
   TunerAnswer look(const TunerQuestion& question) const {
@@ -82,12 +85,13 @@ class Aimd final : public Tuner {
     TunerAnswer answer;
     answer.delta.assign(question.point.size(), 0);
     answer.delta[index_] = delta;
-    answer.reason = why + ": " + options_.parameter + " " + signed_number(delta);
+    answer.reason = why + ": " + name_ + " " + signed_number(delta);
     return answer;
   }
 
   AimdOptions options_;
   std::size_t index_;
+  std::string name_;
   std::int64_t low_;
   Period period_;
 };

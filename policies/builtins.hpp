@@ -8,6 +8,7 @@ namespace vramlab {
 TunerEntry fixed_entry();           ///< fixed.cpp
 TunerEntry threshold_step_entry();  ///< threshold_step.cpp
 TunerEntry aimd_entry();            ///< aimd.cpp
+TunerEntry predictive_entry();      ///< predictive.cpp
 TunerEntry dual_optimizer_entry();  ///< dual_optimizer.cpp
 
 }  // namespace vramlab

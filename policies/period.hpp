@@ -46,7 +46,11 @@ class Period {
   std::uint64_t retries_before_ = 0;
 };
 
-/// Index of `parameter` in `space`. Throws InputError, with the names there are, if the workload has none.
+/// Where no parameter is named: "batch", or the first one of a workload without it (counts of several tasks).
+std::size_t default_parameter(const ParameterSpace& space);
+
+/// Index of `parameter` in `space`, the default one where it is empty. Throws InputError, with the names
+/// there are, if the workload has none.
 std::size_t require_parameter(const ParameterSpace& space, const std::string& parameter,
                               const std::string& policy);
 

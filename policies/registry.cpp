@@ -31,7 +31,7 @@ std::string below(const std::string& where, const char* key) {
 // member.
 const std::vector<TunerEntry>& builtin_tuners() {
   static const std::vector<TunerEntry> entries = {fixed_entry(), threshold_step_entry(), aimd_entry(),
-                                                  dual_optimizer_entry()};
+                                                  dual_optimizer_entry(), predictive_entry()};
   return entries;
 }
 

@@ -1,6 +1,7 @@
 #include "policies/session.hpp"
 
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "sim/core/error.hpp"
@@ -29,6 +30,8 @@ std::vector<Problem> values_outside(const ParameterSpace& space, const Point& po
   return problems;
 }
 
+constexpr const char* kSavedHead = "tuner-session-1";
+
 // A policy may ask for anything, also for more than 64 bits hold.
 std::int64_t saturated_sum(std::int64_t value, std::int64_t delta) {
   std::int64_t sum = 0;
@@ -50,11 +53,35 @@ void TunerSession::set_point(Point point) {
   point_ = space_.clamp(std::move(point));
 }
 
-StepDecision TunerSession::after_step(StepResult result, const Observation& observation) {
+std::string TunerSession::save() const {
+  const std::string tuner = tuner_->save();
+  if (tuner.empty()) return {};
+  std::string text = kSavedHead;
+  for (const std::int64_t value : point_) text += ' ' + std::to_string(value);
+  return text + '\n' + tuner;
+}
+
+void TunerSession::load(const std::string& text) {
+  const std::size_t end = text.find('\n');
+  std::istringstream line{text.substr(0, end)};
+  std::string head;
+  line >> head;
+  Point point(space_.size());
+  for (std::int64_t& value : point) line >> value;
+  if (end == std::string::npos || head != kSavedHead || !line || !(line >> std::ws).eof()) {
+    throw InputError("", "this is not a saved session of a tuner with " + std::to_string(space_.size()) +
+                             " parameters. Give the text that was saved, unchanged.");
+  }
+  if (auto problems = values_outside(space_, point); !problems.empty()) throw InputError(std::move(problems));
+  tuner_->load(text.substr(end + 1));
+  point_ = std::move(point);
+}
+
+StepDecision TunerSession::after_step(StepResult result, const Observation& observation, const Point& ran) {
   if (ended_) throw InternalError("a tuner was asked after its run had ended");
   if (observation.memory.total == 0) throw InternalError("an observation says that the device has 0 bytes");
 
-  TunerAnswer answer = tuner_->decide({point_, result}, observation);
+  TunerAnswer answer = tuner_->decide({point_, result, ran == point_ ? Point{} : ran}, observation);
   StepDecision decision{.empty_cache = answer.empty_cache,
                         .reset_peak = answer.reset_peak,
                         .retry = answer.retry && result == StepResult::oom,

@@ -44,7 +44,16 @@ class TunerSession {
   /// Asks the tuner about the step just run at `point()`, applies its answer and says what is left to do.
   /// An answer of the wrong size ends the run with a reason. Throws InternalError if the run is over already
   /// or if `observation.memory.total` is 0, because then no usage can be told.
-  StepDecision after_step(StepResult result, const Observation& observation);
+  /// `ran` is what the step ran at, where that is not `point()`; else it is empty or equal.
+  StepDecision after_step(StepResult result, const Observation& observation, const Point& ran = {});
+
+  /// Parameters and the tuner's state as text, to be kept with a checkpoint; empty if the tuner saves
+  /// nothing.
+  [[nodiscard]] std::string save() const;
+
+  /// Goes on from what `save` of a session with an equal tuner gave; the books of changes begin anew.
+  /// Throws InputError for any other text, or for parameters outside the space.
+  void load(const std::string& text);
 
   /// The parameters for the next step.
   [[nodiscard]] const Point& point() const { return point_; }

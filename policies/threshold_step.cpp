@@ -7,7 +7,7 @@ namespace vramlab {
 namespace {
 
 struct ThresholdStepOptions {
-  std::string parameter = "batch";
+  std::string parameter;
   std::int64_t step = 1;
   double target_vram_usage = 0.85;
   double safety_margin = 0.05;
@@ -19,7 +19,9 @@ const OptionTable<ThresholdStepOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "threshold-step",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0, "the parameter of the workload that is moved"},
+          {"parameter", &O::parameter, "", 0, 0,
+
+           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
           {"step", &O::step, "", 1, 1e6, "by how much it moves at a time"},
           {"target_vram_usage", &O::target_vram_usage, "ratio of the total", 0.01, 1, "middle of the band"},
           {"safety_margin", &O::safety_margin, "ratio of the total", 0, 0.5, "half the width of the band"},
@@ -34,6 +36,7 @@ class ThresholdStep final : public Tuner {
   ThresholdStep(const ThresholdStepOptions& options, const ParameterSpace& space)
       : options_(options),
         index_(require_parameter(space, options.parameter, "threshold-step")),
+        name_(space.parameters[index_].name),
         period_(options.adjustment_frequency) {}
 
   TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
@@ -69,11 +72,12 @@ class ThresholdStep final : public Tuner {
             const std::string& why) const {
     answer.delta.assign(question.point.size(), 0);
     answer.delta[index_] = delta;
-    answer.reason = why + ": " + options_.parameter + " " + signed_number(delta);
+    answer.reason = why + ": " + name_ + " " + signed_number(delta);
   }
 
   ThresholdStepOptions options_;
   std::size_t index_;
+  std::string name_;
   Period period_;
 };
 

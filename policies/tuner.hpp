@@ -12,8 +12,12 @@ namespace vramlab {
 
 /// Asked after every step, failed ones included.
 struct TunerQuestion {
-  Point point;                         ///< the parameters the step ran at
+  Point point;                         ///< the parameters in force, which an answer's `delta` changes
   StepResult result = StepResult::ok;  ///< oom: the step failed for lack of memory
+  Point ran{};  ///< what the step ran at, where that differs: batches fetched before a change; else empty
+
+  /// The parameters the step ran at.
+  [[nodiscard]] const Point& ran_at() const { return ran.empty() ? point : ran; }
 };
 
 /// What to change from the next step on. An empty answer changes nothing and says nothing.
@@ -31,6 +35,14 @@ struct TunerAnswer {
 };
 
 /// A policy that moves parameters between steps.
-using Tuner = Decider<TunerQuestion, TunerAnswer>;
+class Tuner : public Decider<TunerQuestion, TunerAnswer> {
+ public:
+  /// What it knows, as text, for an equal policy to go on from after a restart; empty = it saves nothing.
+  [[nodiscard]] virtual std::string save() const { return {}; }
+
+  /// Goes on from what `save` of an equal policy gave: all later answers are as that one's would have been.
+  /// Throws InputError for any other text.
+  virtual void load(const std::string& text);
+};
 
 }  // namespace vramlab

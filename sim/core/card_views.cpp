@@ -11,6 +11,7 @@ double usage(const MemoryView& card) {
 
 MemoryView view_of_cards(std::span<const MemoryView> cards, CardsRule rule) {
   MemoryView sum;
+  sum.device_free = 0;
   const MemoryView* fullest = &cards.front();
   for (const MemoryView& card : cards) {
     sum.allocated += card.allocated;
@@ -18,6 +19,8 @@ MemoryView view_of_cards(std::span<const MemoryView> cards, CardsRule rule) {
     sum.reserved += card.reserved;
     sum.peak_reserved += card.peak_reserved;
     sum.total += card.total;
+    if (!card.device_free) sum.device_free.reset();
+    if (sum.device_free) *sum.device_free += *card.device_free;
     sum.alloc_retries += card.alloc_retries;
     sum.allocator_ooms += card.allocator_ooms;
     if (usage(card) > usage(*fullest)) fullest = &card;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -15,19 +16,27 @@ struct MemoryView {
   Bytes reserved = 0;        ///< bytes the allocator holds from the driver now
   Bytes peak_reserved = 0;   ///< highest `reserved` since the last reset
   Bytes total = 0;           ///< what the program may use: the limit if one is set, else the card's total
+  std::optional<Bytes>
+      device_free{};                 ///< of the device, held by nobody now (cudaMemGetInfo); empty = not read
   std::uint64_t alloc_retries = 0;   ///< allocations that first had to flush the cache, since the start
   std::uint64_t allocator_ooms = 0;  ///< allocations the allocator refused, since the start
 };
 
 /// A reading taken at a moment of a run.
 struct Observation {
-  std::int64_t iteration = 0;       ///< the step just done, counted from 1; 0 before the first
-  SimTime time{0};                  ///< simulated time since the start of the run
-  MemoryView memory;                ///< of the card that decides (card_views.hpp), or of the only one
+  std::int64_t iteration = 0;  ///< the step just done, counted from 1; 0 before the first
+  SimTime time{0};             ///< simulated time since the start of the run
+  MemoryView memory;           ///< of the card that decides (card_views.hpp), or of the only one
+  /// The step after which `memory` was read. Below `iteration` where readings come late or one is missing; 0
+  /// before the first.
+  std::int64_t reading = 0;
+  /// A phase of its own (validation, for one) ran since the step before: its peak and its retries are in
+  /// `memory`.
+  bool after_phase = false;
   std::vector<MemoryView> cards{};  ///< each card's own, where a workload runs on several; else empty
 };
 
-/// How a step ended.
-enum class StepResult : std::uint8_t { ok, oom };
+/// How a step ended. `error`: it failed for a reason that is not lack of memory; its work is lost.
+enum class StepResult : std::uint8_t { ok, oom, error };
 
 }  // namespace vramlab

@@ -19,6 +19,7 @@ struct IterationRecord {
   MemoryView memory;              ///< as a program sees it right after the step
   Bytes step_peak_allocated = 0;  ///< highest allocated within this step alone
   Bytes step_peak_reserved = 0;   ///< highest reserved within this step alone
+  bool kept = true;               ///< false: a restart went back behind it, its work is lost
   Point delta;                    ///< change made after it, in force from the next step; empty = none
   std::string reason;             ///< why, or why not; empty where the policy evaluated nothing
 };

@@ -144,7 +144,8 @@ BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy)
   BatchSearchRun run;
   SearcherQuestion question{setup.low, setup.high, nullptr};
   while (true) {
-    const Observation now{static_cast<std::int64_t>(run.trials.size()), run.duration, prober.view()};
+    const auto trials = static_cast<std::int64_t>(run.trials.size());
+    const Observation now{trials, run.duration, prober.view(), trials};
     run.answer = policy.decide(question, now);
     run.answer.batch = std::min(run.answer.batch, setup.high);
     if (run.answer.action != SearcherAnswer::Action::probe) return run;

@@ -38,11 +38,11 @@ CardsOf<Performer>::CardsOf(const WorkloadModel& model, std::span<const ProcessS
 }
 
 template <class Performer>
-StepOutcome CardsOf<Performer>::run(const Point& point) {
-  StepOutcome whole = performers_.front()->run(point);
+StepOutcome CardsOf<Performer>::run(const Point& point, const StepAdditions& additions) {
+  StepOutcome whole = performers_.front()->run(point, additions);
   fullest_ = 0;
   for (std::size_t i = 1; i < performers_.size(); ++i) {
-    const StepOutcome step = performers_[i]->run(point);
+    const StepOutcome step = performers_[i]->run(point, additions);
     const SimTime duration =
         model_.cards() > 1 ? whole.duration + step.duration : std::max(whole.duration, step.duration);
     const bool worse = step.result != whole.result

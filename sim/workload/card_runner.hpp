@@ -27,8 +27,12 @@ class CardsOf {
   CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {});
 
   /// Performs one step on all cards. Peaks and the failure are those of the card that was fullest in it;
-  /// parts of a model take the sum of their times, whole copies the longest.
-  StepOutcome run(const Point& point);
+  /// parts of a model take the sum of their times, whole copies the longest. `additions` are each card's:
+  /// every process makes its own.
+  StepOutcome run(const Point& point, const StepAdditions& additions = {});
+
+  /// Whether a step ran at `point` before.
+  [[nodiscard]] bool knows(const Point& point) const { return performers_.front()->knows(point); }
 
   /// Number of that card; the failed one of a step that failed.
   [[nodiscard]] std::size_t fullest() const { return fullest_; }

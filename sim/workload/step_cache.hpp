@@ -33,10 +33,12 @@ class StepCache {
  public:
   using StateId = std::uint32_t;
 
-  /// An action, and what else its effect depends on (memory of other processes).
+  /// An action, and what else its effect depends on: memory of other processes, faults.
   struct Action {
     std::uint64_t key = 0;
     Bytes others = 0;
+    Bytes besides = 0;
+    Bytes left = 0;
     friend auto operator<=>(const Action&, const Action&) = default;
   };
 

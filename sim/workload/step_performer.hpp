@@ -19,13 +19,25 @@ struct StepOutcome {
   std::optional<OutOfMemory> oom{};
 };
 
+/// What a step needs beside its program.
+struct StepAdditions {
+  Bytes besides = 0;  ///< held from the begin of the step to its end
+  Bytes left = 0;     ///< allocated at its end, and never given back
+};
+
 /// One process that trains a workload: performs its steps and keeps the counters a program would read.
 class StepPerformer {
  public:
   virtual ~StepPerformer() = default;
 
-  /// Performs one step at `point`.
-  virtual StepOutcome run(const Point& point) = 0;
+  /// Performs one step at `point`. It runs out of memory if its additions do not fit, too.
+  virtual StepOutcome run(const Point& point, const StepAdditions& additions) = 0;
+
+  /// The same without any.
+  StepOutcome run(const Point& point) { return run(point, {}); }
+
+  /// Whether a step ran at `point` before.
+  [[nodiscard]] virtual bool knows(const Point& point) const = 0;
 
   /// torch.cuda.empty_cache(). Returns the time it took.
   virtual SimTime empty_cache() = 0;
@@ -47,7 +59,8 @@ class StepPerformer {
   [[nodiscard]] virtual const CachingAllocator& allocator() const = 0;
 };
 
-/// What a policy may see of `stats`, for a program that may use `total` bytes.
-MemoryView view_of(const MemoryStats& stats, Bytes total);
+/// What a policy may see of `stats`, for a program that may use `total` bytes of a device on which nobody
+/// holds `device_free` bytes.
+MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free);
 
 }  // namespace vramlab

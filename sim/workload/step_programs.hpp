@@ -25,6 +25,9 @@ class StepPrograms {
   /// The next step at `point`. Stays valid until the next call.
   const Program& next(const Point& point);
 
+  /// Whether `point` was visited.
+  [[nodiscard]] bool knows(const Point& point) const { return shapes_.contains(point); }
+
   /// Every point is a new one again.
   void forget() { shapes_.clear(); }
 

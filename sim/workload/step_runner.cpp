@@ -29,10 +29,11 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
 }
 
-StepOutcome StepRunner::run(const Point& point) {
+StepOutcome StepRunner::run(const Point& point, const StepAdditions& additions) {
   if (others_ != others_wanted_) serve_others();
   const StepPrograms::Program& next = programs_.next(point);
-  return perform({next.key, others_}, [&] { return execute(next.program, next.shape); });
+  return perform({next.key, others_, additions.besides, additions.left},
+                 [&] { return execute(next.program, next.shape, additions); });
 }
 
 SimTime StepRunner::empty_cache() {
@@ -112,9 +113,27 @@ void StepRunner::remember(const StepCache::Action& action, const StepOutcome& ou
   state_ = to;
 }
 
-StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape) {
+ExecutedStep StepRunner::perform_program(const StepProgram& program, std::uint64_t shape,
+                                         const StepAdditions& additions) {
+  CachingAllocator& allocator = process_.allocator();
+  std::optional<BlockId> besides;
+  if (additions.besides > 0) {
+    const AllocationResult held = allocator.allocate(additions.besides, kDefaultStream);
+    if (!held) return {.result = StepResult::oom, .ops_done = 0, .oom = held.oom()};
+    besides = held->block;
+  }
+  ExecutedStep step = process_.executor().run(program, shape);
+  if (besides) allocator.free(*besides);
+  if (step.result != StepResult::ok || additions.left == 0) return step;
+  const AllocationResult left = allocator.allocate(additions.left, kDefaultStream);
+  if (!left) return {.result = StepResult::oom, .ops_done = step.ops_done, .oom = left.oom()};
+  return step;
+}
+
+StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
+                                const StepAdditions& additions) {
   const SimTime before = process_.driver_time();
-  const ExecutedStep step = process_.executor().run(program, shape);
+  const ExecutedStep step = perform_program(program, shape, additions);
   // A step that fails has done the share of its work that came before the failing allocation.
   const double share = program.ops.empty()
                            ? 1.0
@@ -150,7 +169,9 @@ Bytes StepRunner::available() const {
 }
 
 MemoryView StepRunner::view() const {
-  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total));
+  const Bytes used = setup_.context_bytes + others_ + bytes_of(stats_.reserved_bytes.all().current);
+  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total),
+                 setup_.card_total - std::min(setup_.card_total, used));
 }
 
 }  // namespace vramlab

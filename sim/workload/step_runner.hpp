@@ -31,7 +31,9 @@ class StepRunner : public StepPerformer {
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
-  StepOutcome run(const Point& point) override;
+  using StepPerformer::run;
+  StepOutcome run(const Point& point, const StepAdditions& additions) override;
+  [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
   SimTime empty_cache() override;
   void reset_peak() override;
   void set_others(Bytes bytes) override;
@@ -61,7 +63,9 @@ class StepRunner : public StepPerformer {
   void catch_up();
   [[nodiscard]] bool worth_remembering() const;
   void remember(const StepCache::Action& action, const StepOutcome& outcome, const StatsChange& change);
-  StepOutcome execute(const StepProgram& program, std::uint64_t shape);
+  StepOutcome execute(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
+  ExecutedStep perform_program(const StepProgram& program, std::uint64_t shape,
+                               const StepAdditions& additions);
 
   ProcessSetup setup_;
   SimulatedCard card_;

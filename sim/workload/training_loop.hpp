@@ -10,6 +10,7 @@
 #include "policies/session.hpp"
 #include "sim/core/run_record.hpp"
 #include "sim/workload/card_runner.hpp"
+#include "sim/workload/faults.hpp"
 
 namespace vramlab {
 
@@ -49,12 +50,22 @@ struct TrainingSetup {
   std::vector<ProcessSetup> more_cards;  ///< further cards of a workload on several
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
+  Faults faults;
   RunWatcher* watcher = nullptr;  ///< must outlive the run
   MakePerformer make_performer;   ///< empty = a StepRunner, on a pretended card
 };
 
 /// The setups of all cards, the first one's in front.
 std::vector<ProcessSetup> cards_of(const TrainingSetup& setup);
+
+/// What the faults of a run came to.
+struct FaultCounts {
+  std::int64_t heavy_steps = 0;  ///< steps that needed more once: outlier samples, searches at new parameters
+  std::int64_t heavy_ooms = 0;   ///< of these, steps that ran out of memory
+  std::int64_t late_changes = 0;      ///< steps that ran at parameters no longer wanted
+  std::int64_t missing_readings = 0;  ///< steps after which the policy saw an older reading
+  Bytes leaked = 0;                   ///< bytes lost to the leak, on each card, in the process that ran last
+};
 
 /// What came out of a run.
 struct TrainingRun {
@@ -66,6 +77,8 @@ struct TrainingRun {
   Bytes peak_allocated = 0;           ///< of the whole run, in bytes
   Bytes peak_reserved = 0;
   std::int64_t phase_ooms = 0;  ///< phases that failed for lack of memory
+  SimTime phase_time{0};        ///< spent in phases
+  FaultCounts faults;
   SimTime duration{0};
   Point final_point;
   std::string ended_early;  ///< why the run stopped before its last iteration; empty if it did not
@@ -74,9 +87,18 @@ struct TrainingRun {
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
 
-/// Runs `setup` with `tuner`, which on several cards sees the one that `cards` says. Deterministic
-/// on a pretended card: equal input gives an equal run. Throws InputError if the workload's weights alone do
-/// not fit.
+/// Makes a tuner as it is at the start of a run.
+using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
+
+/// Runs `setup` with a tuner of `make_tuner`, which on several cards sees the one that `cards` says. After a
+/// restart it is asked for another one; that one loads what the first had saved with its session, or begins
+/// anew at `setup.start` if it saves nothing. Deterministic on a pretended card: equal input gives an equal
+/// run. Throws InputError if the workload's weights alone do not fit, if a run that restarts is watched (a
+/// history is that of one process), or if faults add memory to the steps of a real card.
+TrainingRun run_training(const TrainingSetup& setup, const TunerMaker& make_tuner,
+                         CardsRule cards = CardsRule::fullest);
+
+/// The same for a run that does not restart; InternalError if it does.
 TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner,
                          CardsRule cards = CardsRule::fullest);
 

@@ -81,7 +81,8 @@ std::vector<Step> any_steps() {
         {between(0, 9) == 0 ? StepResult::oom : StepResult::ok,
          {i,
           std::chrono::seconds(i),
-          {.allocated = allocated, .peak_allocated = peak, .total = 1000, .alloc_retries = retries}}});
+          {.allocated = allocated, .peak_allocated = peak, .total = 1000, .alloc_retries = retries},
+          i}});
   }
   return steps;
 }

@@ -64,7 +64,7 @@ class Rig {
                             .peak_reserved = bytes(peak),
                             .total = kRigTotal,
                             .alloc_retries = retries};
-    return session_.after_step(result, {iteration_, std::chrono::seconds(iteration_), memory});
+    return session_.after_step(result, {iteration_, std::chrono::seconds(iteration_), memory, iteration_});
   }
 
   TunerSession session_;

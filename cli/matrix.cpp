@@ -1,0 +1,224 @@
+// vramlab matrix: every tuner on every scenario.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/file_names.hpp"
+#include "cli/output.hpp"
+#include "cli/verb.hpp"
+#include "lab/result_json.hpp"
+#include "lab/scenario_parts.hpp"
+#include "lab/tuner_matrix.hpp"
+#include "report/heat_map.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+void add_options(Options& options) {
+  options.add_options()(
+      "faults", po::value<std::vector<std::string>>()->composing()->value_name("SCENARIO"),
+      "run every scenario with the faults and other processes of this one, too; repeatable")(
+      "seeds", po::value<std::int64_t>()->default_value(5)->value_name("N"),
+      "runs with seeds 1 to N where faults are random")(
+      "jobs,j", po::value<unsigned>()->default_value(1)->value_name("N"), "threads")(
+      "picture", po::value<std::string>()->default_value("")->value_name("FILE.svg"),
+      "draw a heat map of regret");
+  add_output_options(options);
+}
+
+// Folders stand for the training scenarios in them, in the order of their names.
+std::vector<Scenario> read_all(const std::vector<std::string>& operands) {
+  std::vector<Scenario> scenarios;
+  const auto add = [&](const fs::path& file, bool named) {
+    const ScenarioText text = read_scenario_text(file);
+    if (named || text.kind == "training") scenarios.push_back(parse_scenario(text.text, file));
+  };
+  for (const std::string& operand : operands) {
+    if (!fs::is_directory(operand)) {
+      add(operand, true);
+      continue;
+    }
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(operand)) {
+      if (entry.path().extension() == ".json") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) add(file, false);
+  }
+  if (scenarios.empty()) throw InputError("", "no training scenario was found there.");
+  return scenarios;
+}
+
+std::string row_name(const MatrixRow& row) {
+  return row.faults.empty() ? row.scenario : row.scenario + " + " + row.faults;
+}
+
+// In tenths; what rounds to nothing has no sign.
+std::string percent(double share) { return fmt::format("{:.1f} %", std::round(1000 * share) / 10 + 0.0); }
+
+// Regret, and behind it how many steps failed.
+std::string cell_text(const MatrixCell& cell) {
+  std::string text = cell.mean_regret ? percent(*cell.mean_regret) : "-";
+  if (cell.ended_early) return text + " ended";
+  if (cell.ooms > 0) text += fmt::format(" ({:.3g})", cell.ooms);
+  return text;
+}
+
+Table regret_table(const std::vector<MatrixRow>& rows) {
+  std::vector<Table::Column> columns{{"regret on", Table::Align::left}};
+  for (const std::string& label : matrix_labels()) columns.push_back({label});
+  Table table{std::move(columns)};
+  for (const MatrixRow& row : rows) {
+    std::vector<std::string> cells{row_name(row)};
+    for (const MatrixCell& cell : row.cells) cells.push_back(cell_text(cell));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+Table summary_table(const std::vector<MatrixSummary>& summaries) {
+  Table table{{{"tuner", Table::Align::left},
+               {"median regret"},
+               {"worst regret"},
+               {"rows with OOM"},
+               {"OOMs"},
+               {"changes"},
+               {"evaluations"},
+               {"turns"},
+               {"best"}}};
+  for (const MatrixSummary& one : summaries) {
+    table.add_row({one.label, percent(one.median_regret), percent(one.worst_regret),
+                   fmt::format("{:.0f}", one.rows_with_ooms), fmt::format("{:.4g}", one.ooms),
+                   fmt::format("{:.4g}", one.median_adjustments),
+                   fmt::format("{:.0f}", one.worst_evaluations), fmt::format("{:.0f}", one.worst_turns),
+                   std::to_string(one.best_rows)});
+  }
+  return table;
+}
+
+// What `predictive` did, row by row: the figures it is meant to keep low.
+Table settling_table(const std::vector<MatrixRow>& rows) {
+  Table table{{{"predictive on", Table::Align::left},
+               {"seeds"},
+               {"regret"},
+               {"worst"},
+               {"OOMs"},
+               {"changes"},
+               {"turns"},
+               {"evaluations"},
+               {"settled"},
+               {"fault cost"}}};
+  for (const MatrixRow& row : rows) {
+    const MatrixCell& cell = row.cells.back();
+    table.add_row({row_name(row), std::to_string(row.seeds),
+                   cell.mean_regret ? percent(*cell.mean_regret) : "-",
+                   cell.worst_regret ? percent(*cell.worst_regret) : "-", fmt::format("{:.3g}", cell.ooms),
+                   fmt::format("{:.4g}", cell.adjustments), fmt::format("{:.0f}", cell.direction_changes),
+                   fmt::format("{:.0f}", cell.evaluations_to_settle), percent(cell.settled_at),
+                   percent(cell.disturbance_cost)});
+  }
+  return table;
+}
+
+Json matrix_json(const std::vector<MatrixRow>& rows) {
+  Json list = Json::array();
+  for (const MatrixRow& row : rows) {
+    Json json{{"scenario", row.scenario}, {"faults", row.faults}, {"seeds", row.seeds}};
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const MatrixCell& cell = row.cells[i];
+      json["tuners"][matrix_labels()[i]] = {
+          {"mean_regret", cell.mean_regret ? number_json(*cell.mean_regret) : Json(nullptr)},
+          {"worst_regret", cell.worst_regret ? number_json(*cell.worst_regret) : Json(nullptr)},
+          {"ooms", number_json(cell.ooms)},
+          {"adjustments", number_json(cell.adjustments)},
+          {"evaluations_to_settle", number_json(cell.evaluations_to_settle)},
+          {"settled_at", number_json(cell.settled_at)},
+          {"direction_changes", number_json(cell.direction_changes)},
+          {"disturbance_cost", number_json(cell.disturbance_cost)},
+          {"ended_early", cell.ended_early}};
+    }
+    list.push_back(std::move(json));
+  }
+  return {{"rows", std::move(list)}};
+}
+
+HeatMap heat_map(const std::vector<MatrixRow>& rows) {
+  constexpr double kHot = 0.5;  // of the work of the best fixed choice: beyond it all is equally bad
+  HeatMap map{.title = "Regret of every tuner: work lost against the best safe fixed choice",
+              .legend = "Framed, with the number in brackets: steps ran out of memory. Red from 50 % on.",
+              .columns = matrix_labels(),
+              .rows = {},
+              .cells = {}};
+  for (const MatrixRow& row : rows) {
+    map.rows.push_back(row_name(row));
+    std::vector<HeatCell> cells;
+    for (const MatrixCell& cell : row.cells) {
+      cells.push_back({cell.mean_regret.value_or(0) / kHot, cell_text(cell), cell.ooms > 0});
+    }
+    map.cells.push_back(std::move(cells));
+  }
+  return map;
+}
+
+std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t rows) {
+  const auto best = std::min_element(summaries.begin(), summaries.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.rows_with_ooms, a.median_regret} < std::pair{b.rows_with_ooms, b.median_regret};
+  });
+  return fmt::format("Fewest failures: {}, with OOM in {:.0f} of {} rows and {} regret on the median.",
+                     best->label, best->rows_with_ooms, rows, percent(best->median_regret));
+}
+
+int run(const Arguments& arguments) {
+  Output output{arguments};
+  const std::string picture = arguments["picture"].as<std::string>();
+  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), picture});
+  if (!picture.empty() && fs::path(picture).extension() != ".svg") {
+    throw InputError(picture, "a heat map's name must end in .svg.");
+  }
+  const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
+  if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
+  const std::vector<Scenario> scenarios = read_all(operands(arguments));
+  std::vector<Scenario> faults;
+  if (arguments.count("faults") > 0) faults = read_all(arguments["faults"].as<std::vector<std::string>>());
+  std::vector<MatrixTask> tasks;
+  for (const Scenario& scenario : scenarios) {
+    tasks.push_back({&scenario, nullptr});
+    for (const Scenario& fault : faults) tasks.push_back({&scenario, &fault});
+  }
+  const auto rows = tuner_matrix(tasks, seeds, std::max(1u, arguments["jobs"].as<unsigned>()));
+  const auto summaries = summarise(rows);
+  output.line(verdict(summaries, rows.size()));
+  output.line("");
+  output.table(summary_table(summaries));
+  output.line("");
+  output.table(regret_table(rows));
+  output.line("");
+  output.table(settling_table(rows));
+  if (!picture.empty()) {
+    draw_heat_map(heat_map(rows), picture);
+    output.wrote(picture);
+  }
+  output.json(matrix_json(rows));
+  return kDone;
+}
+
+}  // namespace
+
+Verb matrix_verb() {
+  return {.name = "matrix",
+          .summary = "every tuner on every training scenario: regret, failures, changes",
+          .operands = "SCENARIO...",
+          .example = "vramlab matrix scenarios --picture matrix.svg",
+          .least_operands = 1,
+          .most_operands = 1000,
+          .add_options = add_options,
+          .run = run};
+}
+
+}  // namespace vramlab

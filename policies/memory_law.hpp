@@ -1,0 +1,108 @@
+// How the memory of a step follows from batch and size: learnt from few readings, with an upper bound.
+#pragma once
+
+#include <cstdint>
+
+#include "policies/fixed_list.hpp"
+#include "policies/least_squares.hpp"
+
+namespace vramlab {
+
+/// The two parameters of a workload that decide about memory: how many samples, and how large one is. A
+/// workload without a size has 1 there.
+struct WorkPair {
+  std::int64_t batch = 1;
+  std::int64_t size = 1;
+
+  friend bool operator==(const WorkPair&, const WorkPair&) = default;
+
+  template <class State>
+  void visit(State& state) {
+    state(batch);
+    state(size);
+  }
+};
+
+/// Whether `a` is at least `b` in both.
+inline bool at_or_beyond(const WorkPair& a, const WorkPair& b) {
+  return a.batch >= b.batch && a.size >= b.size;
+}
+
+/// Memory m(batch, size) as a sum of 1, batch, size, batch·size, size² and batch·size² with weights that are
+/// not negative (P1). Values are in any one unit above 0.
+///
+/// From a single reading follows a strict bound already: no term grows faster than batch·size². Between that
+/// bound and its mirror image below lies what the regression expects. What no such law explains (workspaces
+/// that come and go with the shape) is learnt from the errors of earlier predictions, per doubling of the
+/// work between a pair and the nearest one that was measured.
+class MemoryLaw {
+ public:
+  /// Learns that steps at `pair` take `value`, ± `noise` (standard deviation, a share of `value`).
+  void add(const WorkPair& pair, double value, double noise);
+
+  [[nodiscard]] bool empty() const { return measured_.empty(); }
+  [[nodiscard]] std::size_t pairs() const { return measured_.size(); }
+  [[nodiscard]] bool has_measured(const WorkPair& pair) const;
+
+  /// What a step at `pair` should take. The law must not be empty.
+  [[nodiscard]] double expected(const WorkPair& pair) const;
+
+  /// What it takes at most, `confidence` standard deviations above; never below a smaller pair's reading.
+  [[nodiscard]] double upper(const WorkPair& pair, double confidence) const;
+
+  /// How little is known about `pair`: one standard deviation of the regression.
+  [[nodiscard]] double deviation(const WorkPair& pair) const;
+
+  /// Error of a prediction per doubling of the work, as a share of the value.
+  [[nodiscard]] double misfit() const;
+
+  template <class State>
+  void visit(State& state) {
+    regression_.visit(state);
+    measured_.visit(state);
+    reference_.visit(state);
+    state(squared_errors_);
+    state(errors_);
+  }
+
+ private:
+  static constexpr std::size_t kMostPairs = 8;
+  using Features = LeastSquares<6>::Vector;
+
+  struct Measured {
+    WorkPair pair;
+    double value = 0;
+    double log_batch = 0;  ///< logarithms to base 2
+    double log_size = 0;
+
+    template <class State>
+    void visit(State& state) {
+      pair.visit(state);
+      state(value);
+      state(log_batch);
+      state(log_size);
+    }
+  };
+
+  /// What the readings say without any regression.
+  struct Bounds {
+    double low = 0;            ///< no term shrinks faster than batch·size²
+    double high = 0;           ///< no term grows faster
+    double smaller = 0;        ///< largest reading of a pair at or below
+    double doublings = 0;      ///< distance to the nearest reading
+    bool is_sheltered = true;  ///< from there both parameters move the same way, or one of them alone
+    const Measured* same = nullptr;
+  };
+
+  [[nodiscard]] Features features(const WorkPair& pair) const;
+  [[nodiscard]] Bounds bounds(const WorkPair& pair) const;
+  [[nodiscard]] double expected(const WorkPair& pair, const Bounds& bounds) const;
+
+  LeastSquares<6> regression_;
+  FixedList<Measured, kMostPairs> measured_;
+  WorkPair reference_;  ///< features are shares of this pair's
+  double squared_errors_ = 0;
+  double errors_ = 0;
+};
+
+}  // namespace vramlab

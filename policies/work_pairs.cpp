@@ -1,0 +1,96 @@
+#include "policies/work_pairs.hpp"
+
+#include <algorithm>
+
+#include "policies/period.hpp"
+#include "sim/core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr double kTimeNoise = 0.02;  // steps at equal parameters differ by driver calls
+
+std::size_t batch_index(const PredictiveOptions& options, const ParameterSpace& space) {
+  if (!options.batch_parameter.empty()) {
+    return require_parameter(space, options.batch_parameter, "predictive");
+  }
+  return default_parameter(space);
+}
+
+std::optional<std::size_t> size_index(const PredictiveOptions& options, const ParameterSpace& space,
+                                      std::size_t batch) {
+  if (!options.size_parameter.empty()) {
+    return require_parameter(space, options.size_parameter, "predictive");
+  }
+  if (const auto lq = space.find("lq"); lq && *lq != batch) return lq;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (i != batch) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+WorkPairs::WorkPairs(const PredictiveOptions& options, const ParameterSpace& space)
+    : batch_(batch_index(options, space)), size_(size_index(options, space, batch_)) {
+  const Parameter& batch = space.parameters[batch_];
+  box_.low.batch = std::max<std::int64_t>(1, batch.low);
+  box_.high.batch = std::max(box_.low.batch, batch.high);
+  if (!size_) return;
+  if (*size_ == batch_) {
+    throw InputError("size_parameter",
+                     "\"" + batch.name + "\" is the batch already; name another parameter.");
+  }
+  const Parameter& size = space.parameters[*size_];
+  is_area_ = size.name == "lq";
+  box_.unit = options.lq_granularity;
+  box_.low.size = (std::max<std::int64_t>(1, size.low) + box_.unit - 1) / box_.unit * box_.unit;
+  box_.high.size = size.high / box_.unit * box_.unit;
+  if (box_.low.size > box_.high.size) {
+    throw InputError("lq_granularity", "no multiple of " + std::to_string(box_.unit) + " lies within " +
+                                           size.name + " " + std::to_string(size.low) + " to " +
+                                           std::to_string(size.high) + ".");
+  }
+}
+
+WorkPair WorkPairs::of(const Point& point) const {
+  return {std::max<std::int64_t>(1, point[batch_]),
+          size_ ? std::max<std::int64_t>(1, point[*size_]) : std::int64_t{1}};
+}
+
+Point WorkPairs::delta(const Point& point, const WorkPair& target) const {
+  Point change(point.size(), 0);
+  change[batch_] = target.batch - point[batch_];
+  if (size_) change[*size_] = target.size - point[*size_];
+  return change;
+}
+
+WorkPair WorkPairs::snapped(const WorkPair& pair) const {
+  return {std::clamp(pair.batch, box_.low.batch, box_.high.batch),
+          std::clamp(pair.size / box_.unit * box_.unit, box_.low.size, box_.high.size)};
+}
+
+double WorkPairs::work(const WorkPair& pair) const {
+  const auto batch = static_cast<double>(pair.batch);
+  const auto size = static_cast<double>(pair.size);
+  return batch * size * (is_area_ ? size : 1);
+}
+
+// Until told otherwise half of a step's time is work: then more work pays, and smaller samples are faster.
+void WorkScore::learn(double work, double seconds) {
+  if (reference_ <= 0) {
+    reference_ = work;
+    law_ = {{seconds / 2, seconds / 2}, {seconds / 2, seconds / 2}};
+  }
+  law_.add({1, work / reference_}, seconds, kTimeNoise * seconds);
+}
+
+double WorkScore::of(const WorkPair& pair, double work) const {
+  if (goal_ == WorkGoal::lq_then_batch || reference_ <= 0) return work;
+  const double base = std::max(0.0, law_.weights()[0]);
+  const double slope = std::max(0.0, law_.weights()[1]);
+  const double seconds = std::max(1e-9, base + slope * work / reference_);
+  return (goal_ == WorkGoal::pixels_per_s ? work : static_cast<double>(pair.batch)) / seconds;
+}
+
+}  // namespace vramlab
