@@ -54,9 +54,9 @@ Json retries_json(const TrainingRun& run) {
 Json changes_json(const TrainingRun& run) {
   Json list = Json::array();
   for (const Adjustment& change : run.adjustments) {
-    const bool full = list.size() >= kMostReasons;
-    list.push_back({change.iteration, change.from, change.to,
-                    full ? "the trace has its reason (vramlab run --trace)" : change.reason});
+    Json entry{change.iteration, change.from, change.to};
+    if (list.size() < kMostReasons) entry.push_back(change.reason);
+    list.push_back(std::move(entry));
   }
   return list;
 }

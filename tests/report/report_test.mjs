@@ -238,6 +238,7 @@ async function long(browser) {
   const { policies: [policy], total } = await section(page);
   assert.ok(policy.allocated.length <= 4001, `${policy.allocated.length} points`);
   assert.equal(policy.ooms.length, metrics.ooms);
+  assert.equal(policy.changes.length, metrics.adjustments);
   near(Math.max(...policy.allocated.map((point) => point[1])) / total * 1e6, metrics.peak_allocated_ratio * 1e6);
   await zooms(page, 0);
   await done(page);

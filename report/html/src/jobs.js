@@ -62,7 +62,7 @@ function options(section, policy, zoom, look, width) {
   const { placed, counts, starts, rows, lane } = layout(policy);
   const left = Math.min(110, width * 0.22);
   const map = kTop + kWaiting + kGap;
-  const grids = [{ left, right: kRight, top: kTop, height: kWaiting }, { left, right: kRight, top: map, height: rows * lane }];
+  const grids = [{ outerBoundsMode: 'none', left, right: kRight, top: kTop, height: kWaiting }, { outerBoundsMode: 'none', left, right: kRight, top: map, height: rows * lane }];
   const time = timeAxis(zoom.high - zoom.low);
   const xAxis = grids.map((_, i) => ({ ...axis, type: 'value', gridIndex: i, min: zoom.low, max: zoom.high, interval: time.interval, splitLine: { show: i === 1, lineStyle: { color: look.grid } },
     axisLabel: { ...axis.axisLabel, show: i === 1, showMaxLabel: false, formatter: (value) => time.axisLabel(value) }, axisTick: { show: i === 1 } }));
@@ -116,8 +116,7 @@ function options(section, policy, zoom, look, width) {
 
 function card(section, policy, zoom) {
   const { rows, lane } = layout(policy);
-  const ooms = policy.stays.filter((stay) => stay[6]).length;
-  const facts = `${count(policy.metrics.completed)} of ${count(policy.metrics.jobs)} jobs done in ${seconds(policy.metrics.makespan_s)}, ${count(ooms)} stays ended by an OOM`;
+  const facts = `${count(policy.metrics.completed)} of ${count(policy.metrics.jobs)} jobs done in ${seconds(policy.metrics.makespan_s)}, ${count(policy.metrics.oom_kills)} killed for lack of memory`;
   const host = make('div', { class: 'chart', style: `height:${kTop + kWaiting + kGap + rows * lane + 34}px`, tabindex: '0', role: 'img',
     'aria-label': `${policy.label}: jobs on cards over time; ${facts}. Keys + and − zoom, arrows move, 0 shows all.`, onkeydown: (event) => zoom.key(event) });
   addChart(host, (look, width) => options(section, policy, zoom, look, width), (chart) => zoom.join(chart));
@@ -128,7 +127,8 @@ function card(section, policy, zoom) {
 export function jobs(section) {
   const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics }));
   const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
-  const zoom = new Zoom(section.span[0], section.span[1], 'second');
+  const [first, last] = section.span;
+  const zoom = new Zoom(first < last / 10 ? 0 : first, last, 'second');
   return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column'), allMetrics(rows, section.metrics),
           make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.')),
           ...section.policies.map((policy) => card(section, policy, zoom))];

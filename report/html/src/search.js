@@ -39,7 +39,7 @@ function options(section, policy, zoom, look) {
     itemStyle: { color: colour }, data: trials.flatMap((trial, i) => (choose(trial) ? [[i + 1, value(trial)]] : [])) });
   return {
     backgroundColor: 'transparent',
-    grid: [{ left: 58, right: 16, top: 12, height: kLadder }, { left: 58, right: 16, top: 12 + kLadder + 16, height: kMemory }],
+    grid: [{ outerBoundsMode: 'none', left: 58, right: 16, top: 12, height: kLadder }, { outerBoundsMode: 'none', left: 58, right: 16, top: 12 + kLadder + 16, height: kMemory }],
     xAxis,
     yAxis: [
       { ...axis, type: 'log', logBase: 2, gridIndex: 0, min: 1, max: 2 ** Math.ceil(Math.log2(high * 1.05)), name: 'batch', nameLocation: 'middle', nameGap: 38 },

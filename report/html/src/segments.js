@@ -43,8 +43,8 @@ function curvesHover(section, at) {
 function options(section, zoom, look) {
   const axis = axisLook(look);
   const map = kTop + kCurves + kGap;
-  const grids = [{ left: kLeft, right: kRight, top: kTop, height: kCurves },
-                 { left: kLeft, right: kRight, top: map, height: section.rows * kRowHeight }];
+  const grids = [{ outerBoundsMode: 'none', left: kLeft, right: kRight, top: kTop, height: kCurves },
+                 { outerBoundsMode: 'none', left: kLeft, right: kRight, top: map, height: section.rows * kRowHeight }];
   const xAxis = grids.map((_, i) => ({ ...axis, type: 'value', gridIndex: i, min: zoom.low, max: zoom.high, splitLine: { show: false },
     axisLabel: { ...axis.axisLabel, show: i === 1, formatter: count }, axisTick: { show: i === 1 },
     name: i === 1 ? section.unit : '', nameLocation: 'middle', nameGap: 26 }));

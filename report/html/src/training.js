@@ -112,7 +112,7 @@ function hover(section, policy, zoom, width, at) {
   if (retries.length) html += `<p class="retry">○ retry ${span(retries.map((one) => one[0]))}</p>`;
   for (const [at_, from, to, reason] of changes.slice(0, kMostReasons)) {
     const sign = grows([at_, from, to]) ? '▲' : '▼';
-    html += `<p class="change">${sign} ${count(at_)}: (${from.join(', ')}) → (${to.join(', ')})<br><span>${escaped(reason)}</span></p>`;
+    html += `<p class="change">${sign} ${count(at_)}: (${from.join(', ')}) → (${to.join(', ')})<br><span>${escaped(reason ?? 'the trace has its reason (vramlab run --trace)')}</span></p>`;
   }
   const oversize = near(policy.oversize, at, apart, (one) => one);
   if (oversize.length) html += `<p class="change">◆ one sample over budget ${span(oversize)}</p>`;
@@ -125,7 +125,7 @@ function options(section, policy, zoom, look, width) {
   const inner = width - kLeft - kRight;
   const strips = section.parameters.map((_, i) => kTop + kMemory + kGap + kLanes + kGap + i * (kStrip + kGap));
   const grids = [{ top: kTop, height: kMemory }, { top: kTop + kMemory + kGap, height: kLanes },
-                 ...strips.map((top) => ({ top, height: kStrip }))].map((grid) => ({ left: kLeft, right: kRight, ...grid }));
+                 ...strips.map((top) => ({ top, height: kStrip }))].map((grid) => ({ left: kLeft, right: kRight, outerBoundsMode: 'none', ...grid }));
   const all = grids.map((_, i) => i);
   const last = grids.length - 1;
   const xAxis = all.map((i) => ({
@@ -137,12 +137,12 @@ function options(section, policy, zoom, look, width) {
   const highest = section.parameters.map((_, i) => section.policies.reduce(
     (high, one) => one.points[i].reduce((best, point) => Math.max(best, point[1]), high), 1));
   const yAxis = [
-    { ...axis, type: 'value', gridIndex: 0, min: 0, max: gib(section.top), name: 'GiB', nameGap: 38, nameLocation: 'middle',
+    { ...axis, type: 'value', gridIndex: 0, min: 0, max: gib(section.top), name: 'GiB', nameGap: 46, nameLocation: 'middle',
       axisLabel: { ...axis.axisLabel, formatter: (value) => +value.toFixed(2), showMaxLabel: false } },
     { ...axis, type: 'category', gridIndex: 1, data: section.lanes, axisTick: { show: false },
       splitLine: { show: false }, axisLabel: { color: look.muted, fontSize: 11, interval: 0 } },
     ...section.parameters.map((name, i) => ({ ...axis, type: 'value', gridIndex: i + 2, min: 0, max: highest[i] * 1.1,
-      name, nameLocation: 'middle', nameGap: 38, interval: highest[i], axisLabel: { ...axis.axisLabel, showMaxLabel: false } })),
+      name, nameLocation: 'middle', nameGap: 46, interval: highest[i], axisLabel: { ...axis.axisLabel, showMaxLabel: false, formatter: count } })),
   ];
   const line = (id, grid, data, colour, more = {}) => ({
     id, type: 'line', xAxisIndex: grid, yAxisIndex: grid, data, showSymbol: false, silent: true,
@@ -229,7 +229,7 @@ function legend(section) {
 
 const kTrainingColumns = ['peak_allocated_ratio', 'mean_peak_ratio', 'peak_reserved_ratio', 'ooms', 'alloc_retries', 'adjustments',
                           'direction_changes', 'samples_per_s', 'pixels_per_s', 'regret'];
-const kEpochColumns = ['ooms', 'untrained_samples', 'batches', 'optimizer_steps', 'samples_per_s', 'budget_use', 'peak_allocated_ratio',
+const kEpochColumns = ['ooms', 'untrained_samples', 'batches', 'samples_per_s', 'budget_use', 'peak_allocated_ratio',
                        'peak_reserved_ratio', 'padding_share', 'predictor_error', 'predictor_unsafe_share', 'task_share'];
 
 function view(section, names) {
@@ -258,7 +258,7 @@ export function training(section) {
 
 /** Batches of epochs: nobody adjusts them, but each was predicted. */
 export function epoch(section) {
-  Object.assign(section, { unit: 'batch', units: 'batches', step: 'batch', lanes: ['over budget', 'OOMs'] });
+  Object.assign(section, { unit: 'batch', units: 'batches', step: 'batch', lanes: ['oversize', 'OOMs'] });
   for (const policy of section.policies) Object.assign(policy, { changes: [], retries: [] });
   return view(section, kEpochColumns);
 }
