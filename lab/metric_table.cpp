@@ -171,7 +171,7 @@ MetricFamily search_family() {
   return {
       "search",
       {{"found", "found", "count", kMore, "1 if every bucket has an answer", ""},
-       {"batch", "batch", "count", kMore, "the batch that was answered; 0 if none", ""},
+       {"batch", "batch", "count", kNeither, "the batch that was answered; 0 if none", ""},
        {"edge_batch", "edge", "count", kNeither,
         "the largest batch that runs three steps in every phase without a failure, found by bisection", ""},
        {"edge_share", "of the edge", "share", kNeither, "the answer over that; above 1 it does not fit",
