@@ -31,6 +31,8 @@ std::string value_name(const Field& field) {
       return "number, size, true or false";
     case FieldKind::integers:
       return "list of whole numbers";
+    case FieldKind::texts:
+      return "list of texts";
     case FieldKind::batch_size:
       return fmt::format("whole number, or {}", kAutoBatchSize);
     case FieldKind::model:
