@@ -66,6 +66,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.cpp)
   add_custom_target(vramlab_pages ALL DEPENDS ${files})
 endif()
 
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package is made of what was built; it does not build the tests
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME vramlab)
 set(CPACK_PACKAGE_CONTACT "the vramlab developers <vramlab@localhost>")

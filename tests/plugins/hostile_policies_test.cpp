@@ -57,8 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "the policy logs of a plugin logged 5000 lines in one answer; 1000 are the most"},
         TunerCase{"asks-for-all-memory", 1,
                   "the policy asks-for-all-memory of a plugin ran out of the program's memory"}),
-    [](const auto& info) {
-      std::string name = info.param.use;
+    [](const auto& one) {
+      std::string name = one.param.use;
       std::erase(name, '-');
       return name;
     });

@@ -95,7 +95,7 @@ std::string plain(std::string name) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, TrainingTwins, testing::ValuesIn(scenarios_of("training")),
-                         [](const auto& info) { return plain(info.param); });
+                         [](const auto& one) { return plain(one.param); });
 
 TEST(Twins, ThereAreTrainingScenarios) { EXPECT_GE(scenarios_of("training").size(), 12u); }
 
