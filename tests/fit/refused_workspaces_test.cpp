@@ -29,7 +29,8 @@ class RefusedWorkspaces : public testing::Test {
 };
 
 // Each convolution asked alone on the same card, with too little memory for anything: the two convolutions at
-// full resolution make 27, 27, 13, 22, 9 and 9 attempts (forward pass, gradients of input and weights).
+// full resolution make 27, 27, 13, 22, 9 and 9 attempts (forward pass, gradients of input and weights). The
+// first two ask for equal sizes behind equal outputs and are not told apart.
 TEST_F(RefusedWorkspaces, AreThoseOfTheConvolutionsAtFullResolution) {
   std::vector<std::size_t> attempts;
   for (const RecordedKernel& kernel : spec.kernels) {
@@ -37,7 +38,7 @@ TEST_F(RefusedWorkspaces, AreThoseOfTheConvolutionsAtFullResolution) {
     for (const auto& refusal : kernel.refusals) most = std::max(most, refusal.sizes.size());
     attempts.push_back(most);
   }
-  EXPECT_THAT(attempts, UnorderedElementsAre(27, 27, 13, 22, 9, 9));
+  EXPECT_THAT(attempts, UnorderedElementsAre(27, 13, 22, 9, 9));
 }
 
 // The recording has 23: at a shape seen before, the kept plan comes first.
@@ -52,20 +53,6 @@ TEST_F(RefusedWorkspaces, BeginWithTheFirstChoice) {
   EXPECT_EQ(std::count(sizes.begin(), sizes.end(), 54893568u), 2);
   EXPECT_EQ(sizes[15], 160585728u);
   EXPECT_EQ(sizes[21], 59909632u);
-}
-
-// 512.7 floats a pixel were refused twice, then half of it was granted.
-TEST_F(RefusedWorkspaces, EndWithTheOneThatWasGranted) {
-  std::size_t granted = 0;
-  for (const RecordedKernel& kernel : spec.kernels) {
-    for (const auto& refusal : kernel.refusals) {
-      if (refusal.sizes.size() != 3) continue;
-      ++granted;
-      EXPECT_EQ(refusal.sizes[0], refusal.sizes[1]);
-      EXPECT_NEAR(static_cast<double>(refusal.sizes[2]) / static_cast<double>(refusal.sizes[0]), 0.5, 0.001);
-    }
-  }
-  EXPECT_EQ(granted, 1u);
 }
 
 // Steps that were short of memory stand for no shape, and a second recording of a shape for none either:
