@@ -36,7 +36,7 @@ TEST(PluginCli, EveryVerbThatNamesPoliciesTakesPlugins) {
   EXPECT_THAT(run_program("compare small.json" + plugin, bench).out, HasSubstr("\nskeleton-twin "));
   EXPECT_EQ(run_program("run small.json --policy skeleton-twin" + plugin, bench).code, 0);
   EXPECT_THAT(run_program("check small.json" + plugin, bench).out, HasSubstr("1 passed, 0 failed"));
-  EXPECT_THAT(run_program("policies" + plugin, bench).out,
+  EXPECT_THAT(run_program("policies --format csv" + plugin, bench).out,
               HasSubstr("to be copied (plugin skeleton-twin 1.0)"));
   const Ran one = run_program("policies skeleton-twin" + plugin, bench);
   EXPECT_THAT(one.out, StartsWith("skeleton-twin: one step up"));
