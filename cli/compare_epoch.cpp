@@ -76,7 +76,7 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
                {"error"},
                {"bias"},
                {"unsafe"},
-               {"gradient " + fmt::format("{}", fmt::join(scenario.setup.tasks, "/"))}}};
+               {fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))}}};
   for (const EpochResult& result : results) {
     const auto count = [&](const char* name) { return fmt::format("{:.0f}", metric(result, name)); };
     const auto share = [&](const char* name) { return percent(metric(result, name)); };

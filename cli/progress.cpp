@@ -42,7 +42,7 @@ void Progress::step() {
 }
 
 void Progress::clear() {
-  if (width_ > 0) std::fputs(("\r" + std::string(width_, ' ') + "\r").c_str(), stderr);
+  if (width_ > 0) fmt::print(stderr, "\r{:{}}\r", "", width_);
   width_ = 0;
 }
 
