@@ -6,8 +6,8 @@
 
 namespace vramlab {
 
-/// The page with `title` in its head and `json`, the report (docs/report.md), in its body.
-/// Throws InputError, saying how to get it, if this build was made without the chart library.
+/// The page with `title` in its head and `json`, the report (sections of lab/report_sections.hpp), in its
+/// body. Throws InputError, saying how to get it, if this build was made without the chart library.
 std::string html_page(std::string_view title, std::string_view json, std::string_view version);
 
 /// Throws the same error before any work is done.
