@@ -1,9 +1,9 @@
 // What each declared fault does to a run, in figures that follow from its declaration.
 #include <gtest/gtest.h>
 
-#include "models/linear.hpp"
 #include "sim/core/error.hpp"
 #include "sim/workload/training_loop.hpp"
+#include "tests/workload/small_training.hpp"
 
 namespace vramlab {
 namespace {
@@ -32,25 +32,8 @@ class Witness : public Tuner {
   std::int64_t steps_ = 0;
 };
 
-class FaultsTest : public testing::Test {
+class FaultsTest : public SmallTraining {
  protected:
-  // 1 GiB + 0.5 GiB a sample, half of the fixed part between steps too; a step of 100 ms.
-  LinearWorkload workload{{.name = "test",
-                           .fixed = 1_GiB,
-                           .per_sample = 512_MiB,
-                           .resident = 512_MiB,
-                           .batch = {"batch", 1, 64},
-                           .time = {.floor_seconds = 0.1}}};
-  TrainingSetup setup = [this] {
-    TrainingSetup s;
-    s.model = &workload;
-    s.bounds = workload.parameters();
-    s.start = {4};
-    s.iterations = 20;
-    s.process.card_total = 8_GiB;
-    s.process.context_bytes = 512_MiB;
-    return s;
-  }();
   std::vector<Observation> seen;
   std::vector<Point> ran;
 

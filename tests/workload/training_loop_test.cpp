@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/linear.hpp"
+#include "tests/workload/small_training.hpp"
 
 namespace vramlab {
 namespace {
@@ -20,26 +20,8 @@ class ScriptedTuner : public Tuner {
   std::size_t next_ = 0;
 };
 
-class TrainingLoopTest : public testing::Test {
+class TrainingLoopTest : public SmallTraining {
  protected:
-  // 1 GiB + 0.5 GiB a sample, a step of 100 ms.
-  LinearWorkload workload{{.name = "test",
-                           .fixed = 1_GiB,
-                           .per_sample = 512_MiB,
-                           .resident = 512_MiB,
-                           .batch = {"batch", 1, 64},
-                           .time = {.floor_seconds = 0.1}}};
-  TrainingSetup setup = [this] {
-    TrainingSetup s;
-    s.model = &workload;
-    s.bounds = workload.parameters();
-    s.start = {4};
-    s.iterations = 20;
-    s.process.card_total = 8_GiB;
-    s.process.context_bytes = 512_MiB;
-    return s;
-  }();
-
   TrainingRun run(std::vector<TunerAnswer> answers = {}) {
     return run_training(setup, std::make_unique<ScriptedTuner>(std::move(answers)));
   }
