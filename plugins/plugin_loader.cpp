@@ -11,6 +11,7 @@
 
 #include "plugins/guarded_policies.hpp"
 #include "plugins/plugin.hpp"
+#include "plugins/shared_object.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -26,8 +27,13 @@ void require_shared_library(const fs::path& file) {
   std::array<char, 4> magic{};
   std::ifstream stream{file, std::ios::binary};
   stream.read(magic.data(), magic.size());
-  if (magic == std::array{'\x7f', 'E', 'L', 'F'}) return;
-  throw InputError(file.string(), "is no shared library. A plugin is one (docs/plugins.md).");
+  if (magic != std::array{'\x7f', 'E', 'L', 'F'}) {
+    throw InputError(file.string(), "is no shared library. A plugin is one (docs/plugins.md).");
+  }
+  if (is_cut_off(file)) {
+    throw InputError(file.string(),
+                     "is cut off: parts that its header lists are missing. Build or copy it again.");
+  }
 }
 
 std::shared_ptr<dll::shared_library> load(const fs::path& file) {

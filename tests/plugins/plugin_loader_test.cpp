@@ -85,6 +85,13 @@ TEST(PluginLoader, RefusesWhatIsNoPlugin) {
   std::ofstream{scratch.file("cut.so")} << "\x7f"
                                         << "ELF and no more";
   EXPECT_THAT(refusal(scratch.file("cut.so")), StartsWith("could not be loaded: "));
+  for (const std::uintmax_t left : {5000u, 100u}) {  // unmapped segments; no list of segments
+    std::filesystem::copy_file(test_plugin("no_symbol"), scratch.file("part.so"),
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(scratch.file("part.so"), left);
+    EXPECT_EQ(refusal(scratch.file("part.so")),
+              "is cut off: parts that its header lists are missing. Build or copy it again.");
+  }
   EXPECT_EQ(
       refusal(test_plugin("no_symbol")),
       "is no plugin of vramlab: it has no function vramlab_plugin. The macro VRAMLAB_PLUGIN defines it.");
