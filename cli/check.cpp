@@ -8,6 +8,8 @@
 #include "cli/junit.hpp"
 #include "cli/output.hpp"
 #include "cli/plugin_option.hpp"
+#include "cli/scenario_files.hpp"
+#include "cli/threads_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/parallel.hpp"
 #include "lab/result_json.hpp"
@@ -23,36 +25,13 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 void add_options(Options& options) {
-  options.add_options()("jobs,j", po::value<unsigned>()->default_value(1)->value_name("N"),
-                        "scenarios to run at the same time")(
-      "junit", po::value<std::string>()->default_value("")->value_name("FILE"),
-      "write the results as JUnit XML")(
+  options.add_options()("junit", po::value<std::string>()->default_value("")->value_name("FILE"),
+                        "write the results as JUnit XML")(
       "update", po::bool_switch(),
       "put what was found in place of every \"equals\" that does not hold, and print the difference");
+  add_threads_option(options);
   add_plugin_option(options);
   add_output_options(options);
-}
-
-// A folder stands for the scenario files in it and below, in the order of their names.
-std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) {
-      files.push_back(path);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json") {
-        inside.push_back(entry.path().string());
-      }
-    }
-    if (inside.empty()) throw InputError(path, "holds no scenario files (*.json).");
-    std::sort(inside.begin(), inside.end());
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
-  return files;
 }
 
 ReadyScenario ready_with_expectations(const ScenarioText& text) {
@@ -149,7 +128,7 @@ int run(const Arguments& arguments) {
   std::vector<ReadyScenario> scenarios;
   for (const ScenarioText& text : texts) scenarios.push_back(ready_with_expectations(text));
   std::vector<CheckedFile> checked(files.size());
-  for_each_index(files.size(), arguments["jobs"].as<unsigned>(), [&](std::size_t i) {
+  for_each_index(files.size(), chosen_threads(arguments), [&](std::size_t i) {
     checked[i] = {files[i], check_scenario(scenarios[i])};
   });
 
@@ -178,7 +157,7 @@ Verb check_verb() {
   return {.name = "check",
           .summary = "do the expectations in these scenario files, or folders of them, hold",
           .operands = "PATH...",
-          .example = "vramlab check scenarios -j 2 --junit check.xml",
+          .example = "vramlab check scenarios --junit check.xml",
           .least_operands = 1,
           .most_operands = 1000,
           .add_options = add_options,

@@ -7,8 +7,11 @@
 
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/scenario_files.hpp"
+#include "cli/threads_option.hpp"
 #include "cli/verb.hpp"
 #include "lab/result_json.hpp"
+#include "lab/scenario_kinds.hpp"
 #include "lab/scenario_parts.hpp"
 #include "lab/tuner_matrix.hpp"
 #include "report/heat_map.hpp"
@@ -26,32 +29,25 @@ void add_options(Options& options) {
       "run every scenario with the faults and other processes of this one, too; repeatable")(
       "seeds", po::value<std::int64_t>()->default_value(5)->value_name("N"),
       "runs with seeds 1 to N where faults are random")(
-      "jobs,j", po::value<unsigned>()->default_value(1)->value_name("N"), "threads")(
       "picture", po::value<std::string>()->default_value("")->value_name("FILE.svg"),
       "draw a heat map of regret");
+  add_threads_option(options);
   add_output_options(options);
 }
 
-// Folders stand for the training scenarios in them, in the order of their names.
-std::vector<Scenario> read_all(const std::vector<std::string>& operands) {
+// What is named must be a training scenario; what else lies in a folder is passed over.
+std::vector<Scenario> read_all(const std::vector<std::string>& paths) {
   std::vector<Scenario> scenarios;
-  const auto add = [&](const fs::path& file, bool named) {
+  for (const std::string& file : scenario_files(paths)) {
     const ScenarioText text = read_scenario_text(file);
-    if (named || text.kind == "training") scenarios.push_back(parse_scenario(text.text, file));
-  };
-  for (const std::string& operand : operands) {
-    if (!fs::is_directory(operand)) {
-      add(operand, true);
-      continue;
+    require_known_kind(text);
+    if (text.kind.empty() || text.kind == "training") {
+      scenarios.push_back(parse_scenario(text.text, file));
+    } else if (std::find(paths.begin(), paths.end(), file) != paths.end()) {
+      throw InputError(file, "is of kind " + text.kind + "; tuners run in scenarios of kind training.");
     }
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(operand)) {
-      if (entry.path().extension() == ".json") files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) add(file, false);
   }
-  if (scenarios.empty()) throw InputError("", "no training scenario was found there.");
+  if (scenarios.empty()) throw InputError(paths.front(), "holds no scenario of kind training.");
   return scenarios;
 }
 
@@ -62,9 +58,12 @@ std::string row_name(const MatrixRow& row) {
 // In tenths; what rounds to nothing has no sign.
 std::string percent(double share) { return fmt::format("{:.1f} %", std::round(1000 * share) / 10 + 0.0); }
 
+// Where no fixed choice is safe there is no regret.
+std::string percent(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
+
 // Regret, and behind it how many steps failed.
 std::string cell_text(const MatrixCell& cell) {
-  std::string text = cell.mean_regret ? percent(*cell.mean_regret) : "-";
+  std::string text = percent(cell.mean_regret);
   if (cell.ended_early) return text + " ended";
   if (cell.ooms > 0) text += fmt::format(" ({:.3g})", cell.ooms);
   return text;
@@ -116,9 +115,8 @@ Table settling_table(const std::vector<MatrixRow>& rows) {
                {"fault cost"}}};
   for (const MatrixRow& row : rows) {
     const MatrixCell& cell = row.cells.back();
-    table.add_row({row_name(row), std::to_string(row.seeds),
-                   cell.mean_regret ? percent(*cell.mean_regret) : "-",
-                   cell.worst_regret ? percent(*cell.worst_regret) : "-", fmt::format("{:.3g}", cell.ooms),
+    table.add_row({row_name(row), std::to_string(row.seeds), percent(cell.mean_regret),
+                   percent(cell.worst_regret), fmt::format("{:.3g}", cell.ooms),
                    fmt::format("{:.4g}", cell.adjustments), fmt::format("{:.0f}", cell.direction_changes),
                    fmt::format("{:.0f}", cell.evaluations_to_settle), percent(cell.settled_at),
                    percent(cell.disturbance_cost)});
@@ -150,11 +148,13 @@ Json matrix_json(const std::vector<MatrixRow>& rows) {
 
 HeatMap heat_map(const std::vector<MatrixRow>& rows) {
   constexpr double kHot = 0.5;  // of the work of the best fixed choice: beyond it all is equally bad
-  HeatMap map{.title = "Regret of every tuner: work lost against the best safe fixed choice",
-              .legend = "Framed, with the number in brackets: steps ran out of memory. Red from 50 % on.",
-              .columns = matrix_labels(),
-              .rows = {},
-              .cells = {}};
+  HeatMap map{
+      .title = "Regret of every tuner: work lost against the best safe fixed choice",
+      .legend =
+          "Framed: steps ran out of memory, how many in brackets unless the run ended. Red from 50 % on.",
+      .columns = matrix_labels(),
+      .rows = {},
+      .cells = {}};
   for (const MatrixRow& row : rows) {
     map.rows.push_back(row_name(row));
     std::vector<HeatCell> cells;
@@ -170,8 +170,9 @@ std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t row
   const auto best = std::min_element(summaries.begin(), summaries.end(), [](const auto& a, const auto& b) {
     return std::pair{a.rows_with_ooms, a.median_regret} < std::pair{b.rows_with_ooms, b.median_regret};
   });
-  return fmt::format("Fewest failures: {}, with OOM in {:.0f} of {} rows and {} regret on the median.",
-                     best->label, best->rows_with_ooms, rows, percent(best->median_regret));
+  return fmt::format(
+      "Fewest failures: {}, with OOM in {:.0f} of {} rows{}.", best->label, best->rows_with_ooms, rows,
+      best->median_regret ? fmt::format(" and {} regret on the median", percent(*best->median_regret)) : "");
 }
 
 int run(const Arguments& arguments) {
@@ -191,7 +192,7 @@ int run(const Arguments& arguments) {
     tasks.push_back({&scenario, nullptr});
     for (const Scenario& fault : faults) tasks.push_back({&scenario, &fault});
   }
-  const auto rows = tuner_matrix(tasks, seeds, std::max(1u, arguments["jobs"].as<unsigned>()));
+  const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments));
   const auto summaries = summarise(rows);
   output.line(verdict(summaries, rows.size()));
   output.line("");

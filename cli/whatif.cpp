@@ -5,13 +5,13 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/threads_option.hpp"
 #include "cli/verb.hpp"
 #include "cli/whatif_model.hpp"
 #include "lab/peak_memory.hpp"
@@ -48,8 +48,8 @@ void add_options(Options& options) {
       "fit the recording and ask for other parameters, batch=16; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
       "export", po::value<std::string>()->default_value("")->value_name("FILE"),
-      "write the history of the one row as a memory snapshot (.pickle)")(
-      ",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"), "threads");
+      "write the history of the one row as a memory snapshot (.pickle)");
+  add_threads_option(options);
   add_report_option(options);
   add_output_options(options);
 }
@@ -96,8 +96,7 @@ WhatIfQuestion read_question(const Arguments& arguments) {
   }
   for (const Bytes size : sizes(arguments, "limit")) question.limits.emplace_back(size);
   question.smallest = arguments["smallest"].as<bool>();
-  const unsigned threads = arguments["-j"].as<unsigned>();
-  question.threads = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  question.threads = chosen_threads(arguments);
   return question;
 }
 

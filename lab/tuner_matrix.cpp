@@ -201,8 +201,10 @@ std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows) {
       summary.worst_turns = std::max(summary.worst_turns, cell.direction_changes);
       summary.best_rows += is_best(row, who) ? 1 : 0;
     }
-    summary.median_regret = median(regrets);
-    summary.worst_regret = largest(regrets);
+    if (!regrets.empty()) {
+      summary.median_regret = median(regrets);
+      summary.worst_regret = largest(regrets);
+    }
     summary.median_adjustments = median(adjustments);
     all.push_back(std::move(summary));
   }

@@ -51,8 +51,8 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
 /// One tuner over all rows.
 struct MatrixSummary {
   std::string label;
-  double median_regret = 0;
-  double worst_regret = 0;
+  std::optional<double> median_regret;  ///< of the rows that have one
+  std::optional<double> worst_regret;
   double rows_with_ooms = 0;
   double ooms = 0;  ///< sum of the rows' means
   double median_adjustments = 0;

@@ -121,7 +121,16 @@ TEST(TunerMatrix, ASummaryIsThatOfItsRows) {
   EXPECT_EQ(summaries[1].worst_turns, 9);
   EXPECT_EQ(summaries[6].label, "predictive");
   EXPECT_EQ(summaries[6].rows_with_ooms, 0);
-  EXPECT_LT(summaries[6].median_regret, 0.01);
+  EXPECT_LT(summaries[6].median_regret.value(), 0.01);
+}
+
+// The leak leaves no batch that would have been safe to the end: nothing was lost against it.
+TEST(TunerMatrix, ThereIsNoRegretWhereNothingIsSafe) {
+  const Scenario scenario = with_faults(R"({"leak": {"bytes_per_step": "200MiB"}})");
+  const auto rows = tuner_matrix({{&scenario, nullptr}}, 1, 1);
+  EXPECT_FALSE(rows[0].cells[0].mean_regret);
+  EXPECT_FALSE(summarise(rows)[0].median_regret);
+  EXPECT_FALSE(summarise(rows)[0].worst_regret);
 }
 
 }  // namespace
