@@ -271,9 +271,7 @@ int run(const Arguments& arguments) {
   const auto sweeps = std::count_if(texts.begin(), texts.end(), has_sweep);
   if (sweeps > 0 && texts.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
   if (sweeps > 0) return run_sweep(texts.front(), question, arguments, output);
-  if (!arguments["results"].as<std::string>().empty()) {
-    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
-  }
+  require_no_sweep_options(arguments);
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
   for (const ScenarioText& text : texts) scenarios.push_back(ready_comparison(text, question));
   Json results = Json::array();

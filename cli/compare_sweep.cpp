@@ -5,12 +5,12 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
+#include "cli/threads_option.hpp"
 #include "lab/expectations.hpp"
 #include "lab/metric_table.hpp"
 #include "lab/report_sections.hpp"
@@ -61,21 +61,26 @@ struct Spread {
 
 bool is_better(Better way, double a, double b) { return way == Better::less ? a < b : a > b; }
 
+// The oracle is what the others are measured by, and some metrics rank nothing.
+bool can_be_best(const std::string& policy, const MetricDescription& metric) {
+  return policy != "oracle" && metric.better != Better::neither;
+}
+
 std::optional<double> figure(const LabelledFigures& result, const std::string& name) {
   const auto value = find_metric(result.metrics, name);
   return value && !std::isnan(*value) ? value : std::nullopt;
 }
 
-// The oracle is what the others are measured by, and no choice.
 void count_best(const std::vector<LabelledFigures>& run, const MetricDescription& metric,
                 std::vector<Spread>& spreads) {
   std::optional<double> best;
   for (const LabelledFigures& result : run) {
     const auto value = figure(result, metric.name);
-    if (result.label != "oracle" && value && (!best || is_better(metric.better, *value, *best))) best = value;
+    if (!can_be_best(result.label, metric) || !value) continue;
+    if (!best || is_better(metric.better, *value, *best)) best = value;
   }
   for (const LabelledFigures& result : run) {
-    if (!best || result.label == "oracle" || figure(result, metric.name) != best) continue;
+    if (!best || !can_be_best(result.label, metric) || figure(result, metric.name) != best) continue;
     for (Spread& spread : spreads) spread.best += spread.policy == result.label ? 1 : 0;
   }
 }
@@ -122,7 +127,7 @@ Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription&
   for (const Spread& spread : spreads) {
     std::vector<std::string> cells{spread.policy, fmt::format("{}", spread.runs),
                                    fmt::format("{}", spread.with_oom),
-                                   spread.policy == "oracle" ? "-" : fmt::format("{}", spread.best)};
+                                   can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : "-"};
     if (spread.values.empty()) {
       cells.insert(cells.end(), {"-", "-", "-"});
     } else {
@@ -141,7 +146,7 @@ Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription&
 std::string verdict(const std::vector<Spread>& spreads, const MetricDescription& metric, std::size_t done) {
   const auto best = std::max_element(spreads.begin(), spreads.end(),
                                      [](const Spread& a, const Spread& b) { return a.best < b.best; });
-  if (best == spreads.end() || metric.better == Better::neither) return fmt::format("{} runs.", done);
+  if (best == spreads.end() || best->best == 0) return fmt::format("{} runs.", done);
   return fmt::format(
       "{} has the best {} in {} of {} runs, {}.", best->policy, metric.title, best->best, done,
       best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
@@ -241,8 +246,17 @@ void add_sweep_options(Options& options) {
       "of a sweep: one line a run and policy, .jsonl or .csv; what the file has is not run again")(
       "metric", po::value<std::string>()->default_value("")->value_name("NAME"),
       "of a sweep: the metric to show (default: regret, mean_completion_s, samples_per_s or batch, by its "
-      "kind)")(",j", po::value<unsigned>()->default_value(0, "all cores")->value_name("N"),
-               "of a sweep: threads");
+      "kind)");
+  add_threads_option(options);
+}
+
+void require_no_sweep_options(const Arguments& arguments) {
+  if (!arguments["results"].as<std::string>().empty()) {
+    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
+  }
+  if (!arguments["metric"].as<std::string>().empty()) {
+    throw InputError("", "--metric is for scenarios with a \"sweep\"; the table here shows all.");
+  }
 }
 
 Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,
@@ -257,19 +271,24 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   SweepResults results =
       file.empty() ? SweepResults(sweep.runs.size()) : read_sweep_results(sweep, keys, file);
   const std::size_t before = finished(results);
-  const unsigned threads = arguments["-j"].as<unsigned>();
-  {
+  const auto keep = [&] {
+    if (!file.empty()) write_file(file, sweep_text(sweep, results, keys, file));
+  };
+  try {
     const Interrupt interrupt;
     Progress progress{sweep.runs.size() - before, "runs", arguments["quiet"].as<bool>()};
     run_sweep(sweep,
               {.labels = labels,
-               .threads = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency()),
+               .threads = chosen_threads(arguments),
                .stop = &interrupt.flag(),
                .on_run = [&] { progress.step(); }},
               results);
+  } catch (...) {  // one run that could not be made loses no other
+    if (finished(results) > before) keep();
+    throw;
   }
   const std::size_t done = finished(results);
-  if (!file.empty()) write_file(file, sweep_text(sweep, results, keys, file));
+  keep();
   if (done < sweep.runs.size()) {
     say_stopped(done, sweep.runs.size(), file);
     code = kStoppedByUser;

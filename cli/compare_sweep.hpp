@@ -10,6 +10,9 @@ namespace vramlab {
 /// Adds --results, --metric and -j.
 void add_sweep_options(Options& options);
 
+/// Throws InputError if --results or --metric was given, which say something of sweeps only.
+void require_no_sweep_options(const Arguments& arguments);
+
 /// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; sets `code` to what the
 /// program is to end with.
 Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,

@@ -5,9 +5,6 @@
 
 namespace vramlab {
 
-/// What a program ends with that the user stopped.
-inline constexpr int kStoppedByUser = 130;
-
 /// While it lives, the first SIGINT or SIGTERM sets a flag; a second one ends the program as usual.
 class Interrupt {
  public:

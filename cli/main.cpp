@@ -41,7 +41,8 @@ void print_help(const Verb& verb) {
   std::cout << verb.name << ": " << verb.summary << "\n\nusage: vramlab " << verb.name
             << (verb.operands.empty() ? "" : " " + verb.operands) << " [options]\n\n"
             << options_of(verb) << "\nexample: " << verb.example
-            << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error\n";
+            << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error,\n"
+               "130 stopped by the user\n";
 }
 
 // Help that nobody gets must not look like success.

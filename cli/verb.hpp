@@ -12,7 +12,8 @@ enum ExitCode : int {
   kDone = 0,
   kExpectationFailed = 1,  ///< an expectation or a verification did not hold
   kBadInput = 2,
-  kInternalError = 3
+  kInternalError = 3,
+  kStoppedByUser = 130  ///< Ctrl-C; what was finished is kept
 };
 
 using Options = boost::program_options::options_description;

@@ -109,9 +109,14 @@ SweepAxis read_axis(const Json& entry, Json& scenario) {
   if (entry.contains("over") == entry.contains("from"))
     throw InputError("", "give either \"over\" (a list) or \"from\" and \"to\".");
   if (entry.contains("over")) {
-    if (!entry["over"].is_array() || entry["over"].empty())
-      throw InputError("/over", "needed is a list of values in [ ].");
-    for (const Json& value : entry["over"]) axis.values.push_back(value);
+    if (entry.contains("to") || entry.contains("step"))
+      throw InputError("", "\"to\" and \"step\" go with \"from\", not with \"over\".");
+    if (entry["over"].empty()) throw InputError("/over", "the list of values is empty.");
+    for (const Json& value : entry["over"]) {
+      if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end())
+        throw InputError("/over", value_text(value) + " stands there twice.");
+      axis.values.push_back(value);
+    }
   } else {
     if (!entry.contains("to")) throw InputError("", "\"to\" is missing.");
     axis.values = range_values(entry);
@@ -122,11 +127,14 @@ SweepAxis read_axis(const Json& entry, Json& scenario) {
 std::vector<SweepAxis> read_axes(const Json& list, const Json& scenario, FileProblems& problems) {
   std::vector<SweepAxis> axes;
   std::set<std::string> names = kColumns;
+  std::set<std::string> pointers;
   Json scratch = scenario;  // looking for a place may make it
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string pointer = "/sweep/" + std::to_string(i);
     try {
       axes.push_back(read_axis(list[i], scratch));
+      if (!pointers.insert(axes.back().pointer).second)
+        problems.add(pointer, axes.back().pointer + " is varied already; one entry takes all its values.");
       if (!names.insert(axes.back().name).second) {
         problems.add(pointer,
                      "the name \"" + axes.back().name + "\" is taken; give this one a \"name\" of its own.");
@@ -162,7 +170,7 @@ std::vector<Field> sweep_fields() {
        .kind = FieldKind::text,
        .help = "its column in the results (default: the last part of the path)"},
       {.key = "over",
-       .kind = FieldKind::anything,
+       .kind = FieldKind::any_list,
        .help = "the list of its values (or give `from` and `to`)"},
       {.key = "from", .kind = FieldKind::number, .help = "its first value"},
       {.key = "to", .kind = FieldKind::number, .help = "its last value, itself included"},
@@ -174,6 +182,23 @@ bool has_sweep(const ScenarioText& scenario) {
   const Json json = parse_json(scenario.text, scenario.file);
   return json.is_object() && json.contains("sweep");
 }
+
+namespace {
+
+// A value of one axis may take away the place of another.
+Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::string& file) {
+  for (std::size_t a = 0; a < run.at.size(); ++a) {
+    try {
+      place_in(json, sweep.axes[a].pointer) = sweep.axes[a].values[run.at[a]];
+    } catch (const InputError& error) {
+      throw InputError(file + ": /sweep/" + std::to_string(a) + "/vary",
+                       error.problems().front().what + " (at " + sweep.point_text(run) + ")");
+    }
+  }
+  return json;
+}
+
+}  // namespace
 
 Sweep read_sweep(const ScenarioText& scenario) {
   Json json = parse_json(scenario.text, scenario.file);
@@ -198,10 +223,8 @@ Sweep read_sweep(const ScenarioText& scenario) {
   problems.throw_if_any();
   std::vector<std::size_t> at(sweep.axes.size(), 0);
   for (std::size_t i = 0; i < count; ++i) {
-    Json one = json;
-    for (std::size_t a = 0; a < at.size(); ++a)
-      place_in(one, sweep.axes[a].pointer) = sweep.axes[a].values[at[a]];
-    sweep.runs.push_back({at, {scenario.file, one.dump(), scenario.kind, scenario.policies}});
+    sweep.runs.push_back({at, {scenario.file, {}, scenario.kind, scenario.policies}});
+    sweep.runs.back().scenario.text = varied(json, sweep, sweep.runs.back(), scenario.file).dump();
     for (std::size_t a = at.size(); a-- > 0;) {
       if (++at[a] < sweep.axes[a].values.size()) break;
       at[a] = 0;

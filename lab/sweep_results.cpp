@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "lab/data_files.hpp"
-#include "lab/metric_table.hpp"
 #include "lab/result_json.hpp"
 #include "sim/core/csv.hpp"
 #include "sim/core/error.hpp"
@@ -166,8 +165,12 @@ void read_jsonl(const fs::path& file, Collector& collector) {
   }
 }
 
-void read_csv(const fs::path& file, const std::vector<std::string>& metrics, Collector& collector) {
+// Metrics are the columns behind those of the run, in the file's order.
+void read_csv(const fs::path& file, Collector& collector) {
   const CsvTable table{file};
+  const auto policy = std::find(table.columns().begin(), table.columns().end(), "policy");
+  const std::vector<std::string> metrics(policy == table.columns().end() ? policy : policy + 1,
+                                         table.columns().end());
   for (std::size_t row = 0; row < table.rows(); ++row) {
     LabelledFigures result{std::string{table.text(row, "policy")}, {}};
     for (const std::string& name : metrics) {
@@ -196,6 +199,8 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
   for (const SweepRun& run : sweep.runs) {
     std::uint64_t sum = hash(run.scenario.text, hash(version));
     for (const std::string& label : labels) sum = hash(label + '\n', sum);
+    for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
+      sum = hash(fmt::format("{:x}", files.of(plugin.file)), sum);
     add_files(Json::parse(run.scenario.text), run.scenario.file, files, sum);
     keys.push_back(fmt::format("{:016x}", sum));
   }
@@ -220,11 +225,7 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return SweepResults(sweep.runs.size());
   if (file.extension() == ".csv") {
-    std::vector<std::string> metrics;
-    for (const MetricFamily& family : metric_families()) {
-      for (const MetricDescription& metric : family.metrics) metrics.push_back(metric.name);
-    }
-    read_csv(file, metrics, collector);
+    read_csv(file, collector);
   } else {
     read_jsonl(file, collector);
   }

@@ -15,7 +15,7 @@ namespace vramlab {
 using SweepResults = std::vector<std::optional<std::vector<LabelledFigures>>>;
 
 /// What a result depends on, in 16 hexadecimal digits: the combination, the labels chosen, the program's
-/// version, and the content of every file that the scenario names.
+/// version, and the content of every file that the scenario names and of every plugin given besides.
 std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
                                     std::string_view version);
 

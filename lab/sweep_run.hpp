@@ -17,8 +17,9 @@ struct SweepOptions {
   std::function<void()> on_run;             ///< after each run, from any thread
 };
 
-/// Reads every combination that `results` does not have, and then runs them into it. Throws InputError,
-/// naming the combination, before the first run if one of them is no good scenario.
+/// Reads every combination that `results` does not have, and then runs them into it. Throws InputError, which
+/// names the combination: before the first run if one of them is no good scenario, and after all runs if one
+/// could not be made (weights that do not fit, for one); the others are in `results` then.
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results);
 
 }  // namespace vramlab

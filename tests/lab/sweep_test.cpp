@@ -14,6 +14,7 @@
 namespace vramlab {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 ScenarioText text_with(const std::string& sweep) {
@@ -60,7 +61,13 @@ TEST(Sweep, SaysWhatIsWrongWithAnAxis) {
   EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": []}])"), HasSubstr("list of values"));
   EXPECT_THAT(problem_of(R"([{"vary": "/seed", "from": 3, "to": 1}])"), HasSubstr("below"));
   EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": [1]}, {"vary": "/seed", "over": [2]}])"),
+              HasSubstr("/seed is varied already"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": [1]},
+                             {"vary": "/target/usage", "name": "seed", "over": [0.8]}])"),
               HasSubstr("taken"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": [1, 2, 1]}])"), HasSubstr("1 stands there twice"));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": [1], "to": 3}])"), HasSubstr("go with \"from\""));
+  EXPECT_THAT(problem_of(R"([{"vary": "/seed", "over": 1}])"), HasSubstr("needed is a list of values"));
   EXPECT_THAT(
       problem_of(
           R"([{"vary": "/seed", "from": 1, "to": 9999}, {"vary": "/device/context", "from": 1, "to": 99}])"),
@@ -78,6 +85,27 @@ TEST(Sweep, ABadCombinationIsNamedBeforeAnythingRuns) {
     EXPECT_THAT(error.what(), HasSubstr("(at step two)"));
   }
   EXPECT_FALSE(results[0]);
+}
+
+// What stands in the place of the device has no total.
+TEST(Sweep, AValueThatTakesAwayThePlaceOfAnotherIsNamed) {
+  EXPECT_THAT(
+      problem_of(R"([{"vary": "/device", "over": ["H100"]}, {"vary": "/device/total", "over": [1]}])"),
+      AllOf(HasSubstr("small.json: /sweep/1/vary"), HasSubstr("(at device H100, total 1)")));
+}
+
+// The resident 20 MiB do not fit under 10 MiB, which only the run finds out.
+TEST(Sweep, ARunThatCannotBeMadeIsNamedAndLosesNoOther) {
+  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/device/limit", "over": ["10MiB", "9000MiB"]}])"));
+  SweepResults results(sweep.runs.size());
+  try {
+    run_sweep(sweep, {}, results);
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("(at limit 10MiB)"));
+  }
+  EXPECT_FALSE(results[0]);
+  EXPECT_TRUE(results[1]);
 }
 
 class SweepFiles : public testing::TestWithParam<std::string> {
@@ -119,6 +147,34 @@ TEST_P(SweepFiles, OfAnotherSweepAreNotOverwritten) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, SweepFiles, testing::Values(".jsonl", ".csv"),
                          [](const auto& one) { return one.param.substr(1); });
+
+// Who edits the table may have moved its columns.
+TEST(SweepResults, ColumnsOfMetricsMayStandInAnyOrder) {
+  const ScratchFolder folder;
+  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/seed", "over": [1]}])"));
+  const auto keys = sweep_keys(sweep, {}, "1");
+  const std::string file = folder.file("results.csv");
+  std::ofstream{file} << "key,seed,policy,regret,ooms\n" << keys[0] << ",1,fixed,0.25,7\n";
+  const SweepResults results = read_sweep_results(sweep, keys, file);
+  ASSERT_TRUE(results[0]);
+  EXPECT_EQ(find_metric(results[0]->front().metrics, "ooms"), 7);
+  EXPECT_EQ(find_metric(results[0]->front().metrics, "regret"), 0.25);
+}
+
+// A plugin that was built again may decide otherwise.
+TEST(SweepKeys, DependOnTheContentOfPlugins) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("plugin.so");
+  PolicySet set = *builtin_policies();
+  set.plugins.push_back({file, "mine", "1", {}});
+  ScenarioText text = text_with(R"([{"vary": "/seed", "over": [1]}])");
+  text.policies = std::make_shared<const PolicySet>(set);
+  const Sweep sweep = read_sweep(text);
+  std::ofstream{file} << "one";
+  const auto before = sweep_keys(sweep, {}, "1");
+  std::ofstream{file} << "two";
+  EXPECT_NE(before, sweep_keys(sweep, {}, "1"));
+}
 
 // The same file under the same name may hold something else the next time.
 TEST(SweepKeys, DependOnTheContentOfFilesTheScenarioNames) {
