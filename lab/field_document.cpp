@@ -1,6 +1,10 @@
 #include "lab/field_document.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
+
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -37,19 +41,22 @@ std::string value_name(const Field& field) {
       return fmt::format("whole number, or {}", kAutoBatchSize);
     case FieldKind::model:
       return "file or object";
-    case FieldKind::anything:
-      break;
+    case FieldKind::any_list:
+      return "list";
   }
-  return "list";
+  throw InternalError("a kind of field without a name");
 }
 
 std::string range_text(const Field& field) {
-  if (field.low > field.high || field.high == 0) return "";
+  if (!field.is_bounded()) return "";
   if (field.kind == FieldKind::size) {
     return fmt::format("{} to {}", format_bytes(static_cast<Bytes>(field.low)),
                        format_bytes(static_cast<Bytes>(field.high)));
   }
-  return fmt::format("{:.15g} to {:.15g}", field.low, field.high);
+  const auto number = [](double value) {
+    return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.15g}", value);
+  };
+  return fmt::format("{} to {}", number(field.low), number(field.high));
 }
 
 void add_rows(const std::vector<Field>& fields, const std::string& way, std::vector<FieldRow>& rows) {

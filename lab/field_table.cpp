@@ -100,7 +100,8 @@ class FieldCheck {
         if (!json.is_string() && !json.is_object())
           wrong(pointer, json, "a model file's name or a model in { }");
         return;
-      case FieldKind::anything:
+      case FieldKind::any_list:
+        if (!json.is_array()) wrong(pointer, json, "a list of values in [ ]");
         return;
     }
   }
@@ -172,16 +173,14 @@ class FieldCheck {
                         [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
   }
 
-  static bool bounded(const Field& field) { return field.low <= field.high && field.high != 0; }
-
   static std::string range(const Field& field) {
-    if (!bounded(field)) return "";
+    if (!field.is_bounded()) return "";
     if (field.kind == FieldKind::integer) return fmt::format(" from {:.0f} to {:.0f}", field.low, field.high);
     return fmt::format(" from {:g} to {:g}", field.low, field.high);
   }
 
   void in_range(double value, const Json& json, const Field& field, const std::string& pointer) {
-    if (!bounded(field) || (value >= field.low && value <= field.high)) return;
+    if (!field.is_bounded() || (value >= field.low && value <= field.high)) return;
     problems_.push_back(
         {pointer, fmt::format("{} is out of range; allowed is{}.", shown(json),
                               field.kind == FieldKind::size
@@ -208,7 +207,7 @@ constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$
 Json field_schema(const Field& field) {
   Json schema;
   const auto set_range = [&] {
-    if (field.low > field.high || field.high == 0) return;
+    if (!field.is_bounded()) return;
     schema["minimum"] = field.low;
     schema["maximum"] = field.high;
   };
@@ -269,7 +268,8 @@ Json field_schema(const Field& field) {
     case FieldKind::model:
       schema["type"] = Json::array({"string", "object"});
       break;
-    case FieldKind::anything:
+    case FieldKind::any_list:
+      schema["type"] = "array";
       break;
   }
   schema["description"] = field.help;

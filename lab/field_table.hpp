@@ -27,7 +27,7 @@ enum class FieldKind : std::uint8_t {
   texts,       ///< a list of texts, each of one line
   batch_size,  ///< a whole number, or "auto_batch_size"
   model,       ///< a file's name, or a model written in place; checked where models are read
-  anything     ///< checked where it is read
+  any_list     ///< a list of any values
 };
 
 /// One key of an object.
@@ -37,10 +37,12 @@ struct Field {
   std::string help{};  ///< one sentence, with the unit and the default
   bool required = false;
   double low = 0;   ///< integer, number, size: smallest value allowed
-  double high = 0;  ///< … and largest; below `low` = no bounds
+  double high = 0;  ///< … and largest; 0 = no bounds
   std::vector<std::string> choices{};
   std::vector<Field> fields{};  ///< of an object, or of a list's members
   bool open = false;            ///< further keys are allowed; they are checked elsewhere
+
+  [[nodiscard]] bool is_bounded() const { return low <= high && high != 0; }
 };
 
 /// Checks `json` against `fields`; adds everything wrong to `problems` with the JSON pointer under
