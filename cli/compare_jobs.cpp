@@ -1,6 +1,7 @@
 #include "cli/compare_jobs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
 
@@ -31,6 +32,7 @@ std::string duration(double seconds) {
   const auto text = [](double value, const char* unit) {
     return value < 99.95 ? fmt::format("{:.1f} {}", value, unit) : fmt::format("{:.0f} {}", value, unit);
   };
+  if (std::isnan(seconds)) return "-";
   if (seconds < 120) return text(seconds, "s");
   if (seconds < 7200) return text(seconds / 60, "min");
   if (seconds < 172800) return text(seconds / 3600, "h");

@@ -9,15 +9,16 @@ namespace {
 // Divided, not multiplied by 1e-9: whole seconds stay whole.
 double seconds_of(SimTime time) { return static_cast<double>(time.count()) / 1e9; }
 
+// Of nothing there is no mean.
 double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+  return sum / static_cast<double>(values.size());
 }
 
-// The smallest value that at least `share` of all do not exceed. `values` are sorted.
+// The smallest value that at least `share` of all do not exceed; none of nothing. `values` are sorted.
 double quantile(const std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
+  if (values.empty()) return std::nan("");
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
   return values[std::max<std::size_t>(rank, 1) - 1];
 }

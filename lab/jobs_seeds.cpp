@@ -10,6 +10,7 @@ namespace {
 
 // Two passes: the squares of far numbers would lose what lies between them.
 Metric spread_of(const std::string& name, double mean, const std::vector<double>& values) {
+  if (values.size() < 2) return {name, std::nan("")};
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return {name, std::sqrt(squares / static_cast<double>(values.size() - 1))};
@@ -41,7 +42,10 @@ std::vector<SeededResult> compare_seeds(const std::vector<JobsScenario>& scenari
     SeededResult result{.mean = runs.front()[policy], .spread = {}};
     for (std::size_t metric = 0; metric < result.mean.metrics.size(); ++metric) {
       std::vector<double> values;
-      for (const auto& run : runs) values.push_back(run[policy].metrics[metric].value);
+      for (const auto& run : runs) {  // a seed without a completed job has no times of them
+        const double value = run[policy].metrics[metric].value;
+        if (!std::isnan(value)) values.push_back(value);
+      }
       Metric& mean = result.mean.metrics[metric];
       mean.value = mean_of(values);
       result.spread.push_back(spread_of(mean.name, mean.value, values));

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -46,15 +46,16 @@ std::vector<Bar> drawn_bars(const JobQueueRun& run, std::size_t cards, std::size
     }
   }
   if (bars.size() > kMostStays) {
-    const auto length = [](const Bar& bar) {
-      return bar.stay->ran_out ? std::numeric_limits<std::int64_t>::max()
-                               : (bar.stay->to - bar.stay->from).count();
+    const auto rank = [](const Bar& bar) {  // all stays lie in one list: the place in it decides ties
+      return std::tuple{!bar.stay->ran_out, bar.stay->from - bar.stay->to, bar.stay, bar.card};
     };
-    std::vector<std::int64_t> lengths;
-    for (const Bar& bar : bars) lengths.push_back(length(bar));
-    std::nth_element(lengths.begin(), lengths.begin() + kMostStays, lengths.end(), std::greater<>{});
-    const std::int64_t shortest = lengths[kMostStays];
-    std::erase_if(bars, [&](const Bar& bar) { return !bar.stay->ran_out && length(bar) <= shortest; });
+    std::sort(bars.begin(), bars.end(), [&](const Bar& a, const Bar& b) { return rank(a) < rank(b); });
+    const auto ran_out =
+        std::partition_point(bars.begin(), bars.end(), [](const Bar& bar) { return bar.stay->ran_out; });
+    bars.resize(std::max(kMostStays, static_cast<std::size_t>(ran_out - bars.begin())));
+    std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
+      return std::tuple{a.stay, a.card} < std::tuple{b.stay, b.card};
+    });
   }
   omitted = all - bars.size();
   return bars;

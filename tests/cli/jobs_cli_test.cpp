@@ -79,6 +79,18 @@ TEST_F(JobsCliTest, CheckHoldsTheExpectations) {
   EXPECT_EQ(run("check three.json").first, 1);
 }
 
+// Of no completed job there is no mean time; 0 would be the best of all.
+TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
+  write_scenario("none.json", R"("jobs": [{"need": "20GiB", "duration_s": 10}])");
+  const auto [code, out] = run("compare none.json --json r.json");
+  ASSERT_EQ(code, 0) << out;
+  const Json metrics = read_json_file(folder.file("r.json"))["policies"][0]["metrics"];
+  EXPECT_EQ(metrics["completed"], 0);
+  EXPECT_TRUE(metrics["mean_completion_s"].is_null());
+  EXPECT_TRUE(metrics["p99_wait_s"].is_null());
+  EXPECT_THAT(out, HasSubstr("  - "));
+}
+
 TEST_F(JobsCliTest, SeedsGiveMeansAndSpreads) {
   const auto [code, out] =
       run("compare " + shipped("queue-wrong-estimates.json") + " --seeds 3 --json s.json");
