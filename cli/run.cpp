@@ -121,11 +121,15 @@ int run(const Arguments& arguments) {
     }
   }
   if (output.report().wanted()) {
-    const SegmentMap map = history.map();
     output.report().add(training_section(scenario, comparison, {verdict(scenario, result), ""}));
-    output.report().add(
-        segments_section(map, "Memory of " + result.label,
-                         {"", fmt::format("{} entries of the allocator's history", map.entries)}));
+    if (history.lost() > 0) {  // a map begins with an empty allocator
+      output.line("The report has no map of segments: --max-entries left out the begin of the history.");
+    } else {
+      const SegmentMap map = history.map();
+      output.report().add(
+          segments_section(map, "Memory of " + result.label,
+                           {"", fmt::format("{} entries of the allocator's history", map.entries)}));
+    }
     output.write_report();
   }
   output.json(comparison_json(scenario, comparison, traces));

@@ -1,6 +1,8 @@
 // The program as a user runs it: exit codes, what is printed where, what is written.
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,6 +35,22 @@ TEST_F(CliTest, HelpEndsWithZeroAndNamesTheExitCodes) {
         HasSubstr("exit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error"));
     EXPECT_EQ(run(std::string{verb} + " --help").out, ran.out);
   }
+}
+
+TEST_F(CliTest, EveryVerbHasOneRowInTheDocument) {
+  const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/cli.md");
+  std::istringstream help{run("help").out};
+  int verbs = 0;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  ")) continue;
+    ++verbs;
+    const std::string row = "\n| `" + line.substr(2, line.find(' ', 2) - 2);
+    const std::size_t at = std::min(document.find(row + " "), document.find(row + "`"));
+    ASSERT_NE(at, std::string::npos) << line;
+    EXPECT_EQ(std::min(document.find(row + " ", at + 1), document.find(row + "`", at + 1)), std::string::npos)
+        << line;
+  }
+  EXPECT_EQ(verbs, 21);
 }
 
 TEST_F(CliTest, AWrongNameIsAnsweredWithTheNearestRightOne) {
