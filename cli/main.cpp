@@ -5,6 +5,8 @@
 #include <iostream>
 #include <optional>
 
+#include <malloc.h>
+
 #include "cli/option_words.hpp"
 #include "cli/verb.hpp"
 #include "sim/core/error.hpp"
@@ -122,6 +124,16 @@ int run(const std::vector<std::string>& words) {
   return run_verb_words(first == holder.name ? holder : find_verb(first), {words.begin() + 1, words.end()});
 }
 
+// Step programs are written and dropped by the thousand. The C library would give their pages back to the
+// kernel and ask for them anew each time: more than half of an epoch's time (docs/performance.md).
+void keep_freed_pages() {
+  constexpr int kTrim = 512 << 20;  // bytes free at the top of a heap before it shrinks
+  constexpr int kMap =
+      32 << 20;  // bytes from which an allocation has a mapping of its own; the most there is
+  mallopt(M_TRIM_THRESHOLD, kTrim);
+  mallopt(M_MMAP_THRESHOLD, kMap);
+}
+
 }  // namespace
 
 Options options_of(const Verb& verb) {
@@ -148,6 +160,7 @@ std::vector<std::string> operands(const Arguments& arguments) {
 }  // namespace vramlab
 
 int main(int argc, char** argv) {
+  vramlab::keep_freed_pages();
   try {
     return vramlab::run({argv + 1, argv + argc});
   } catch (const vramlab::InputError& error) {

@@ -1,19 +1,20 @@
 #include "models/batch_model.hpp"
 
-#include <set>
 #include <utility>
+#include <vector>
 
 namespace vramlab {
 
 StepProgram accumulating(StepProgram step) {
-  std::set<std::uint32_t> gradients;
+  std::vector<bool> is_gradient(step.slots, false);
   for (const MemoryOp& op : step.ops) {
-    if (op.kind == MemoryOpKind::allocate && op.slot < step.persistent_slots) gradients.insert(op.slot);
+    if (op.kind == MemoryOpKind::allocate && op.slot < step.persistent_slots) is_gradient[op.slot] = true;
   }
   const std::uint32_t scratch = step.slots++;
   std::vector<MemoryOp> ops;
+  ops.reserve(step.ops.size());
   for (const MemoryOp& op : step.ops) {
-    if (!gradients.contains(op.slot)) {
+    if (!is_gradient[op.slot]) {
       ops.push_back(op);
     } else if (op.kind == MemoryOpKind::allocate) {
       ops.push_back({MemoryOpKind::allocate, scratch, op.size});
