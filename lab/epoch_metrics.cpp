@@ -42,7 +42,7 @@ double largest_shift(const EpochSetup& setup, const EpochRun& run) {
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) {
   const EpochTotals& totals = run.totals;
   // Divided, not multiplied by 1e-9: whole seconds stay whole.
-  const double seconds = static_cast<double>(totals.duration.count()) / 1e9;
+  const double seconds = to_seconds(totals.duration);
   const auto batches = static_cast<double>(totals.batches);
   const auto total = static_cast<double>(setup.process.allocator.limit.value_or(setup.process.card_total));
   const auto whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
@@ -60,7 +60,7 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
       {"duration_s", seconds},
       {"samples_per_s", part_of(static_cast<double>(totals.samples), seconds)},
       {"tokens_per_s", part_of(static_cast<double>(totals.tokens), seconds)},
-      {"oom_time_share", part_of(static_cast<double>(totals.oom_time.count()) / 1e9, seconds)},
+      {"oom_time_share", part_of(to_seconds(totals.oom_time), seconds)},
       {"budget_use", part_of(totals.usage, batches)},
       {"peak_allocated_ratio", part_of(static_cast<double>(totals.peak_allocated), total)},
       {"peak_reserved_ratio", part_of(static_cast<double>(totals.peak_reserved), total)},

@@ -6,9 +6,6 @@
 namespace vramlab {
 namespace {
 
-// Divided, not multiplied by 1e-9: whole seconds stay whole.
-double seconds_of(SimTime time) { return static_cast<double>(time.count()) / 1e9; }
-
 // Of nothing there is no mean.
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -47,9 +44,9 @@ Spread spread_of(const JobQueueSetup& setup, const JobQueueRun& run) {
   for (std::size_t i = 0; i < run.jobs.size(); ++i) {
     const JobRecord& job = run.jobs[i];
     if (job.outcome == JobOutcome::refused) continue;
-    spread.waits.push_back(seconds_of(job.waited));
-    const double in_system = seconds_of(job.end - setup.jobs[i].arrival);
-    const double alone = seconds_of(setup.jobs[i].duration() + setup.start_up);
+    spread.waits.push_back(to_seconds(job.waited));
+    const double in_system = to_seconds(job.end - setup.jobs[i].arrival);
+    const double alone = to_seconds(setup.jobs[i].duration() + setup.start_up);
     const bool done = job.outcome == JobOutcome::completed;
     spread.progress.push_back(done ? alone / in_system : 0);
     if (!done) continue;
@@ -72,10 +69,10 @@ std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& 
   double wasted = 0;
   double ooms = 0;
   for (const JobRecord& job : run.jobs) {
-    wasted += seconds_of(job.wasted) / 3600;
+    wasted += to_seconds(job.wasted) / 3600;
     ooms += job.ooms;
   }
-  const double makespan = seconds_of(run.end - run.begin);
+  const double makespan = to_seconds(run.end - run.begin);
   const double whole = static_cast<double>(run.capacity) * makespan;
   return {
       {"jobs", static_cast<double>(run.jobs.size())},

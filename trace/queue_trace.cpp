@@ -12,11 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Divided, not multiplied by 1e-9: whole seconds stay whole.
-double seconds_of(SimTime time) { return static_cast<double>(time.count()) / 1e9; }
-
 Json card_row(const CardMoment& moment) {
-  return {{"time_s", seconds_of(moment.time)},
+  return {{"time_s", to_seconds(moment.time)},
           {"card", moment.card},
           {"used", moment.used},
           {"foreign", moment.foreign},
@@ -28,7 +25,7 @@ Json card_row(const CardMoment& moment) {
 Json monitor_row(const JobQueueRun& run, const QueueMoment& moment) {
   const Bytes used = moment.used + moment.foreign;
   return {
-      {"time_s", seconds_of(moment.time)},
+      {"time_s", to_seconds(moment.time)},
       {"total_memory", run.capacity},
       {"used_memory", used},
       {"free_memory", run.capacity - used},
@@ -45,8 +42,8 @@ Json stay_row(const std::vector<JobSpec>& jobs, const JobStay& stay) {
   for (const CardId card : stay.cards) cards += (cards.empty() ? "" : " ") + std::to_string(card);
   return {{"name", jobs.empty() ? "" : jobs[stay.job].name},
           {"cards", cards},
-          {"from_s", seconds_of(stay.from)},
-          {"to_s", seconds_of(stay.to)},
+          {"from_s", to_seconds(stay.from)},
+          {"to_s", to_seconds(stay.to)},
           {"need", stay.need},
           {"most_used", stay.most_used},
           {"oom", stay.ran_out}};

@@ -33,8 +33,9 @@ std::optional<Bytes> parse_bytes(std::string_view text);
 /// A size for people, in the largest unit that keeps it at or above one: "512 B", "2.0 MiB", "21.9 GiB".
 std::string format_bytes(Bytes size);
 
-/// Seconds as a floating-point number, for output only.
-constexpr double to_seconds(SimTime time) { return static_cast<double>(time.count()) * 1e-9; }
+/// Seconds as a floating-point number, for output only. Divided, not multiplied by 1e-9: whole seconds stay
+/// whole.
+constexpr double to_seconds(SimTime time) { return static_cast<double>(time.count()) / 1e9; }
 
 /// The whole nanoseconds nearest to `seconds`, which is cut to ±9.2e9 (292 years).
 SimTime from_seconds(double seconds);
