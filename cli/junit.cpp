@@ -4,32 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "report/xml_text.hpp"
+
 namespace vramlab {
 namespace {
-
-// XML 1.0 has no way to write most control characters.
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return safe;
-}
 
 std::size_t failures(const CheckedFile& file) {
   return static_cast<std::size_t>(std::count_if(file.expectations.begin(), file.expectations.end(),
@@ -37,15 +15,15 @@ std::size_t failures(const CheckedFile& file) {
 }
 
 std::string case_xml(const CheckedFile& file, const CheckedExpectation& one) {
-  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped(file.file),
-                                       escaped(one.policy + " " + one.metric + " " + one.bound));
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml_text(file.file),
+                                       xml_text(one.policy + " " + one.metric + " " + one.bound));
   if (one.ok) return head + "/>\n";
   std::string around;
   for (const std::string& line : one.around) around += line + '\n';
   return fmt::format(
       "{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n", head,
-      escaped(fmt::format("{} {} is {} ({})", one.policy, one.metric, format_number(one.value), one.bound)),
-      escaped(around));
+      xml_text(fmt::format("{} {} is {} ({})", one.policy, one.metric, format_number(one.value), one.bound)),
+      xml_text(around));
 }
 
 }  // namespace
@@ -57,7 +35,7 @@ std::string junit_xml(const std::vector<CheckedFile>& files) {
   for (const CheckedFile& file : files) {
     tests += file.expectations.size();
     failed += failures(file);
-    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", escaped(file.file),
+    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml_text(file.file),
                           file.expectations.size(), failures(file));
     for (const CheckedExpectation& one : file.expectations) suites += case_xml(file, one);
     suites += "  </testsuite>\n";

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/output_file.hpp"
+#include "report/xml_text.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
@@ -16,22 +17,6 @@ constexpr int kTop = 64;
 constexpr int kCellWidth = 104;
 constexpr int kCellHeight = 24;
 constexpr int kBottom = 34;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '>') {
-      safe += "&gt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
 
 // From pale green over yellow to red: dark text can be read on all of them.
 std::string colour(double heat) {
@@ -48,7 +33,7 @@ std::string colour(double heat) {
 
 std::string text_at(int x, int y, const char* anchor, const std::string& text, const char* style = "") {
   return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, style,
-                     escaped(text));
+                     xml_text(text));
 }
 
 std::string cell_svg(const HeatCell& cell, int x, int y) {

@@ -1,23 +1,10 @@
 #include "report/html_page.hpp"
 
+#include "report/xml_text.hpp"
 #include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
-
-std::string escaped_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 // Inside a script element only "</script" and "<!--" mean anything, and a string may hold either.
 std::string escaped_json(std::string_view json) {
@@ -53,8 +40,8 @@ std::string html_page(std::string_view title, std::string_view json, std::string
     page.append(rest.substr(0, at)).append(text);
     rest.remove_prefix(at + mark.size());
   };
-  fill("%TITLE%", escaped_text(title));
-  fill("%VERSION%", escaped_text(version));
+  fill("%TITLE%", xml_text(title));
+  fill("%VERSION%", xml_text(version));
   fill("%DATA%", escaped_json(json));
   return page.append(rest);
 }
