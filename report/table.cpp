@@ -15,7 +15,7 @@ std::string pad(const std::string& text, std::size_t width, Table::Align align) 
 
 constexpr std::size_t kWidest = 100;         // columns of a terminal
 constexpr std::size_t kBetween = 2;          // spaces between columns
-constexpr std::size_t kNarrowestWords = 20;  // below this, lines of words are hard to read
+constexpr std::size_t kNarrowestWords = 12;  // below this, lines of words are hard to read
 
 // At spaces; a word that is longer than a line stays whole.
 std::vector<std::string> broken(const std::string& text, std::size_t width) {
@@ -86,8 +86,9 @@ std::vector<std::size_t> Table::widths() const {
   return widths;
 }
 
-// The widths with columns of words made narrower, the widest first, until all fit; empty if they cannot.
-std::vector<std::size_t> Table::narrowed(std::vector<std::size_t> widths) const {
+// The widths with columns of words made narrower, the widest first, until all fit or none can be.
+std::vector<std::size_t> Table::narrowed() const {
+  std::vector<std::size_t> widths = this->widths();
   std::vector<std::size_t> narrowest = widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (columns_[c].align != Align::left) continue;
@@ -101,17 +102,20 @@ std::vector<std::size_t> Table::narrowed(std::vector<std::size_t> widths) const 
       const bool can = widths[c] > narrowest[c];
       if (can && (widest == widths.size() || widths[c] > widths[widest])) widest = c;
     }
-    if (widest == widths.size()) return {};
+    if (widest == widths.size()) break;
     --widths[widest];
   }
   return widths;
 }
 
 std::string Table::format_text() const {
-  const std::vector<std::size_t> widths = this->widths();
+  const std::vector<std::size_t> narrow = narrowed();
   const std::size_t count = columns_.size();
-  const std::vector<std::size_t> fitting = narrowed(widths);
-  if (!fitting.empty() || count < 2) return text_of({1, count}, fitting.empty() ? widths : fitting);
+  if (sum_of(narrow) <= kWidest || count < 2) return text_of({1, count}, narrow);
+  const std::size_t room = kWidest - std::min(kWidest, narrow[0] + kBetween);  // behind the first column
+  std::vector<std::size_t> widths = this->widths();
+  for (std::size_t c = 0; c < count; ++c)
+    widths[c] = std::clamp(widths[c], narrow[c], c == 0 ? narrow[c] : std::max(narrow[c], room));
   std::string text;
   for (std::size_t begin = 1; begin < count;) {
     std::size_t width = widths[0];

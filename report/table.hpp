@@ -28,15 +28,15 @@ class Table {
   /// Adds the row that sums up the others; it stands below a line of its own in text.
   void add_total(std::vector<std::string> cells);
 
-  /// The whole table, each line ended by a newline. Text stays within 100 columns: a long last column of
-  /// words is broken into lines, and else the columns that do not fit follow below, behind the first one
-  /// again.
+  /// The whole table, each line ended by a newline. Text stays within 100 columns if its words
+  /// allow it: columns of words are broken into lines, and what still does not fit follows below, behind the
+  /// first column again.
   [[nodiscard]] std::string format(TableFormat format) const;
 
  private:
   using Range = std::pair<std::size_t, std::size_t>;
   [[nodiscard]] std::vector<std::size_t> widths() const;
-  [[nodiscard]] std::vector<std::size_t> narrowed(std::vector<std::size_t> widths) const;
+  [[nodiscard]] std::vector<std::size_t> narrowed() const;
   [[nodiscard]] std::string format_text() const;
   [[nodiscard]] std::string text_of(Range columns, const std::vector<std::size_t>& widths) const;
   [[nodiscard]] std::string format_markdown() const;

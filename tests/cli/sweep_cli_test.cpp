@@ -143,8 +143,9 @@ TEST_F(CliTest, TheManPageNamesEveryVerbOfTheHelp) {
 // A terminal has 100 columns.
 TEST_F(CliTest, TablesStayWithinATerminal) {
   write_scenario("small.json");
-  for (const char* command : {"compare small.json", "policies", "policies dual-optimizer",
-                              "policies job-queue", "gpus", "models"}) {
+  for (const char* command :
+       {"compare small.json", "policies", "policies dual-optimizer", "policies job-queue", "gpus", "models",
+        "schema --keys training", "schema --keys epoch"}) {
     const std::string out = run(command).out;
     std::size_t line = 0;
     for (std::size_t begin = 0; begin < out.size(); begin = line + 1) {

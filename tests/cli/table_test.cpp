@@ -54,6 +54,15 @@ TEST(Table, LongWordsAreBrokenIntoLines) {
       << text;
 }
 
+// Words that would fit alone but not beside all others take lines of their own part.
+TEST(Table, WordsAreBrokenInWhatFollowsBelowToo) {
+  Table table{{{"name", Table::Align::left}, {std::string(90, 'x')}, {"why", Table::Align::left}}};
+  table.add_row({"a", "1", std::string(60, 'y') + " " + std::string(60, 'z')});
+  EXPECT_EQ(table.format(TableFormat::text),
+            "name  " + std::string(90, 'x') + "\na     " + std::string(89, ' ') + "1\n\nname  why\na     " +
+                std::string(60, 'y') + "\n      " + std::string(60, 'z') + "\n");
+}
+
 TEST(Table, ATotalStandsBelowALine) {
   Table table{{{"bytes"}, {"what", Table::Align::left}}};
   table.add_row({"3", "a"});
