@@ -61,15 +61,22 @@ TrainingRun simulate(const std::string& scenario_name, const std::string& label,
   throw std::logic_error("no such policy");
 }
 
-/// Rows whose memory figures all equal the recorded ones, as far as both runs are at equal parameters.
-std::size_t equal_rows(const Json& recording, const TrainingRun& run) {
-  std::size_t equal = 0;
+/// Rows whose figures equal the recorded ones.
+struct EqualRows {
+  std::size_t allocated = 0;  ///< after the step, and its peak
+  std::size_t reserved = 0;   ///< likewise
+  std::size_t refused = 0;    ///< refused requests and retries
+  friend bool operator==(const EqualRows&, const EqualRows&) = default;
+};
+
+EqualRows equal_rows(const Json& recording, const TrainingRun& run) {
+  EqualRows equal;
   for (std::size_t i = 0; i < recording["rows"].size() && i < run.iterations.size(); ++i) {
     const Json& row = recording["rows"][i];
     const MemoryView& memory = run.iterations[i].memory;
-    equal += row["allocated"] == memory.allocated && row["peak_allocated"] == memory.peak_allocated &&
-             row["reserved"] == memory.reserved && row["peak_reserved"] == memory.peak_reserved &&
-             row["retries"] == memory.alloc_retries && row["ooms"] == memory.allocator_ooms;
+    equal.allocated += row["allocated"] == memory.allocated && row["peak_allocated"] == memory.peak_allocated;
+    equal.reserved += row["reserved"] == memory.reserved && row["peak_reserved"] == memory.peak_reserved;
+    equal.refused += row["retries"] == memory.alloc_retries && row["ooms"] == memory.allocator_ooms;
   }
   return equal;
 }
@@ -79,7 +86,7 @@ TEST(RecordedDecisions, PeakFrom12And128) {
   const TrainingRun run = simulate("ratchet", "peak");
   EXPECT_EQ(recorded_decisions(recording).size(), 53u);
   EXPECT_EQ(simulated_decisions(run), recorded_decisions(recording));
-  EXPECT_EQ(equal_rows(recording, run), 900u);  // every byte of every row
+  EXPECT_EQ(equal_rows(recording, run), (EqualRows{900, 900, 900}));
 }
 
 TEST(RecordedDecisions, SettledFrom12And128) {
@@ -87,7 +94,8 @@ TEST(RecordedDecisions, SettledFrom12And128) {
   const TrainingRun run = simulate("ratchet", "settled");
   EXPECT_EQ(recorded_decisions(recording).size(), 2u);
   EXPECT_EQ(simulated_decisions(run), recorded_decisions(recording));
-  EXPECT_EQ(equal_rows(recording, run), 500u);  // the scenario runs on; the recording ends after 500
+  EXPECT_EQ(equal_rows(recording, run),
+            (EqualRows{500, 500, 500}));  // the scenario runs on; the recording ends after 500
 }
 
 // This run lives at the limit for hundreds of iterations, where libraries fall back to smaller workspaces.
@@ -110,11 +118,16 @@ TEST(RecordedDecisions, BlindFrom8And96) {
 
 // The model fitted from eight recorded shapes, batch 4 to 8 and lq 32 to 96, and from what was asked for at
 // two of them where workspaces were refused; these runs begin outside of that.
+// At (12, 128) it takes convolutions for others that ask for a little less: 15 segments are 2 MiB smaller.
 TEST(RecordedDecisions, FittedModelMeetsPeakAndSettled) {
-  EXPECT_EQ(simulated_decisions(simulate("ratchet", "peak", kRecorded)),
-            recorded_decisions(read_recording("peak_from_12_128")));
-  EXPECT_EQ(simulated_decisions(simulate("ratchet", "settled", kRecorded)),
-            recorded_decisions(read_recording("settled_from_12_128")));
+  for (const auto& [label, name, rows] : {std::tuple{"peak", "peak_from_12_128", std::size_t{900}},
+                                          std::tuple{"settled", "settled_from_12_128", std::size_t{500}}}) {
+    const Json recording = read_recording(name);
+    const TrainingRun run = simulate("ratchet", label, kRecorded);
+    EXPECT_EQ(simulated_decisions(run), recorded_decisions(recording)) << label;
+    EXPECT_EQ(equal_rows(recording, run), (EqualRows{rows, 0, rows})) << label;
+    EXPECT_EQ(recording["rows"][0]["reserved"].get<Bytes>() - run.iterations[0].memory.reserved, 30_MiB);
+  }
 }
 
 /// Refused requests and retries of one iteration.
@@ -139,21 +152,19 @@ TEST(RecordedDecisions, FittedModelMeetsBlind) {
   const TrainingRun run = simulate("blind-growth", "blind", kRecorded);
   EXPECT_EQ(simulated_decisions(run), recorded_decisions(recording));
   ASSERT_EQ(run.iterations.size(), recording["rows"].size());
-  std::size_t equal_peaks = 0;
   std::vector<std::size_t> otherwise;  // iterations with another number of refused requests or retries
   for (std::size_t i = 0; i < run.iterations.size(); ++i) {
     const Json& row = recording["rows"][i];
     EXPECT_EQ(run.iterations[i].result == StepResult::oom, row["oom"].get<bool>()) << "iteration " << i + 1;
-    equal_peaks += run.iterations[i].memory.peak_allocated == row["peak_allocated"] ? 1 : 0;
     if (i > 0 && refused_in(run, i + 1) != refused_in(recording, i + 1)) otherwise.push_back(i + 1);
   }
-  EXPECT_EQ(equal_peaks, 1100u);
+  const EqualRows equal = equal_rows(recording, run);
+  EXPECT_EQ(equal.allocated, 1100u);
+  EXPECT_EQ(equal.reserved, 1100u);
   EXPECT_EQ(otherwise, (std::vector<std::size_t>{1081, 1091}));
   const MemoryView& end = run.iterations.back().memory;
   EXPECT_EQ(end.allocator_ooms, 208u);  // 229 on the card
   EXPECT_EQ(end.alloc_retries, 234u);   // 255
-  EXPECT_NEAR(static_cast<double>(end.allocator_ooms), 229, 0.15 * 229);
-  EXPECT_NEAR(static_cast<double>(end.alloc_retries), 255, 0.15 * 255);
 }
 
 }  // namespace
