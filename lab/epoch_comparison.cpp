@@ -81,7 +81,7 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
     entry["policy"] = result.policy;
     entry["profile"] = result.profile;
     entry["label"] = result.label;
-    for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    entry["metrics"] = figures_json(result.metrics);
     entry["tasks"] = task_json(scenario.setup, result.run);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     for (const Statistic& statistic : result.run.statistics) {

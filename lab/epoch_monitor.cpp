@@ -183,7 +183,7 @@ std::vector<std::string> EpochMonitor::finish(const EpochResult& result) {
   report["epochs"] = epochs_.size();
   report["loss_origin"] = scenario_.series_origin.empty() ? Json(nullptr) : Json(scenario_.series_origin);
   report["ended_early"] = result.run.ended_early.empty() ? Json(nullptr) : Json(result.run.ended_early);
-  for (const Metric& metric : result.metrics) report["metrics"][metric.name] = number_json(metric.value);
+  report["metrics"] = figures_json(result.metrics);
   report["tasks"] = task_json(scenario_.setup, result.run);
   report["totals"] = totals_json(result.run.totals, scenario_.setup.tasks);
   write("training_report.json", report);

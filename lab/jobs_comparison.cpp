@@ -46,7 +46,7 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["policy"] = result.policy;
     entry["profile"] = result.profile;
     entry["label"] = result.label;
-    for (const Metric& metric : result.metrics) entry["metrics"][metric.name] = number_json(metric.value);
+    entry["metrics"] = figures_json(result.metrics);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     const auto files = trace_files.find(result.label);
     entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);

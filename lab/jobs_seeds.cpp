@@ -60,11 +60,8 @@ Json seeds_json(const std::vector<JobsScenario>& scenarios, const std::vector<Se
   for (const SeededResult& result : results) means.push_back(result.mean);
   Json json = jobs_json(scenarios.front(), means);
   json["seeds"] = scenarios.size();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    for (const Metric& metric : results[i].spread) {
-      json["policies"][i]["spread"][metric.name] = number_json(metric.value);
-    }
-  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    json["policies"][i]["spread"] = figures_json(results[i].spread);
   return json;
 }
 

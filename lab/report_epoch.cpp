@@ -61,8 +61,7 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
     Json policy = curves_json(batches);
     policy["label"] = results[i].label;
     if (!results[i].run.ended_early.empty()) policy["ended_early"] = results[i].run.ended_early;
-    for (const Metric& metric : results[i].metrics)
-      policy["metrics"][metric.name] = number_json(metric.value);
+    policy["metrics"] = figures_json(results[i].metrics);
     policy["ooms"] = numbers_json(batches, &BatchFigures::ran_out);
     policy["oversize"] = numbers_json(batches, &BatchFigures::oversize);
     json["policies"].push_back(std::move(policy));

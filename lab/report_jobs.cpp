@@ -15,9 +15,6 @@ constexpr std::size_t kMostStays = 4000;    // of one policy; about a bar a pixe
 constexpr std::size_t kMostCards = 64;      // of one policy; more than a screen
 constexpr std::size_t kMostMoments = 4000;  // of the curve of waiting jobs
 
-// Divided, not multiplied by 1e-9: whole seconds stay whole.
-double seconds_of(SimTime time) { return static_cast<double>(time.count()) / 1e9; }
-
 std::vector<std::string> card_names(const ClusterSetup& cluster) {
   std::vector<std::string> names;
   for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {
@@ -85,20 +82,20 @@ Json waiting_json(const std::vector<QueueMoment>& moments) {
       thinned_curve(moments.size(), curve_stride(moments.size(), kMostMoments), [&](std::size_t i) {
         return CurvePoint{moments[i].time.count(), moments[i].pending};
       });
-  for (const CurvePoint& point : curve) list.push_back({seconds_of(SimTime{point.x}), point.value});
+  for (const CurvePoint& point : curve) list.push_back({to_seconds(SimTime{point.x}), point.value});
   return list;
 }
 
 Json policy_json(const JobsResult& result, const std::vector<std::string>& cards, JobNames& names) {
   Json json;
   json["label"] = result.label;
-  for (const Metric& metric : result.metrics) json["metrics"][metric.name] = number_json(metric.value);
+  json["metrics"] = figures_json(result.metrics);
   json["cards"] = cards;
   std::size_t omitted = 0;
   json["stays"] = Json::array();
   for (const Bar& bar : drawn_bars(result.run, cards.size(), omitted)) {
-    json["stays"].push_back({names.place(bar.stay->job), bar.card, seconds_of(bar.stay->from),
-                             seconds_of(bar.stay->to), bar.stay->need, bar.stay->most_used,
+    json["stays"].push_back({names.place(bar.stay->job), bar.card, to_seconds(bar.stay->from),
+                             to_seconds(bar.stay->to), bar.stay->need, bar.stay->most_used,
                              bar.stay->ran_out});
   }
   json["omitted"] = omitted;
@@ -129,7 +126,7 @@ Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& r
     end = std::max(end, result.run.end);
   }
   json["jobs"] = names.names();
-  json["span"] = {results.empty() ? 0.0 : seconds_of(begin), seconds_of(end)};
+  json["span"] = {results.empty() ? 0.0 : to_seconds(begin), to_seconds(end)};
   return json;
 }
 

@@ -67,8 +67,7 @@ Json policy_json(const PolicyResult& result, std::size_t parameters) {
   json["reference"] = result.policy == "oracle";
   json["final"] = result.run.final_point;
   if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
-  json["metrics"] = Json::object();
-  for (const Metric& metric : result.metrics) json["metrics"][metric.name] = number_json(metric.value);
+  json["metrics"] = figures_json(result.metrics);
   json["ooms"] = ooms_json(result.run);
   json["retries"] = retries_json(result.run);
   json["changes"] = changes_json(result.run);

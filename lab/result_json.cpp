@@ -30,8 +30,7 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space, const 
   json["policy"] = result.policy;
   if (!result.profile.empty()) json["profile"] = result.profile;
   json["label"] = result.label;
-  json["metrics"] = Json::object();
-  for (const Metric& metric : result.metrics) json["metrics"][metric.name] = number_json(metric.value);
+  json["metrics"] = figures_json(result.metrics);
   json["final"] = point_json(result.run.final_point, space);
   json["time_s"] = to_seconds(result.run.duration);
   if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
@@ -51,6 +50,12 @@ Json number_json(double value) {
   if (std::isnan(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < kExact) return static_cast<std::int64_t>(value);
   return value;
+}
+
+Json figures_json(const std::vector<Metric>& figures) {
+  Json json = Json::object();
+  for (const Metric& figure : figures) json[figure.name] = number_json(figure.value);
+  return json;
 }
 
 Json comparison_json(const Scenario& scenario, const Comparison& comparison,

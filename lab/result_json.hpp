@@ -19,6 +19,9 @@ Json comparison_json(const Scenario& scenario, const Comparison& comparison,
 /// A figure; whole numbers are written as such (53, not 53.0), what is not there as null.
 Json number_json(double value);
 
+/// Figures by their names.
+Json figures_json(const std::vector<Metric>& figures);
+
 /// The expectations of one scenario file, for the result of `check`.
 Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked);
 

@@ -79,12 +79,6 @@ Json epoch_json(const SearchEpochRun& epoch) {
           {"seconds", number_json(to_seconds(epoch.duration))}};
 }
 
-Json metrics_json(const SearchResult& result) {
-  Json json;
-  for (const Metric& metric : result.metrics) json[metric.name] = number_json(metric.value);
-  return json;
-}
-
 }  // namespace
 
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result) {
@@ -100,7 +94,7 @@ Json find_batch_json(const SearchScenario& scenario, const SearchResult& result)
     }
   }
   if (scenario.epoch.iterations > 0) json["epoch"] = epoch_json(result.epoch);
-  json["metrics"] = metrics_json(result);
+  json["metrics"] = figures_json(result.metrics);
   return json;
 }
 

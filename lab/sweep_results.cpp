@@ -59,7 +59,7 @@ Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key,
   for (std::size_t i = 0; i < sweep.axes.size(); ++i)
     row[sweep.axes[i].name] = sweep.axes[i].values[run.at[i]];
   row["policy"] = result.label;
-  for (const Metric& metric : result.metrics) row["metrics"][metric.name] = number_json(metric.value);
+  row["metrics"] = figures_json(result.metrics);
   return row;
 }
 
