@@ -43,7 +43,11 @@ bool is_result(const std::string& file) {
 
 // A trace's path stands as it was given then; it is looked up here, and beside the result.
 fs::path trace_of(const Json& policy, const std::string& result) {
-  if (!policy.contains("trace_file") || !policy["trace_file"].is_string()) {
+  if (!policy.contains("trace_file")) {
+    throw InputError(result,
+                     "is no result of a scenario of kind training; only traces of training runs are drawn.");
+  }
+  if (!policy["trace_file"].is_string()) {
     throw InputError(result, "names no traces. Write it with vramlab compare --trace-dir DIR --json FILE.");
   }
   const fs::path given = policy["trace_file"].get<std::string>();

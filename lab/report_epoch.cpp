@@ -32,12 +32,12 @@ Json curves_json(const std::vector<BatchFigures>& batches) {
   return json;
 }
 
-Json numbers_json(const std::vector<BatchFigures>& batches, bool BatchFigures::*what) {
-  Json list = Json::array();
+Json batches_json(const std::vector<BatchFigures>& batches, bool BatchFigures::*what) {
+  std::vector<RunMark> marks;
   for (const BatchFigures& batch : batches) {
-    if (batch.*what) list.push_back(batch.number);
+    if (batch.*what) marks.push_back({batch.number, batch.number, 1});
   }
-  return list;
+  return marks_json(marks);
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
     policy["label"] = results[i].label;
     if (!results[i].run.ended_early.empty()) policy["ended_early"] = results[i].run.ended_early;
     policy["metrics"] = figures_json(results[i].metrics);
-    policy["ooms"] = numbers_json(batches, &BatchFigures::ran_out);
-    policy["oversize"] = numbers_json(batches, &BatchFigures::oversize);
+    policy["ooms"] = batches_json(batches, &BatchFigures::ran_out);
+    policy["oversize"] = batches_json(batches, &BatchFigures::oversize);
     json["policies"].push_back(std::move(policy));
     if (batches.empty()) continue;
     last = std::max(last, batches.back().number);

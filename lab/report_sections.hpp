@@ -10,6 +10,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/json_text.hpp"
 #include "lab/run_curves.hpp"
+#include "lab/run_marks.hpp"
 #include "lab/segment_map.hpp"
 #include "lab/sweep_results.hpp"
 
@@ -21,7 +22,8 @@ struct SectionHead {
   std::string head;  ///< one line on what was run
 };
 
-/// Training runs side by side: curves with at most 4,000 points each, every OOM, retry and change.
+/// Training runs side by side: curves with at most 4,000 points each, every OOM, retry and change as a
+/// mark or in one that says how many it stands for.
 Json training_section(const Scenario& scenario, const Comparison& comparison, const SectionHead& head);
 
 /// Epochs side by side: the same of every batch, with what was predicted. `histories` belong to `results`.
@@ -54,6 +56,15 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
 
 /// A curve as a list of [x, value].
 Json curve_json(const std::vector<CurvePoint>& curve);
+
+/// Marks of one kind and policy beyond this become fewer: at 8,000 those of a policy take half a MiB.
+inline constexpr std::size_t kMostMarks = 8000;
+
+/// A mark as [first, last, count].
+Json mark_json(const RunMark& mark);
+
+/// Marks, ascending, as a list of those, merged where there are more than kMostMarks.
+Json marks_json(const std::vector<RunMark>& marks);
 
 /// The metrics of `kind` for the page: name, title, unit, which way is better, meaning.
 Json metrics_json(std::string_view kind);

@@ -1,16 +1,17 @@
 #include <algorithm>
+#include <iterator>
 
 #include "lab/metric_table.hpp"
 #include "lab/report_sections.hpp"
 #include "lab/result_json.hpp"
 #include "lab/run_curves.hpp"
+#include "lab/run_marks.hpp"
 #include "report/html_page.hpp"
 
 namespace vramlab {
 namespace {
 
-constexpr std::size_t kMostPoints = 4000;   // some two a pixel of a wide screen
-constexpr std::size_t kMostReasons = 5000;  // of one policy; the marks of all changes stay
+constexpr std::size_t kMostPoints = 4000;  // some two a pixel of a wide screen
 
 std::int64_t plain(Bytes bytes) { return static_cast<std::int64_t>(bytes); }
 
@@ -33,30 +34,48 @@ Json curves_json(const TrainingRun& run, std::size_t parameters, std::size_t str
 }
 
 Json ooms_json(const TrainingRun& run) {
-  Json list = Json::array();
+  std::vector<RunMark> marks;
   for (const IterationRecord& step : run.iterations) {
-    if (step.result == StepResult::oom) list.push_back(step.iteration);
+    if (step.result == StepResult::oom) marks.push_back({step.iteration, step.iteration, 1});
   }
-  return list;
+  return marks_json(marks);
 }
 
 Json retries_json(const TrainingRun& run) {
-  Json list = Json::array();
+  std::vector<RunMark> marks;
   std::uint64_t before = 0;
   for (const IterationRecord& step : run.iterations) {
     const std::uint64_t now = step.memory.alloc_retries;
-    if (now > before) list.push_back({step.iteration, now - before});
+    if (now > before) marks.push_back({step.iteration, step.iteration, now - before});
     before = now;
   }
-  return list;
+  return marks_json(marks);
 }
 
+// By the product where there are several parameters: what a step asks for follows it.
+bool grows(const Adjustment& change) {
+  double share = 1;
+  for (std::size_t i = 0; i < change.to.size(); ++i) {
+    share *= static_cast<double>(change.to[i]) / static_cast<double>(change.from[i]);
+  }
+  return share > 1 || (share == 1 && change.to > change.from);
+}
+
+// Of those that became one mark, where they began and ended; a reason belongs to one change.
 Json changes_json(const TrainingRun& run) {
+  std::vector<RunMark> marks;
+  for (const Adjustment& change : run.adjustments) marks.push_back({change.iteration, change.iteration, 1});
   Json list = Json::array();
-  for (const Adjustment& change : run.adjustments) {
-    Json entry{change.iteration, change.from, change.to};
-    if (list.size() < kMostReasons) entry.push_back(change.reason);
+  auto change = run.adjustments.begin();
+  for (const RunMark& mark : merged_marks(marks, kMostMarks)) {
+    const auto end = change + static_cast<std::ptrdiff_t>(mark.count);
+    Json entry = mark_json(mark);
+    entry.push_back(std::count_if(change, end, grows));
+    entry.push_back(change->from);
+    entry.push_back(std::prev(end)->to);
+    if (mark.count == 1) entry.push_back(change->reason);
     list.push_back(std::move(entry));
+    change = end;
   }
   return list;
 }
@@ -103,6 +122,14 @@ Json training_section(const Scenario& scenario, const Comparison& comparison, co
 Json curve_json(const std::vector<CurvePoint>& curve) {
   Json list = Json::array();
   for (const CurvePoint& point : curve) list.push_back({point.x, point.value});
+  return list;
+}
+
+Json mark_json(const RunMark& mark) { return {mark.first, mark.last, mark.count}; }
+
+Json marks_json(const std::vector<RunMark>& marks) {
+  Json list = Json::array();
+  for (const RunMark& mark : merged_marks(marks, kMostMarks)) list.push_back(mark_json(mark));
   return list;
 }
 

@@ -23,6 +23,14 @@ std::vector<std::string> parameters_in(const std::vector<std::string>& columns, 
   return names;
 }
 
+// What other traces have in common: no iterations.
+void require_iterations(const std::string& where, bool has_iterations) {
+  if (has_iterations) return;
+  throw InputError(where,
+                   "is no trace of a training run. Only those are drawn, as vramlab run --trace or "
+                   "compare --trace-dir writes them for a scenario of kind training.");
+}
+
 /// One line, whatever its form: `number(column)` throws where the column is missing or no number.
 template <class Number>
 IterationRecord record_of(const std::vector<std::string>& parameters, bool oom, const Number& number) {
@@ -54,8 +62,11 @@ RunTrace read_jsonl(const std::filesystem::path& file) {
     const Json row = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
     begin = end + 1;
     if (!row.is_object())
-      throw InputError(where, "is no JSON object. A trace is what vramlab run --trace writes.");
+      throw InputError(
+          where,
+          "is no JSON object. A trace is what vramlab run --trace writes for a scenario of kind training.");
     if (line == 1) {
+      require_iterations(file.string(), row.contains("iteration"));
       std::vector<std::string> columns;
       for (const auto& [key, value] : row.items()) columns.push_back(key);
       trace.parameters = parameters_in(columns, [&](const std::string& name) { return row.contains(name); });
@@ -77,6 +88,7 @@ RunTrace read_jsonl(const std::filesystem::path& file) {
 
 RunTrace read_csv(const std::filesystem::path& file) {
   const CsvTable table{file};
+  require_iterations(file.string(), table.has("iteration"));
   RunTrace trace;
   trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
   for (std::size_t i = 0; i < table.rows(); ++i) {

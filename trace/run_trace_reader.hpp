@@ -15,8 +15,8 @@ struct RunTrace {
   std::vector<IterationRecord> iterations;
 };
 
-/// A .jsonl or .csv trace, plain or compressed. Throws InputError with file and line for a missing column or
-/// a value that is none.
+/// A .jsonl or .csv trace, plain or compressed. Throws InputError for a trace of another kind than
+/// training, and with file and line for a missing column or a value that is none.
 RunTrace read_run_trace(const std::filesystem::path& file);
 
 }  // namespace vramlab

@@ -115,6 +115,22 @@ TEST_F(CliTest, PlotSaysWhatIsMissing) {
   EXPECT_THAT(run("plot bad.jsonl").err, HasSubstr("-o FILE.svg"));
 }
 
+// Queues, epochs and searches write traces of their own kind: plot says so of each file and of the results.
+TEST_F(CliTest, PlotDrawsTrainingRunsOnly) {
+  const std::string scenarios = std::string{VRAMLAB_SOURCE_DIR} + "/scenarios/";
+  EXPECT_EQ(run("compare " + scenarios + "queue-race.json --trace-dir queue --json queue.json").code, 0);
+  EXPECT_EQ(run("compare " + scenarios + "epoch-restarts.json --trace-dir epoch --json epoch.json").code, 0);
+  for (const char* file :
+       {"queue/faithful.csv", "queue/faithful.jobs.csv", "queue/faithful.monitor.csv", "queue/faithful.jsonl",
+        "queue.json", "epoch.json", "epoch/mixed/batch_metrics.json"}) {
+    const Ran ran = run(std::string{"plot "} + file + " -o a.svg");
+    EXPECT_EQ(ran.code, 2) << file;
+    EXPECT_THAT(ran.err, StartsWith(std::string{file} + ": is no ")) << file;
+    EXPECT_THAT(ran.err, HasSubstr("training")) << file;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << file;
+  }
+}
+
 TEST_F(CliTest, CompletionIsAScriptItsShellTakes) {
   const Ran bash = run("completion bash -o vramlab.bash");
   EXPECT_EQ(bash.code, 0);

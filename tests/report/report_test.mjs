@@ -157,6 +157,9 @@ async function segments(browser) {
 const section = (page, number = 0) =>
   page.evaluate(`JSON.parse(document.getElementById('data').textContent).sections[${number}]`);
 
+/** What marks ([first, last, count, ...]) stand for in all. */
+const total = (marks) => marks.reduce((sum, mark) => sum + mark[2], 0);
+
 /** Keys in chart `index` change what all charts show: + halves it, 0 shows all again. */
 async function zooms(page, index, followers = undefined) {
   const spans = async () => (await page.evaluate(kSpans)).map(([from, to]) => to - from);
@@ -195,7 +198,7 @@ async function epoch(browser) {
   const page = await opens(browser, file, ['epoch-mixed-tasks']);
   const result = JSON.parse(readFileSync(join(folder, 'epoch.json'), 'utf8'));
   const { policies } = await section(page);
-  policies.forEach((policy, i) => assert.equal(policy.ooms.length, result.policies[i].metrics.ooms, policy.label));
+  policies.forEach((policy, i) => assert.equal(total(policy.ooms), result.policies[i].metrics.ooms, policy.label));
   assert.match(await hover(page, 0, { xAxisIndex: 0, yAxisIndex: 0 }, [20, 6]), /batch 20[^]*peak allocated[^]*samples/);
   await zooms(page, 0);
   await done(page);
@@ -223,23 +226,33 @@ async function snapshot(browser) {
   await done(page);
 }
 
-// A million steps: every OOM keeps its mark, and the highest step its height.
+// A million steps, of which every second fails and every one changes the batch: all are in the marks, the highest step
+// keeps its height, and the page stays small.
 async function long(browser) {
-  const text = { version: 1, kind: 'training', name: 'long', objective: 'samples_per_s', device: { total: '10000MiB', context: 0 },
-    workload: { model: { kind: 'linear', fixed: '1000MiB', per_sample: '810MiB', resident: '20MiB', parameters: { batch: [2, 64] }, step_time: { floor_ms: 100 } },
-                iterations: 1000000, start: { batch: 8 } },
-    policies: [{ use: 'threshold-step', step: 2, label: 'rule' }] };
+  const text = JSON.parse(readFileSync(scenario('flip-flop'), 'utf8'));
+  text.workload.iterations = 1000000;
+  text.policies = [{ use: 'threshold-step', step: 4, adjustment_frequency: 1, label: 'rule' }];
+  delete text.expect;
   const file = join(folder, 'long.json');
   writeFileSync(file, JSON.stringify(text));
   const made = report('long', 'compare', file, '--json', join(folder, 'long-result.json'));
   const { metrics } = JSON.parse(readFileSync(join(folder, 'long-result.json'), 'utf8')).policies[0];
   assert.equal(metrics.iterations, 1000000);
-  const page = await opens(browser, made, ['long']);
-  const { policies: [policy], total } = await section(page);
+  assert.equal(metrics.ooms, 500000);
+  assert.ok(statSync(made).size < 3 * 2 ** 20, `${statSync(made).size} bytes`);
+  const page = await opens(browser, made, ['flip-flop']);
+  const { policies: [policy], total: memory } = await section(page);
   assert.ok(policy.allocated.length <= 4001, `${policy.allocated.length} points`);
-  assert.equal(policy.ooms.length, metrics.ooms);
-  assert.equal(policy.changes.length, metrics.adjustments);
-  near(Math.max(...policy.allocated.map((point) => point[1])) / total * 1e6, metrics.peak_allocated_ratio * 1e6);
+  for (const kind of ['ooms', 'retries', 'changes']) assert.ok(policy[kind].length <= 8000, `${policy[kind].length} ${kind}`);
+  assert.equal(total(policy.ooms), metrics.ooms);
+  assert.equal(total(policy.retries), metrics.alloc_retries);
+  assert.equal(total(policy.changes), metrics.adjustments);
+  near(Math.max(...policy.allocated.map((point) => point[1])) / memory * 1e6, metrics.peak_allocated_ratio * 1e6);
+  // From 8 to 12 and back: half of the changes of a mark are growth.
+  assert.ok(policy.changes.every(([, , number, grown]) => Math.abs(grown - number / 2) <= 0.5));
+  const shown = await hover(page, 0, { xAxisIndex: 0, yAxisIndex: 0 }, [500000, 6]);
+  assert.match(shown, /OOM [\d\u202f]+, from 4[89]\d\u202f\d{3} to 5[01]\d\u202f\d{3}/);
+  assert.match(shown, /◆ [^:]+: 125 changes \((8|12)\) → \((8|12)\)/);
   await zooms(page, 0);
   await done(page);
 }

@@ -21,6 +21,7 @@ export function addChart(host, options, ready = () => {}) {
   entry.begin = () => {
     if (entry.chart) return;
     entry.chart = echarts.init(host, null, { renderer: 'canvas' });
+    entry.chart.on('finished', () => { entry.drawn ??= performance.now(); });
     draw();
     ready(entry.chart);
     watcher.unobserve(host);

@@ -104,7 +104,7 @@ function options(section, policy, zoom, look, width) {
           const children = [{ type: 'rect', shape: { ...shape, r: lane > 8 ? 2 : 0 },
             style: { fill: parameterColour(look, job), opacity: ranOut ? 0.35 : 0.75, stroke: ranOut ? look.oom : 'none', lineWidth: ranOut ? 2 : 0 } }];
           const name = `${ranOut ? '× ' : ''}${section.jobs[job]}`;
-          if (lane >= 14 && shape.width > 24) {
+          if (lane >= 14 && shape.width > Math.min(60, 10 + 6 * name.length)) {  // of a shorter piece nobody can tell the job
             children.push({ type: 'text', style: { text: name, x: shape.x + 5, y: shape.y + shape.height / 2, textVerticalAlign: 'middle', fontSize: 10,
                                                    fill: ranOut ? look.text : look.raised, width: shape.width - 8, overflow: 'truncate' } });
           }

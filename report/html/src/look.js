@@ -10,7 +10,7 @@ export const parameterColour = (look, index) => look[`parameter-${index % 4}`];
 
 const kGiB = 2 ** 30;
 
-/** Bytes as people read them; the terminal's tables say the same. */
+/** Bytes as people read them; up to 100 GiB with one digit more than the terminal shows of GiB. */
 export function bytes(value) {
   const size = Math.abs(value);
   if (value === 0) return '0';

@@ -42,9 +42,10 @@ class Sweep {
   }
 }
 
+// Where black text has more contrast than white: a relative luminance of 0.18, which is grey 118.
 const light = (colour) => {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140;
+  return 0.299 * r + 0.587 * g + 0.114 * b > 118;
 };
 
 function between(low, high, share) {

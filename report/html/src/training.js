@@ -20,49 +20,43 @@ const kGap = 14;
 const kLeft = 66;
 const kRight = 14;
 
-/** Marks of one kind in the stretch shown, those that would cover each other as one. */
+/**
+ * Marks of one kind ([first, last, count, ...]) in the stretch shown, those that would cover each other as one: where it
+ * begins and ends, how much it stands for, and how much of that is growth.
+ */
 function grouped(marks, zoom, width) {
   const apart = (zoom.to - zoom.from) / Math.max(1, width) * kPixelsApart;
   const groups = [];
   for (let i = Math.max(0, lastAtMost(marks, zoom.from - apart)); i < marks.length; ++i) {
-    const at = marks[i][0];
-    if (at < zoom.from - apart) continue;
-    if (at > zoom.to + apart) break;
-    const last = groups.at(-1);
-    if (last && at - last.from < apart) {
-      last.to = at;
-      last.marks.push(marks[i]);
+    const [first, last, number, grown] = marks[i];
+    if (last < zoom.from - apart) continue;
+    if (first > zoom.to + apart) break;
+    const group = groups.at(-1);
+    if (group && first - group.from < apart) {
+      group.to = last;
+      group.count += number;
+      group.grown += grown;
     } else {
-      groups.push({ from: at, to: at, marks: [marks[i]] });
+      groups.push({ from: first, to: last, count: number, grown });
     }
   }
   return groups;
 }
 
-const size = (group) => (group.marks.length === 1 ? 8 : group.marks.length < 10 ? 10 : 12);
-
-// By area where there are two parameters: what a step grows or shrinks by is their product.
-function grows([, from, to]) {
-  const share = to.reduce((product, value, i) => product * value / from[i], 1);
-  return share === 1 ? to[0] > from[0] : share > 1;
-}
-
-function changeSymbol(group) {
-  const up = group.marks.filter(grows).length;
-  return up === group.marks.length ? kUp : up === 0 ? kDown : kBoth;
-}
+const size = (group) => (group.count === 1 ? 8 : group.count < 10 ? 10 : 12);
+const changeSymbol = (group) => (group.grown === group.count ? kUp : group.grown === 0 ? kDown : kBoth);
 
 function points(policy, lanes, zoom, width) {
-  const ooms = grouped(policy.ooms.map((at) => [at]), zoom, width);
+  const ooms = grouped(policy.ooms, zoom, width);
   const retries = grouped(policy.retries, zoom, width);
   const changes = grouped(policy.changes, zoom, width);
-  const place = (group) => (group.from + group.to) / 2;
+  const middle = ({ from, to }) => (Math.max(from, Math.min(to, zoom.from)) + Math.min(to, Math.max(from, zoom.to))) / 2;  // of what is shown
   return {
-    atLimit: ooms.map((group) => ({ value: [place(group), gib(limitAt(policy, group.from))], symbolSize: 9 })),
-    ooms: ooms.map((group) => ({ value: [place(group), lanes - 1], symbolSize: size(group) })),
-    retries: retries.map((group) => ({ value: [place(group), 1], symbolSize: size(group) - 1 })),
-    changes: changes.map((group) => ({ value: [place(group), 0], symbolSize: size(group), symbol: changeSymbol(group) })),
-    oversize: grouped(policy.oversize.map((at) => [at]), zoom, width).map((group) => ({ value: [place(group), 0], symbolSize: size(group) })),
+    atLimit: ooms.map((group) => ({ value: [middle(group), gib(limitAt(policy, group.from))], symbolSize: 9 })),
+    ooms: ooms.map((group) => ({ value: [middle(group), lanes - 1], symbolSize: size(group) })),
+    retries: retries.map((group) => ({ value: [middle(group), 1], symbolSize: size(group) - 1 })),
+    changes: changes.map((group) => ({ value: [middle(group), 0], symbolSize: size(group), symbol: changeSymbol(group) })),
+    oversize: grouped(policy.oversize, zoom, width).map((group) => ({ value: [middle(group), 0], symbolSize: size(group) })),
   };
 }
 
@@ -82,14 +76,24 @@ function valueAt(curve, at, stride, format) {
   return low === high ? format(low) : `${format(low)} to ${format(high)}`;
 }
 
-const near = (marks, at, apart, place = (mark) => mark[0]) => {
+/** The marks that lie within `apart` of `at`. */
+function near(marks, at, apart) {
   const found = [];
-  for (let i = Math.max(0, lastAtMost(marks, at - apart, place)); i < marks.length; ++i) {
-    if (place(marks[i]) > at + apart) break;
-    if (place(marks[i]) >= at - apart) found.push(marks[i]);
+  for (let i = Math.max(0, lastAtMost(marks, at - apart)); i < marks.length && marks[i][0] <= at + apart; ++i) {
+    if (marks[i][1] >= at - apart) found.push(marks[i]);
   }
   return found;
-};
+}
+
+const total = (marks) => marks.reduce((sum, mark) => sum + mark[2], 0);
+const place = (first, last) => (first === last ? count(first) : `${count(first)} to ${count(last)}`);
+
+function changeLine([first, last, number, grown, from, to, reason]) {
+  const sign = grown === number ? '▲' : grown === 0 ? '▼' : '◆';
+  const what = number === 1 ? '' : ` ${count(number)} changes`;
+  const why = reason ?? `${count(grown)} up, ${count(number - grown)} down; the trace has each reason (vramlab run --trace)`;
+  return `<p class="change">${sign} ${place(first, last)}:${what} (${from.join(', ')}) → (${to.join(', ')})<br><span>${escaped(why)}</span></p>`;
+}
 
 function hover(section, policy, zoom, width, at) {
   const iteration = Math.round(at);
@@ -104,19 +108,19 @@ function hover(section, policy, zoom, width, at) {
     html += row(name, valueAt(policy.points[i], iteration, policy.stride, count));
   });
   html += '</table>';
-  const ooms = near(policy.ooms, at, apart, (one) => one);
+  const ooms = near(policy.ooms, at, apart);
   const retries = near(policy.retries, at, apart);
   const changes = near(policy.changes, at, apart);
-  const span = (marks) => (marks.length === 1 ? `at ${count(marks[0])}` : `${count(marks.length)}, from ${count(marks[0])} to ${count(marks.at(-1))}`);
+  const oversize = near(policy.oversize, at, apart);
+  const span = (marks) => {
+    const [first, last, number] = [marks[0][0], marks.at(-1)[1], total(marks)];
+    return first === last && number === 1 ? `at ${count(first)}` : `${count(number)}, ${first === last ? 'at' : 'from'} ${place(first, last)}`;
+  };
   if (ooms.length) html += `<p class="oom">× OOM ${span(ooms)}</p>`;
-  if (retries.length) html += `<p class="retry">○ retry ${span(retries.map((one) => one[0]))}</p>`;
-  for (const [at_, from, to, reason] of changes.slice(0, kMostReasons)) {
-    const sign = grows([at_, from, to]) ? '▲' : '▼';
-    html += `<p class="change">${sign} ${count(at_)}: (${from.join(', ')}) → (${to.join(', ')})<br><span>${escaped(reason ?? 'the trace has its reason (vramlab run --trace)')}</span></p>`;
-  }
-  const oversize = near(policy.oversize, at, apart, (one) => one);
+  if (retries.length) html += `<p class="retry">○ retry ${span(retries)}</p>`;
+  html += changes.slice(0, kMostReasons).map(changeLine).join('');
   if (oversize.length) html += `<p class="change">◆ one sample over budget ${span(oversize)}</p>`;
-  if (changes.length > kMostReasons) html += `<p>and ${count(changes.length - kMostReasons)} more changes; zoom in</p>`;
+  if (changes.length > kMostReasons) html += `<p>and ${count(total(changes.slice(kMostReasons)))} more changes; zoom in</p>`;
   return html;
 }
 
@@ -182,8 +186,8 @@ const plural = (number, one, many = `${one}s`) => `${count(number)} ${number ===
 
 function facts(section, policy) {
   const last = policy.final ? `ends at ${section.parameters.map((name, i) => `${name} ${policy.final[i]}`).join(', ')}; ` : '';
-  const events = [plural(policy.metrics.ooms ?? policy.ooms.length, 'OOM')];
-  events.push(policy.final ? plural(policy.changes.length, 'change') : plural(policy.metrics.batches ?? 0, 'batch', 'batches'));
+  const events = [plural(total(policy.ooms), 'OOM')];
+  events.push(policy.final ? plural(total(policy.changes), 'change') : plural(policy.metrics.batches ?? 0, 'batch', 'batches'));
   return `${last}${events.join(', ')}${policy.ended_early ? `; ended early: ${policy.ended_early}` : ''}`;
 }
 
@@ -245,7 +249,7 @@ function view(section, names) {
     metricsTable(rows, columns, 'Policies; ★ marks the best of a column'),
     allMetrics(rows, section.metrics),
     make('div', { class: 'tools' }, zoom.bar(), legend(section)),
-    longest > 1 ? make('p', { class: 'hint' }, `A point of a curve stands for up to ${count(longest)} ${section.units}, with their lowest and highest figure; marks are all there.`) : null,
+    longest > 1 ? make('p', { class: 'hint' }, `A point of a curve stands for up to ${count(longest)} ${section.units}, with their lowest and highest figure; marks are all there, and those that lie close say how many they are.`) : null,
     make('div', { class: 'cards' }, ...section.policies.map((policy) => card(section, policy, zoom))),
   ];
 }
