@@ -15,6 +15,13 @@ std::size_t BinnedFreeList::Lane::occupied_before(std::size_t bin) const {
   return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(bits));
 }
 
+const BinnedFreeList::Lane* BinnedFreeList::find_later_lane(StreamId stream) const {
+  for (const Lane& lane : lanes_) {
+    if (lane.stream == stream) return &lane;
+  }
+  return nullptr;
+}
+
 BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
   const auto after =
       std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.stream > stream; });

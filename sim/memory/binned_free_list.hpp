@@ -121,17 +121,15 @@ class BinnedFreeList {
   }
 
   [[nodiscard]] const Lane* find_lane(StreamId stream) const {
-    for (const Lane& lane : lanes_) {
-      if (lane.stream == stream) return &lane;
-    }
-    return nullptr;
+    if (!lanes_.empty() && lanes_.front().stream == stream) [[likely]]  // most programs use one stream
+      return lanes_.data();
+    return find_later_lane(stream);
   }
   Lane& lane_of(StreamId stream) {
-    for (Lane& lane : lanes_) {
-      if (lane.stream == stream) return lane;
-    }
-    return add_lane(stream);
+    const Lane* lane = find_lane(stream);
+    return lane != nullptr ? const_cast<Lane&>(*lane) : add_lane(stream);
   }
+  [[nodiscard]] const Lane* find_later_lane(StreamId stream) const;
   Lane& add_lane(StreamId stream);
 
   std::vector<Lane> lanes_;  // by ascending stream

@@ -181,7 +181,6 @@ class CachingAllocator : public Allocator {
 
   // malloc_path.cpp
   Request make_request(Bytes size, StreamId stream) const;
-  AllocationResult allocate_anew(Request request);
   BlockIndex make_block(Request& request);
   [[nodiscard]] bool exceeds_limit(const Request& request) const;
   BlockIndex try_allocate(const Request& request, bool retry);
@@ -218,8 +217,8 @@ class CachingAllocator : public Allocator {
   void count_initial_segment(const SegmentView& view, PoolIndex pool);
 
   // free_path.cpp
-  void put_back(BlockIndex block);
-  [[noreturn]] static void refuse_second_free(BlockId block);
+  void defer_free(BlockIndex block);
+  [[noreturn]] void refuse_free(BlockId block) const;
   void complete_free(BlockIndex block);
 
   // streams.cpp
@@ -262,9 +261,9 @@ class CachingAllocator : public Allocator {
 
   /// Ages are kept only from the first counted search on (R0.4): until then all are 0.
   void add_free(BlockIndex index) {
-    Pool& pool = state_.pools[state_.blocks[index].pool];
-    if (pool.calls != 0 || !state_.gc_base.empty()) start_age(index);
-    pool.free.insert(state_.blocks, index);
+    if (state_.has_ages) [[unlikely]]
+      start_age(index);
+    state_.pools[state_.blocks[index].pool].free.insert(state_.blocks, index);
   }
   void remove_free(BlockIndex index) {
     state_.pools[state_.blocks[index].pool].free.erase(state_.blocks, index);
@@ -298,7 +297,8 @@ class CachingAllocator : public Allocator {
     return block - size >= state_.settings.max_non_split_rounding;
   }
   void tell(AllocatorEvent::Action action, Address address, Bytes size, StreamId stream) const {
-    if (listener_ != nullptr) listener_->on_event({action, address, size, stream});
+    if (listener_ != nullptr) [[unlikely]]
+      listener_->on_event({action, address, size, stream});
   }
 
   SegmentSource& source_;

@@ -9,7 +9,10 @@ namespace vramlab {
 inline BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size, StreamId stream,
                                            bool expandable) {
   Pool& pool = state_.pools[pool_index];
-  if (gc_active()) ++pool.calls;                                             // R2.1
+  if (gc_active()) [[unlikely]] {  // R2.1
+    ++pool.calls;
+    state_.has_ages = true;
+  }
   BlockIndex found = pool.free.first_not_less(state_.blocks, stream, size);  // R2.2
   if (found == kNoBlock) return kNoBlock;
   if (state_.blocks[found].expandable) {

@@ -34,23 +34,20 @@ void OrderedFreeList::append_all(std::span<const Block>, std::vector<BlockIndex>
   for (const FreeBlock& block : blocks_) out.push_back(block.block);
 }
 
-FreeList::FreeList(FreeListKind kind) {
-  if (kind == FreeListKind::ordered) list_.emplace<OrderedFreeList>();
-}
-
 void FreeList::refuse() { throw InternalError("block is not in its free list"); }
 
 BlockIndex FreeList::next(std::span<const Block> blocks, const FreeBlock& position) const {
-  return std::visit([&](const auto& list) { return list.next(blocks, position); }, list_);
+  return kind_ == FreeListKind::binned ? binned_.next(blocks, position) : ordered_.next(blocks, position);
 }
 
 BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
-  return std::visit([&](const auto& list) { return list.previous(blocks, position); }, list_);
+  return kind_ == FreeListKind::binned ? binned_.previous(blocks, position) : ordered_.previous(blocks, position);
 }
 
 std::vector<BlockIndex> FreeList::in_order(std::span<const Block> blocks) const {
   std::vector<BlockIndex> all;
-  std::visit([&](const auto& list) { list.append_all(blocks, all); }, list_);
+  binned_.append_all(blocks, all);
+  ordered_.append_all(blocks, all);
   return all;
 }
 

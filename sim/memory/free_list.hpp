@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <set>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -34,24 +33,31 @@ enum class FreeListKind : std::uint8_t { binned, ordered };
 /// Either list behind one face. `blocks` is the table that the indices point into, always the same one.
 class FreeList {
  public:
-  explicit FreeList(FreeListKind kind = FreeListKind::binned);
+  explicit FreeList(FreeListKind kind = FreeListKind::binned) : kind_(kind) {}
 
   /// Adds a block that is not in the list; its stream, size and address must not change while it is in.
   void insert(std::span<Block> blocks, BlockIndex index) {
     blocks[index].cached = true;
-    std::visit([&](auto& list) { list.insert(blocks, index); }, list_);
+    if (kind_ == FreeListKind::binned) [[likely]]
+      return binned_.insert(blocks, index);
+    ordered_.insert(blocks, index);
   }
 
   /// Removes a block. Throws InternalError if it is not in the list.
   void erase(std::span<Block> blocks, BlockIndex index) {
-    if (!blocks[index].cached) refuse();
+    if (!blocks[index].cached) [[unlikely]]
+      refuse();
     blocks[index].cached = false;
-    std::visit([&](auto& list) { list.erase(blocks, index); }, list_);
+    if (kind_ == FreeListKind::binned) [[likely]]
+      return binned_.erase(blocks, index);
+    ordered_.erase(blocks, index);
   }
 
   /// The smallest block of `stream` with at least `size` bytes, the lowest address among equals (R2.2).
   [[nodiscard]] BlockIndex first_not_less(std::span<const Block> blocks, StreamId stream, Bytes size) const {
-    return std::visit([&](const auto& list) { return list.first_not_less(blocks, stream, size); }, list_);
+    if (kind_ == FreeListKind::binned) [[likely]]
+      return binned_.first_not_less(blocks, stream, size);
+    return ordered_.first_not_less(blocks, stream, size);
   }
 
   /// The first block of the same stream behind `position`, which need not be in the list, or kNoBlock.
@@ -66,7 +72,9 @@ class FreeList {
  private:
   [[noreturn]] static void refuse();
 
-  std::variant<BinnedFreeList, OrderedFreeList> list_;
+  FreeListKind kind_;
+  BinnedFreeList binned_;  // the list of the other kind stays empty
+  OrderedFreeList ordered_;
 };
 
 }  // namespace vramlab

@@ -8,7 +8,7 @@
 namespace vramlab {
 
 // R3.5
-inline void CachingAllocator::put_back(BlockIndex index) {
+void CachingAllocator::complete_free(BlockIndex index) {
   const Block& freed = state_.blocks[index];
   const StatClass c = class_of(freed.pool);
   const auto size = static_cast<std::int64_t>(freed.size);
@@ -32,33 +32,37 @@ inline void CachingAllocator::put_back(BlockIndex index) {
   stats.requested_bytes.decrease(c, requested);
 }
 
-void CachingAllocator::complete_free(BlockIndex index) { put_back(index); }
-
-void CachingAllocator::refuse_second_free(BlockId id) {
+void CachingAllocator::refuse_free(BlockId id) const {
+  (void)block_at(id);  // refuses ids of no block
   throw InternalError("block " + std::to_string(static_cast<BlockIndex>(id)) + " is freed twice");
 }
 
 // R3.4: the first half happens at once, the second may have to wait for other streams.
 void CachingAllocator::free(BlockId id) {
   if (id == kNullBlock) return;
-  Block& block = block_at(id);
-  if (!block.allocated) refuse_second_free(id);
-
   const auto index = static_cast<BlockIndex>(id);
+  if (index >= state_.blocks.size() || !state_.blocks[index].allocated) [[unlikely]]
+    refuse_free(id);
+  Block& block = state_.blocks[index];
   const StatClass c = class_of(block.pool);
   block.allocated = false;
   state_.stats.allocation.decrease(c, 1);
   state_.stats.allocated_bytes.decrease(c, static_cast<std::int64_t>(block.size));
   tell(AllocatorEvent::Action::free_requested, block.address, block.requested, block.stream);
-  if (is_oversize(block.size)) state_.stats.oversize_allocations.decrease(1);  // R8.3: M of this moment
+  if (is_oversize(block.size)) [[unlikely]]
+    state_.stats.oversize_allocations.decrease(1);  // R8.3: M of this moment
 
-  if (!block.has_stream_uses) {
-    put_back(index);
-  } else if (context_open()) {
+  if (block.has_stream_uses) [[unlikely]]
+    return defer_free(index);
+  complete_free(index);
+}
+
+void CachingAllocator::defer_free(BlockIndex index) {
+  if (context_open()) {
     state_.parked.push_back(index);  // R3.9
   } else {
     const auto uses = state_.stream_uses.extract(index);
-    block.has_stream_uses = false;
+    state_.blocks[index].has_stream_uses = false;
     record_events(index, uses.mapped());
   }
 }

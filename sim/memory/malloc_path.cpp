@@ -42,16 +42,10 @@ inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& re
   if (split) add_free(state_.blocks.cut(index, request.rounded));
 
   Block& block = state_.blocks[index];
-  if (!block.expandable) {  // R5.6: expandable blocks never count as inactive splits
-    if (split && was_split) {
-      stats.inactive_split_bytes.decrease(c, rounded);
-    } else if (split) {
-      stats.inactive_split_bytes.increase(c, whole - rounded);
-      stats.inactive_split.increase(c, 1);
-    } else if (was_split) {
-      stats.inactive_split_bytes.decrease(c, whole);
-      stats.inactive_split.decrease(c, 1);
-    }
+  if (!block.expandable) [[likely]] {  // R5.6: expandable blocks never count as inactive splits
+    // One net change of what lies unused in pieces: the remainder if there is one, less the whole if it lay so.
+    stats.inactive_split.change(c, (split ? 1 : 0) - (was_split ? 1 : 0));
+    stats.inactive_split_bytes.change(c, (split ? whole - rounded : 0) - (was_split ? whole : 0));
   }
 
   block.allocated = true;
@@ -64,7 +58,8 @@ inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& re
   stats.active.increase(c, 1);
   stats.active_bytes.increase(c, size);
   stats.requested_bytes.increase(c, static_cast<std::int64_t>(request.size));
-  if (is_oversize(block.size)) stats.oversize_allocations.increase(1);
+  if (is_oversize(block.size)) [[unlikely]]
+    stats.oversize_allocations.increase(1);
   return {BlockId{index}, block.address};
 }
 
@@ -79,16 +74,14 @@ AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
     process_events();  // R4.1
     if (context_open() && state_.settings.graph_capture_record_stream_reuse) release_parked_on(stream);
   }
-  const Request request = make_request(size, stream);
-  const BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
-  if (block == kNoBlock) [[unlikely]]
-    return allocate_anew(request);
-  return hand_out(block, request);
-}
-
-AllocationResult CachingAllocator::allocate_anew(Request request) {
-  const BlockIndex block = make_block(request);
-  if (block == kNoBlock) return report_oom(request);
+  Request request = make_request(size, stream);
+  BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
+  if (block == kNoBlock) [[unlikely]] {
+    Request missed = request;  // a copy, so that the request of a hit can live in registers
+    block = make_block(missed);
+    if (block == kNoBlock) return report_oom(missed);
+    request = missed;
+  }
   return hand_out(block, request);
 }
 
