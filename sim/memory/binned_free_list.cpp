@@ -35,8 +35,7 @@ BlockIndex BinnedFreeList::next(std::span<const Block> blocks, const FreeBlock& 
   if (lane == nullptr) return kNoBlock;
   const std::size_t at = bin_of(position.size);
   const Bin& bin = lane->bins[at];
-  const BlockIndex before =
-      last_before(blocks, bin, position.size, position.address + 1);
+  const BlockIndex before = last_before(blocks, bin, position.size, position.address + 1);
   const BlockIndex after = before == kNoBlock ? bin.smallest : blocks[before].larger;
   return after != kNoBlock ? after : lane->smallest_from(at + 1);
 }

@@ -18,9 +18,10 @@ namespace vramlab {
 
 /// The blocks of a list in bins of similar sizes, and a bitmap of the bins in use, for each stream.
 ///
-/// A power of two is divided in 32 bins, so a bin rarely holds more than a few blocks. They are linked from
-/// the smallest to the largest, through the blocks themselves: the best fit is the head of a bin, a block
-/// that leaves is not searched for, and one that comes walks past the smaller ones of its bin.
+/// A power of two is divided in 128 bins, so that a bin rarely holds more than one block of a mix of sizes: a
+/// fit is found and a place taken without a walk whose length the processor would have to guess. The blocks
+/// of a bin are linked from the smallest to the largest, through themselves: the best fit is the head of a
+/// bin, a block that leaves is not searched for, and one that comes walks past the smaller ones of its bin.
 class BinnedFreeList {
  public:
   void insert(std::span<Block> blocks, BlockIndex index) {
@@ -64,8 +65,8 @@ class BinnedFreeList {
   void append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const;
 
  private:
-  static constexpr int kLog2BinsPerDoubling = 5;
-  static constexpr std::size_t kBins = 1024;
+  static constexpr int kLog2BinsPerDoubling = 7;
+  static constexpr std::size_t kBins = 2048;
 
   struct Bin {
     BlockIndex smallest = kNoBlock;
@@ -95,8 +96,8 @@ class BinnedFreeList {
     }
   };
 
-  // Small sizes have a bin each; above, every power of two has 32. Never decreases with the size, so the
-  // order of bins is the order of sizes; what is too large for the table shares the last bin.
+  // Small sizes have a bin each; above, every power of two has 128, up to 2 GiB. Never decreases with the
+  // size, so the order of bins is the order of sizes; what is too large for the table shares the last bin.
   static BinIndex bin_of(Bytes size) {
     constexpr Bytes kPerDoubling = Bytes{1} << kLog2BinsPerDoubling;
     const Bytes units = size / 512;

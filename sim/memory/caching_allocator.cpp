@@ -67,7 +67,8 @@ void CachingAllocator::reset_peak_stats() {
 void CachingAllocator::reset_accumulated_stats() {
   MemoryStats& stats = state_.stats;
   for (const auto array : kArrays) (stats.*array).reset_sums();
-  for (Stat* stat : {&stats.oversize_allocations, &stats.oversize_segments}) stat->allocated = stat->freed = 0;
+  for (Stat* stat : {&stats.oversize_allocations, &stats.oversize_segments})
+    stat->allocated = stat->freed = 0;
   stats.num_alloc_retries = 0;
   stats.num_ooms = 0;
   stats.num_sync_all_streams = 0;

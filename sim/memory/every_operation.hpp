@@ -1,4 +1,5 @@
-// What every allocation and every free goes through, inline for the sources that do it: R2.1 to R2.6 and R3.6.
+// What every allocation and every free goes through, inline for the sources that do it: R2.1 to R2.6 and
+// R3.6.
 #pragma once
 
 #include "sim/memory/caching_allocator.hpp"

@@ -41,7 +41,8 @@ BlockIndex FreeList::next(std::span<const Block> blocks, const FreeBlock& positi
 }
 
 BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
-  return kind_ == FreeListKind::binned ? binned_.previous(blocks, position) : ordered_.previous(blocks, position);
+  return kind_ == FreeListKind::binned ? binned_.previous(blocks, position)
+                                       : ordered_.previous(blocks, position);
 }
 
 std::vector<BlockIndex> FreeList::in_order(std::span<const Block> blocks) const {

@@ -43,7 +43,8 @@ inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& re
 
   Block& block = state_.blocks[index];
   if (!block.expandable) [[likely]] {  // R5.6: expandable blocks never count as inactive splits
-    // One net change of what lies unused in pieces: the remainder if there is one, less the whole if it lay so.
+    // One net change of what lies unused in pieces: the remainder if there is one, less the whole if it lay
+    // so.
     stats.inactive_split.change(c, (split ? 1 : 0) - (was_split ? 1 : 0));
     stats.inactive_split_bytes.change(c, (split ? whole - rounded : 0) - (was_split ? whole : 0));
   }

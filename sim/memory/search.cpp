@@ -1,4 +1,5 @@
-// R2.3 to R2.5: the exceptions of the search for a cached block; and the pools that are asked before an OOM (R7.5).
+// R2.3 to R2.5: the exceptions of the search for a cached block; and the pools that are asked before an OOM
+// (R7.5).
 #include "sim/memory/caching_allocator.hpp"
 #include "sim/memory/every_operation.hpp"
 
