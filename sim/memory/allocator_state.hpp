@@ -79,7 +79,8 @@ struct AllocatorState {
   MemoryStats stats;
 
   BlockTable blocks;
-  /// By block: its pool's search counter when it became free (R0.4). Empty until a search is counted.
+  bool has_ages = false;  ///< a search was counted (R0.4)
+  /// By block: its pool's search counter when it became free (R0.4).
   std::vector<std::uint64_t> gc_base;
   std::vector<Segment> segments;
   std::vector<SegmentIndex> spare_segments;

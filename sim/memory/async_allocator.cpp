@@ -12,11 +12,7 @@ namespace {
 constexpr Bytes kAddressSpace = Bytes{1} << 62;
 
 // These counters have no totals of increases and decreases under this backend (12.1).
-void set_current(StatArray& array, Bytes value) {
-  Stat& stat = array[StatClass::all];
-  stat.current = static_cast<std::int64_t>(value);
-  stat.peak = std::max(stat.peak, stat.current);
-}
+void set_current(StatArray& array, Bytes value) { array.set_whole(static_cast<std::int64_t>(value)); }
 
 }  // namespace
 

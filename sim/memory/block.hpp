@@ -16,7 +16,6 @@ using SegmentIndex = std::uint32_t;
 
 /// A bin of the fast free list.
 using BinIndex = std::uint16_t;
-inline constexpr BinIndex kNoBin = 0xFFFF;
 
 /// Position of a pool in the allocator's table of pools: 2·group for small blocks, 2·group + 1 for large
 /// ones. Group 0 holds the default pools, every other group one private pool.
@@ -38,9 +37,10 @@ struct alignas(64) Block {
   SegmentIndex segment = 0;
   PoolIndex pool = 0;
   std::uint16_t pending_events = 0;  ///< events of other streams that a deferred free waits for (R3.4)
-  BinIndex bin = kNoBin;             ///< its bin of the free list, while it is in one
+  BinIndex bin = 0;                  ///< its bin of the free list, while it is in one
   bool live = false;                 ///< this table entry is a block
   bool allocated = false;            ///< held by the program
+  bool cached = false;               ///< in a free list
   bool mapped = true;                ///< has memory behind it; false only in expandable segments
   bool expandable = false;           ///< belongs to an expandable segment
   bool has_stream_uses = false;      ///< other streams are recorded for it (R3.7)

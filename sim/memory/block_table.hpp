@@ -18,7 +18,8 @@ class BlockTable {
 
   /// All entries, spare ones too (Block::live tells).
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
-  [[nodiscard]] std::size_t spare() const { return spare_.size(); }
+  /// Entries that are no blocks.
+  [[nodiscard]] std::size_t spare() const { return spares_; }
   [[nodiscard]] auto data() { return blocks_.data(); }
   [[nodiscard]] auto data() const { return blocks_.data(); }
   [[nodiscard]] auto begin() { return blocks_.begin(); }
@@ -36,8 +37,11 @@ class BlockTable {
   }
 
   void retire(BlockIndex index) {
-    blocks_[index].live = false;
-    spare_.push_back(index);
+    Block& block = blocks_[index];
+    block.live = false;
+    block.next = first_spare_;
+    first_spare_ = index;
+    ++spares_;
   }
 
   /// R3.2: the low part of a block that is in no list, [address, address + size), keeps the entry, so a
@@ -78,17 +82,19 @@ class BlockTable {
 
  private:
   BlockIndex spare_entry() {
-    if (spare_.empty()) {
+    const BlockIndex index = first_spare_;
+    if (index == kNoBlock) {
       blocks_.emplace_back();
       return static_cast<BlockIndex>(blocks_.size() - 1);
     }
-    const BlockIndex index = spare_.back();
-    spare_.pop_back();
+    first_spare_ = blocks_[index].next;
+    --spares_;
     return index;
   }
 
   std::vector<Block> blocks_;
-  std::vector<BlockIndex> spare_;
+  BlockIndex first_spare_ = kNoBlock;  // spare entries are linked by Block::next
+  BlockIndex spares_ = 0;
 };
 
 }  // namespace vramlab

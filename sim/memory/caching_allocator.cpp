@@ -16,15 +16,6 @@ constexpr StatArray MemoryStats::*kArrays[] = {
     &MemoryStats::active_bytes,    &MemoryStats::inactive_split_bytes,
     &MemoryStats::requested_bytes};
 
-template <class Action>
-void for_each_stat(MemoryStats& stats, const Action& action) {
-  for (const auto array : kArrays) {
-    for (Stat& stat : (stats.*array).by_class) action(stat);
-  }
-  action(stats.oversize_allocations);
-  action(stats.oversize_segments);
-}
-
 BlockState state_of(const Block& block) {
   if (!block.mapped) return BlockState::unmapped;
   if (block.allocated) return BlockState::allocated;
@@ -67,13 +58,17 @@ void CachingAllocator::set_settings(std::string_view conf) {
 
 // R8.5
 void CachingAllocator::reset_peak_stats() {
-  for_each_stat(state_.stats, [](Stat& stat) { stat.reset_peak(); });
+  for (const auto array : kArrays) (state_.stats.*array).reset_peak();
+  state_.stats.oversize_allocations.reset_peak();
+  state_.stats.oversize_segments.reset_peak();
 }
 
 // R8.5
 void CachingAllocator::reset_accumulated_stats() {
   MemoryStats& stats = state_.stats;
-  for_each_stat(stats, [](Stat& stat) { stat.allocated = stat.freed = 0; });
+  for (const auto array : kArrays) (stats.*array).reset_sums();
+  for (Stat* stat : {&stats.oversize_allocations, &stats.oversize_segments})
+    stat->allocated = stat->freed = 0;
   stats.num_alloc_retries = 0;
   stats.num_ooms = 0;
   stats.num_sync_all_streams = 0;

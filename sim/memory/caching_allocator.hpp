@@ -190,20 +190,21 @@ class CachingAllocator : public Allocator {
   OutOfMemory report_oom(const Request& request);
   [[nodiscard]] IdleMemory idle_memory(const Request& request) const;
 
-  // search.cpp
-  BlockIndex search(PoolIndex pool, Bytes size, StreamId stream, bool expandable);
-  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate) const;
-  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate) const;
-  [[nodiscard]] bool is_refused_as_oversize(Bytes block, Bytes size) const;
-  BlockIndex search_pools_for_oom(Request& request);
-
-  // split_merge.cpp
+  // every_operation.hpp
   struct Merged {
     BlockIndex block = kNoBlock;
     int absorbed = 0;
     Bytes absorbed_bytes = 0;
   };
-  Merged merge_with_neighbours(BlockIndex block);
+  BlockIndex search(PoolIndex pool, Bytes size, StreamId stream, bool expandable);
+  Merged merge_with_neighbours(BlockIndex block, bool mapped);
+
+  // search.cpp
+  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate) const;
+  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate) const;
+  BlockIndex search_pools_for_oom(Request& request);
+
+  // split_merge.cpp
   void add_unmapped(BlockIndex block);
   void remove_unmapped(BlockIndex block);
   SegmentIndex new_segment(const Segment& segment);
@@ -216,6 +217,8 @@ class CachingAllocator : public Allocator {
   void count_initial_segment(const SegmentView& view, PoolIndex pool);
 
   // free_path.cpp
+  void defer_free(BlockIndex block);
+  [[noreturn]] void refuse_free(BlockId block) const;
   void complete_free(BlockIndex block);
 
   // streams.cpp
@@ -258,9 +261,9 @@ class CachingAllocator : public Allocator {
 
   /// Ages are kept only from the first counted search on (R0.4): until then all are 0.
   void add_free(BlockIndex index) {
-    Pool& pool = state_.pools[state_.blocks[index].pool];
-    if (pool.calls != 0 || !state_.gc_base.empty()) start_age(index);
-    pool.free.insert(state_.blocks, index);
+    if (state_.has_ages) [[unlikely]]
+      start_age(index);
+    state_.pools[state_.blocks[index].pool].free.insert(state_.blocks, index);
   }
   void remove_free(BlockIndex index) {
     state_.pools[state_.blocks[index].pool].free.erase(state_.blocks, index);
@@ -288,8 +291,14 @@ class CachingAllocator : public Allocator {
     return state_.limit && state_.settings.garbage_collection_threshold > 0;
   }
   [[nodiscard]] bool is_oversize(Bytes size) const { return size >= state_.settings.max_split_size; }
+  /// R2.5: a refusal is final; larger blocks are not tried. `block` ≥ `size`, so the difference cannot wrap.
+  [[nodiscard]] bool is_refused_as_oversize(Bytes block, Bytes size) const {
+    if (!is_oversize(size)) return is_oversize(block);
+    return block - size >= state_.settings.max_non_split_rounding;
+  }
   void tell(AllocatorEvent::Action action, Address address, Bytes size, StreamId stream) const {
-    if (listener_ != nullptr) listener_->on_event({action, address, size, stream});
+    if (listener_ != nullptr) [[unlikely]]
+      listener_->on_event({action, address, size, stream});
   }
 
   SegmentSource& source_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/every_operation.hpp"
 #include "sim/memory/rounding.hpp"
 
 namespace vramlab {
@@ -89,7 +90,7 @@ BlockIndex CachingAllocator::map_block(BlockIndex index, Bytes size) {
   if (mapped < state_.blocks[index].size) add_unmapped(state_.blocks.cut(index, mapped));
   state_.blocks[index].mapped = true;
   state_.blocks[index].requested = 0;  // R8.9
-  const BlockIndex merged = merge_with_neighbours(index).block;
+  const BlockIndex merged = merge_with_neighbours(index, true).block;
   add_free(merged);
 
   state_.stats.reserved_bytes.increase(c, static_cast<std::int64_t>(mapped));
@@ -121,7 +122,7 @@ void CachingAllocator::unmap_block(BlockIndex index) {
   }
   source_.unmap(segment.base + low, high - low);
   state_.blocks[middle].mapped = false;
-  middle = merge_with_neighbours(middle).block;
+  middle = merge_with_neighbours(middle, false).block;
   add_unmapped(middle);
 
   state_.stats.reserved_bytes.decrease(class_of(block.pool), static_cast<std::int64_t>(high - low));

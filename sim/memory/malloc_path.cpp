@@ -3,9 +3,66 @@
 #include <utility>
 
 #include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/every_operation.hpp"
 #include "sim/memory/rounding.hpp"
 
 namespace vramlab {
+
+// R1.8: the settings of this moment decide, for this request only.
+inline CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId stream) const {
+  Request request;
+  request.size = size;
+  request.rounded = rounded_size(size, state_.settings);
+  request.stream = stream;
+  const std::size_t group = context_open() ? group_for(stream) : 0;
+  request.pool = static_cast<PoolIndex>(2 * group + (is_small(request.rounded) ? 0 : 1));
+  request.expandable =
+      state_.settings.expandable_segments && !state_.groups[group].options.custom_allocator;  // R5.1
+  request.stat_class = class_of(request.pool);
+  return request;
+}
+
+// R3.1: the remainder is cut off only if something of that pool could live in it.
+inline bool CachingAllocator::should_split(const Block& block, const Request& request) const {
+  if (state_.groups[group_of(request.pool)].options.no_split) return false;
+  const Bytes remainder = block.size - request.rounded;
+  if (!is_large_pool(request.pool) || request.expandable) return remainder >= kMinBlock;
+  return !is_oversize(request.rounded) && remainder > kSmallLimit;  // strict: 1 MiB stays with the block
+}
+
+// R3.1 to R3.3. The block is in no list any more.
+inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
+  MemoryStats& stats = state_.stats;
+  const StatClass c = request.stat_class;
+  const Block& found = state_.blocks[index];
+  const bool was_split = found.is_split();
+  const auto whole = static_cast<std::int64_t>(found.size);
+  const auto rounded = static_cast<std::int64_t>(request.rounded);
+  const bool split = should_split(found, request);
+  if (split) add_free(state_.blocks.cut(index, request.rounded));
+
+  Block& block = state_.blocks[index];
+  if (!block.expandable) [[likely]] {  // R5.6: expandable blocks never count as inactive splits
+    // One net change of what lies unused in pieces: the remainder if there is one, less the whole if it lay
+    // so.
+    stats.inactive_split.change(c, (split ? 1 : 0) - (was_split ? 1 : 0));
+    stats.inactive_split_bytes.change(c, (split ? whole - rounded : 0) - (was_split ? whole : 0));
+  }
+
+  block.allocated = true;
+  block.requested = request.size;
+  tell(AllocatorEvent::Action::alloc, block.address, request.size, request.stream);
+
+  const auto size = static_cast<std::int64_t>(block.size);
+  stats.allocation.increase(c, 1);
+  stats.allocated_bytes.increase(c, size);
+  stats.active.increase(c, 1);
+  stats.active_bytes.increase(c, size);
+  stats.requested_bytes.increase(c, static_cast<std::int64_t>(request.size));
+  if (is_oversize(block.size)) [[unlikely]]
+    stats.oversize_allocations.increase(1);
+  return {BlockId{index}, block.address};
+}
 
 AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
   if (size == 0) return Allocation{kNullBlock, 0};  // R1.1
@@ -20,23 +77,13 @@ AllocationResult CachingAllocator::allocate(Bytes size, StreamId stream) {
   }
   Request request = make_request(size, stream);
   BlockIndex block = search(request.pool, request.rounded, request.stream, request.expandable);  // R4.2
-  if (block == kNoBlock) block = make_block(request);
-  if (block == kNoBlock) return report_oom(request);
+  if (block == kNoBlock) [[unlikely]] {
+    Request missed = request;  // a copy, so that the request of a hit can live in registers
+    block = make_block(missed);
+    if (block == kNoBlock) return report_oom(missed);
+    request = missed;
+  }
   return hand_out(block, request);
-}
-
-// R1.8: the settings of this moment decide, for this request only.
-CachingAllocator::Request CachingAllocator::make_request(Bytes size, StreamId stream) const {
-  Request request;
-  request.size = size;
-  request.rounded = rounded_size(size, state_.settings);
-  request.stream = stream;
-  const std::size_t group = context_open() ? group_for(stream) : 0;
-  request.pool = static_cast<PoolIndex>(2 * group + (is_small(request.rounded) ? 0 : 1));
-  request.expandable =
-      state_.settings.expandable_segments && !state_.groups[group].options.custom_allocator;  // R5.1
-  request.stat_class = class_of(request.pool);
-  return request;
 }
 
 // R4.3 to R4.9, after the search has missed. There is no second one after a release: a block that became free
@@ -109,52 +156,6 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   ++stats.num_device_alloc;
   tell(AllocatorEvent::Action::segment_alloc, *base, request.segment, request.stream);
   return index;
-}
-
-// R3.1: the remainder is cut off only if something of that pool could live in it.
-bool CachingAllocator::should_split(const Block& block, const Request& request) const {
-  if (state_.groups[group_of(request.pool)].options.no_split) return false;
-  const Bytes remainder = block.size - request.rounded;
-  if (!is_large_pool(request.pool) || request.expandable) return remainder >= kMinBlock;
-  return !is_oversize(request.rounded) && remainder > kSmallLimit;  // strict: 1 MiB stays with the block
-}
-
-// R3.1 to R3.3. The block is in no list any more.
-Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
-  MemoryStats& stats = state_.stats;
-  const StatClass c = request.stat_class;
-  const Block& found = state_.blocks[index];
-  const bool was_split = found.is_split();
-  const auto whole = static_cast<std::int64_t>(found.size);
-  const auto rounded = static_cast<std::int64_t>(request.rounded);
-  const bool split = should_split(found, request);
-  if (split) add_free(state_.blocks.cut(index, request.rounded));
-
-  Block& block = state_.blocks[index];
-  if (!block.expandable) {  // R5.6: expandable blocks never count as inactive splits
-    if (split && was_split) {
-      stats.inactive_split_bytes.decrease(c, rounded);
-    } else if (split) {
-      stats.inactive_split_bytes.increase(c, whole - rounded);
-      stats.inactive_split.increase(c, 1);
-    } else if (was_split) {
-      stats.inactive_split_bytes.decrease(c, whole);
-      stats.inactive_split.decrease(c, 1);
-    }
-  }
-
-  block.allocated = true;
-  block.requested = request.size;
-  tell(AllocatorEvent::Action::alloc, block.address, request.size, request.stream);
-
-  const auto size = static_cast<std::int64_t>(block.size);
-  stats.allocation.increase(c, 1);
-  stats.allocated_bytes.increase(c, size);
-  stats.active.increase(c, 1);
-  stats.active_bytes.increase(c, size);
-  stats.requested_bytes.increase(c, static_cast<std::int64_t>(request.size));
-  if (is_oversize(block.size)) stats.oversize_allocations.increase(1);
-  return {BlockId{index}, block.address};
 }
 
 // R4.10: what was freed on the way stays freed.

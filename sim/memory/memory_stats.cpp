@@ -43,7 +43,7 @@ void for_each_value(const MemoryStats& stats, const Visit& visit) {
   };
   for (const auto& [name, member] : kArrays) {
     for (std::size_t c = 0; c < std::size(kClasses); ++c)
-      fields(name, kClasses[c], (stats.*member).by_class[c]);
+      fields(name, kClasses[c], (stats.*member)[StatClass{static_cast<std::uint8_t>(c)}]);
   }
   for (const auto& [name, member] : kSingles) fields(name, "", stats.*member);
   for (const auto& [name, member] : kScalars) visit(name, "", "", stats.*member);

@@ -1,6 +1,7 @@
 // The counters of torch.cuda.memory_stats(), with the same names and the same meaning (R8.1 to R8.6).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace vramlab {
 
-/// One counter. Signed, because the oversize counters can go below zero (R8.3).
+/// The four values of one counter. Signed, because the oversize counters can go below zero (R8.3).
 struct Stat {
   std::int64_t current = 0;
   std::int64_t peak = 0;
@@ -19,8 +20,7 @@ struct Stat {
 
   constexpr void increase(std::int64_t amount) {
     current += amount;
-    if (current > peak) [[unlikely]]  // rarely: a branch costs less than a store each time
-      peak = current;
+    peak = std::max(peak, current);
     allocated += amount;
   }
   constexpr void decrease(std::int64_t amount) {
@@ -32,33 +32,131 @@ struct Stat {
   friend bool operator==(const Stat&, const Stat&) = default;
 };
 
+/// A counter that every allocation and every free moves. Nothing is written that follows from the rest: what
+/// was freed is what was allocated and is not there any more.
+class Counter {
+ public:
+  constexpr void increase(std::int64_t amount) {
+    current_ += amount;
+    if (current_ > peak_) [[unlikely]]  // rarely: a branch costs less than a store each time
+      peak_ = current_;
+    allocated_ += amount;
+  }
+  constexpr void decrease(std::int64_t amount) { current_ -= amount; }
+
+  /// One increase or one decrease by the net amount, without a branch on which it is (R3.5).
+  constexpr void change(std::int64_t net) {
+    current_ += net;
+    if (current_ > peak_) [[unlikely]]
+      peak_ = current_;
+    allocated_ += net > 0 ? net : 0;
+  }
+
+  /// The value moves to `value`, the sums stay.
+  constexpr void set_current(std::int64_t value) {
+    at_reset_ += value - current_;
+    current_ = value;
+    peak_ = std::max(peak_, current_);
+  }
+
+  /// Changes as another counter did between `before` and `after`; the peak may have been reset before.
+  constexpr void repeat(const Counter& before, const Counter& after) {
+    peak_ = std::max(peak_, current_ + (after.peak_ - before.current_));
+    current_ += after.current_ - before.current_;
+    allocated_ += after.allocated_ - before.allocated_;
+    at_reset_ += after.at_reset_ - before.at_reset_;
+  }
+
+  constexpr void reset_peak() { peak_ = current_; }
+  constexpr void reset_sums() {
+    allocated_ = 0;
+    at_reset_ = current_;
+  }
+
+  [[nodiscard]] constexpr std::int64_t current() const { return current_; }
+  [[nodiscard]] constexpr std::int64_t peak() const { return peak_; }
+  [[nodiscard]] constexpr std::int64_t allocated() const { return allocated_; }
+  [[nodiscard]] constexpr std::int64_t freed() const { return allocated_ - (current_ - at_reset_); }
+  [[nodiscard]] constexpr Stat value() const { return {current_, peak_, allocated_, freed()}; }
+
+  friend bool operator==(const Counter&, const Counter&) = default;
+
+ private:
+  std::int64_t current_ = 0;
+  std::int64_t peak_ = 0;
+  std::int64_t allocated_ = 0;
+  std::int64_t at_reset_ = 0;  // `current_` when the sums were 0 last
+};
+
 /// The classes an array counter is kept in: everything, and the kind of pool (R8.2).
 enum class StatClass : std::uint8_t { all, small_pool, large_pool };
 
-/// A counter kept for all pools together and for small and large pools apart.
-struct StatArray {
-  std::array<Stat, 3> by_class{};
-
-  [[nodiscard]] const Stat& operator[](StatClass c) const { return by_class[static_cast<std::size_t>(c)]; }
-  [[nodiscard]] Stat& operator[](StatClass c) { return by_class[static_cast<std::size_t>(c)]; }
-  [[nodiscard]] const Stat& all() const { return by_class[0]; }
-
-  /// Changes `all` and the class `c`, which must not be `all` (R8.2).
+/// A counter kept for all pools together and for small and large pools apart. Of everything together only
+/// the peak is kept, the rest is the sum. An allocator counts by classes, or knows none and counts the whole.
+class StatArray {
+ public:
+  /// Changes the class `c`, which must not be `all`, and `all` with it (R8.2).
   constexpr void increase(StatClass c, std::int64_t amount) {
-    by_class[0].increase(amount);
-    by_class[static_cast<std::size_t>(c)].increase(amount);
+    of(c).increase(amount);
+    raise_peak(small().current() + large().current());
   }
-  constexpr void decrease(StatClass c, std::int64_t amount) {
-    by_class[0].decrease(amount);
-    by_class[static_cast<std::size_t>(c)].decrease(amount);
-  }
-  /// One increase or one decrease by the net amount; nothing for 0 (R3.5).
+  constexpr void decrease(StatClass c, std::int64_t amount) { of(c).decrease(amount); }
   constexpr void change(StatClass c, std::int64_t net) {
-    if (net > 0) increase(c, net);
-    if (net < 0) decrease(c, -net);
+    of(c).change(net);
+    raise_peak(small().current() + large().current());
+  }
+
+  /// For allocators that know no classes.
+  constexpr void increase_whole(std::int64_t amount) {
+    whole().increase(amount);
+    raise_peak(whole().current());
+  }
+  constexpr void decrease_whole(std::int64_t amount) { whole().decrease(amount); }
+  constexpr void set_whole(std::int64_t value) {
+    whole().set_current(value);
+    raise_peak(whole().current());
+  }
+
+  /// Changes as another array did between `before` and `after`; peaks may have been reset before.
+  constexpr void repeat(const StatArray& before, const StatArray& after) {
+    raise_peak(current() + (after.peak_ - before.current()));
+    for (std::size_t i = 0; i < counters_.size(); ++i)
+      counters_[i].repeat(before.counters_[i], after.counters_[i]);
+  }
+
+  constexpr void reset_peak() {
+    peak_ = current();
+    for (Counter& counter : counters_) counter.reset_peak();
+  }
+  constexpr void reset_sums() {
+    for (Counter& counter : counters_) counter.reset_sums();
+  }
+
+  [[nodiscard]] constexpr Stat all() const {
+    return {current(), peak_, sum(&Counter::allocated), sum(&Counter::freed)};
+  }
+  [[nodiscard]] constexpr Stat operator[](StatClass c) const {
+    return c == StatClass::all ? all() : counters_[static_cast<std::size_t>(c)].value();
   }
 
   friend bool operator==(const StatArray&, const StatArray&) = default;
+
+ private:
+  [[nodiscard]] constexpr Counter& of(StatClass c) { return counters_[static_cast<std::size_t>(c)]; }
+  [[nodiscard]] constexpr Counter& whole() { return counters_[0]; }
+  [[nodiscard]] constexpr const Counter& small() const { return counters_[1]; }
+  [[nodiscard]] constexpr const Counter& large() const { return counters_[2]; }
+  [[nodiscard]] constexpr std::int64_t sum(std::int64_t (Counter::*value)() const) const {
+    return (counters_[0].*value)() + (counters_[1].*value)() + (counters_[2].*value)();
+  }
+  [[nodiscard]] constexpr std::int64_t current() const { return sum(&Counter::current); }
+  constexpr void raise_peak(std::int64_t current) {
+    if (current > peak_) [[unlikely]]
+      peak_ = current;
+  }
+
+  std::array<Counter, 3> counters_;  // by StatClass; [0] is the whole of an allocator without classes
+  std::int64_t peak_ = 0;            // of everything together
 };
 
 /// Everything memory_stats() reports, in bytes and numbers of blocks or segments.

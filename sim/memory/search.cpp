@@ -1,21 +1,9 @@
-// R2.1 to R2.6: which cached block serves a request; and the pools that are asked before an OOM (R7.5).
+// R2.3 to R2.5: the exceptions of the search for a cached block; and the pools that are asked before an OOM
+// (R7.5).
 #include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/every_operation.hpp"
 
 namespace vramlab {
-// The block leaves its free list; kNoBlock is a miss.
-BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size, StreamId stream, bool expandable) {
-  Pool& pool = state_.pools[pool_index];
-  if (gc_active()) ++pool.calls;                                             // R2.1
-  BlockIndex found = pool.free.first_not_less(state_.blocks, stream, size);  // R2.2
-  if (found == kNoBlock) return kNoBlock;
-  if (state_.blocks[found].expandable) {
-    found = expandable ? walk_to_least_extent(found) : first_plain_after(found);
-    if (found == kNoBlock) return kNoBlock;
-  }
-  if (is_refused_as_oversize(state_.blocks[found].size, size)) return kNoBlock;
-  remove_free(found);  // R2.6
-  return found;
-}
 
 // R2.3: a block at the growing end counts with the unmapped tail behind it, so that holes are filled first.
 // The walk ends at the first block that is no improvement, or at a plain one.
@@ -40,12 +28,6 @@ BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) const {
     candidate = state_.pools[block.pool].free.next(state_.blocks, free_entry(block, candidate));
   }
   return candidate;
-}
-
-// R2.5: a refusal is final; larger blocks are not tried. `block` ≥ `size`, so the difference cannot wrap.
-bool CachingAllocator::is_refused_as_oversize(Bytes block, Bytes size) const {
-  if (!is_oversize(size)) return is_oversize(block);
-  return block - size >= state_.settings.max_non_split_rounding;
 }
 
 // R7.5: only for requests of the default pools, only cached blocks, the oldest pool that has one. The rest of

@@ -1,4 +1,4 @@
-// R3.1, R3.2 and R3.6: cutting blocks and joining them, and the tables and lists they live in.
+// The tables and lists that blocks and segments live in.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,36 +8,6 @@
 #include "sim/memory/rounding.hpp"
 
 namespace vramlab {
-
-// R3.6. The block is in no list; its neighbours leave theirs. The merged block takes the lower address and
-// the requested size of the block that asked for the merge (R8.9).
-CachingAllocator::Merged CachingAllocator::merge_with_neighbours(BlockIndex index) {
-  BlockTable& blocks = state_.blocks;
-  const bool mapped = blocks[index].mapped;
-  const Bytes requested = blocks[index].requested;
-  const BlockIndex previous = blocks[index].previous;
-  const BlockIndex next = blocks[index].next;
-  const auto can_join = [&](BlockIndex neighbour) {
-    return neighbour != kNoBlock && blocks[neighbour].is_idle() && blocks[neighbour].mapped == mapped;
-  };
-  Merged merged{.block = index};
-  const auto absorb = [&](BlockIndex neighbour) {
-    ++merged.absorbed;
-    merged.absorbed_bytes += blocks[neighbour].size;
-    mapped ? remove_free(neighbour) : remove_unmapped(neighbour);
-  };
-  if (can_join(previous)) {
-    absorb(previous);
-    blocks.join(previous, index);
-    merged.block = previous;
-  }
-  if (can_join(next)) {
-    absorb(next);
-    blocks.join(merged.block, next);
-  }
-  blocks[merged.block].requested = requested;
-  return merged;
-}
 
 // R0.2: by stream and address.
 void CachingAllocator::add_unmapped(BlockIndex index) {

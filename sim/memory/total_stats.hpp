@@ -7,11 +7,11 @@
 namespace vramlab {
 
 inline void add_to_total(StatArray& stat, Bytes amount) {
-  stat[StatClass::all].increase(static_cast<std::int64_t>(amount));
+  stat.increase_whole(static_cast<std::int64_t>(amount));
 }
 
 inline void take_from_total(StatArray& stat, Bytes amount) {
-  stat[StatClass::all].decrease(static_cast<std::int64_t>(amount));
+  stat.decrease_whole(static_cast<std::int64_t>(amount));
 }
 
 /// The current value of a counter of bytes or pieces.
@@ -38,7 +38,7 @@ inline void count_free(MemoryStats& stats, Bytes size, Bytes requested) {
 inline void reset_total_peaks(MemoryStats& stats) {
   for (StatArray* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.allocated_bytes,
                           &stats.reserved_bytes, &stats.active_bytes, &stats.requested_bytes}) {
-    (*stat)[StatClass::all].reset_peak();
+    stat->reset_peak();
   }
 }
 

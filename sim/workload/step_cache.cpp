@@ -27,19 +27,14 @@ void apply_change(const Stat& before, const Stat& after, Stat& stat) {
 
 void apply_change(const StatsChange& change, MemoryStats& stats) {
   for (const auto array : kArrays) {
-    for (std::size_t c = 0; c < (stats.*array).by_class.size(); ++c) {
-      apply_change((change.before.*array).by_class[c], (change.after.*array).by_class[c],
-                   (stats.*array).by_class[c]);
-    }
+    (stats.*array).repeat(change.before.*array, change.after.*array);
   }
   for (const auto single : kSingles) apply_change(change.before.*single, change.after.*single, stats.*single);
   for (const auto total : kTotals) stats.*total += change.after.*total - change.before.*total;
 }
 
 void reset_peaks(MemoryStats& stats) {
-  for (const auto array : kArrays) {
-    for (Stat& stat : (stats.*array).by_class) stat.reset_peak();
-  }
+  for (const auto array : kArrays) (stats.*array).reset_peak();
   for (const auto single : kSingles) (stats.*single).reset_peak();
 }
 
