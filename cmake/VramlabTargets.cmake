@@ -18,6 +18,7 @@ target_compile_options(vramlab_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Werror
   -Wno-missing-field-initializers  # designated initialisers leave the rest at its default on purpose
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns wrongly about "text" + std::string (GCC bug 105651)
+  $<$<CXX_COMPILER_ID:Clang>:-fsized-deallocation>  # as g++ does by itself: HeapCount is exact with it
   -ffp-contract=off)  # results must not depend on whether a compiler fuses multiply and add
 
 # vramlab_library(memory SOURCES a.cpp b.cpp LINK vramlab::core): the target vramlab::memory of one folder.

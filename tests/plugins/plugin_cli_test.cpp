@@ -111,5 +111,28 @@ TEST(PluginCli, AFailingPolicyEndsItsRunAndNotTheProgram) {
   EXPECT_EQ(run_program("check small.json" + option("hostile"), bench).code, 1);
 }
 
+// The program counts what a policy keeps, as the tests' own program does.
+TEST(PluginCli, EndlessGrowthEndsItsRunWhateverTheThreads) {
+  Bench bench{"grows"};
+  std::string files;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "small" + std::to_string(i) + ".json";
+    std::filesystem::copy_file(bench.file("small.json"), bench.file(name));
+    files += name + ' ';
+  }
+  const auto values = [&](const std::string& threads) {
+    const Ran ran = run_program("check " + files + threads + " --json -" + option("hostile"), bench);
+    const Json result = Json::parse(ran.out);
+    std::vector<double> all;
+    for (const Json& scenario : result["scenarios"]) {
+      all.push_back(scenario["expectations"][0]["value"].get<double>());
+    }
+    return all;
+  };
+  const std::vector<double> sixteen(8, 16);
+  EXPECT_EQ(values("-j 1"), sixteen);
+  EXPECT_EQ(values("-j 8"), sixteen);
+}
+
 }  // namespace
 }  // namespace vramlab
