@@ -12,9 +12,18 @@ step(2 ${PREFIX}/bin/vramlab new-policy two-steps)
 expect("two-steps: is there already." "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy aimd)
 expect("there is a policy \"aimd\"" "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy oracle)  # no plugin may add it
+expect("there is a policy \"oracle\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy Two_Steps)
 expect("is no name for a policy" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family composer)
 expect("new-policy writes tuners only." "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family tuners)
 expect("Known: tuner." "${out}")
+
+# Names that are also the skeleton's, CMake's, or those of the headers.
+foreach(name my-skeleton tuner test)
+  step(0 ${PREFIX}/bin/vramlab new-policy ${name})
+  file(REMOVE_RECURSE ${WORK}/build)
+  build_and_test(${WORK}/${name})
+endforeach()
