@@ -1,4 +1,5 @@
 # What every target of the project shares: C++20, warnings as errors, reproducible floating point.
+include(GNUInstallDirs)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -28,7 +29,7 @@ function(vramlab_library name)
   add_library(vramlab_${name} STATIC ${ARG_SOURCES})
   add_library(vramlab::${name} ALIAS vramlab_${name})
   target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
-  target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/vramlab>)
+  target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vramlab>)
   target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
 endfunction()
 
