@@ -151,7 +151,8 @@ class ComposerOf final : public Composer {
     return {};
   }
   [[nodiscard]] std::vector<double> save() const override {
-    if (fault_ == "save") return {std::nan("")};
+    if (fault_ == "save") return {1, std::nan("")};
+    if (fault_ == "long-save") return std::vector<double>((std::size_t{1} << 23) + 1);
     return {};
   }
   void restore(std::span<const double>) override {}
@@ -161,8 +162,8 @@ class ComposerOf final : public Composer {
 };
 
 void add_composers(PolicySet& policies) {
-  for (const char* fault :
-       {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule"}) {
+  for (const char* fault : {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule",
+                            "save", "long-save"}) {
     policies.composers.push_back({.name = std::string("compose-") + fault,
                                   .summary = "hostile",
                                   .options = {},

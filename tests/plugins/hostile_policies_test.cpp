@@ -67,8 +67,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The contract of every tuner: a change beyond the bounds is cut to them.
 TEST(HostileTuner, OutOfBoundsStaysInBounds) {
-  const Comparison comparison = training_with("out-of-bounds");
-  for (const Adjustment& change : comparison.find("out-of-bounds")->run.adjustments) {
+  Json json = Json::parse(bent_scenario("\"810MiB\"", "\"100MiB\""));  // so that the largest batch fits
+  json["policies"].push_back({{"use", "out-of-bounds"}});
+  const Comparison comparison =
+      compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+  const TrainingRun& run = comparison.find("out-of-bounds")->run;
+  EXPECT_EQ(run.ended_early, "");
+  EXPECT_EQ(run.final_point, (Point{64}));
+  ASSERT_FALSE(run.adjustments.empty());
+  for (const Adjustment& change : run.adjustments) {
     EXPECT_LE(change.to[0], 64);
     EXPECT_GE(change.to[0], 2);
   }
@@ -128,15 +135,19 @@ TEST(HostileSearcher, GivesUpWithAReason) {
   EXPECT_THAT(reason("search-for-ever"), HasSubstr("no end after"));
 }
 
-TEST(HostileComposer, EndsItsRunWithAReason) {
-  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json");
+// How a run of that scenario ends whose composer has the fault.
+std::string composer_reason(const std::string& name, const std::string& fault) {
+  const std::string file = VRAMLAB_SOURCE_DIR "/scenarios/" + name + ".json";
+  Json json = read_json_file(file);
   json.erase("expect");
-  const auto reason = [&](const std::string& fault) {
-    json["policies"] = Json::array({{{"use", "compose-" + fault}}});
-    const EpochScenario scenario = parse_epoch_scenario(
-        json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json", loaded("hostile"));
-    return compare_composers(scenario).front().run.ended_early;
-  };
+  json["policies"] = Json::array({{{"use", "compose-" + fault}}});
+  return compare_composers(parse_epoch_scenario(json.dump(), file, loaded("hostile")))
+      .front()
+      .run.ended_early;
+}
+
+TEST(HostileComposer, EndsItsRunWithAReason) {
+  const auto reason = [](const std::string& fault) { return composer_reason("epoch-skewed", fault); };
   EXPECT_EQ(reason("throw"), "the policy compose-throw of a plugin failed: lost count");
   EXPECT_THAT(reason("nothing"), StartsWith("the composer answered a batch of 0 samples"));
   EXPECT_EQ(reason("unknown"), "a composer named a sample that does not wait");
@@ -145,6 +156,15 @@ TEST(HostileComposer, EndsItsRunWithAReason) {
   EXPECT_THAT(reason("prediction"), HasSubstr("predicted at most 1 B and likely 2 B"));
   EXPECT_EQ(reason("told"), "the policy compose-told of a plugin failed: would not hear");
   EXPECT_EQ(reason("rule"), "the policy compose-rule of a plugin wants micro-batches of -4 samples");
+}
+
+// That scenario's process ends after every 25 batches and goes on from what was saved.
+TEST(HostileComposer, ASavedStateEndsItsRunWithAReason) {
+  EXPECT_EQ(composer_reason("epoch-restarts", "save"),
+            "the policy compose-save of a plugin saved a state with a NaN or an infinity in it");
+  EXPECT_EQ(
+      composer_reason("epoch-restarts", "long-save"),
+      "the policy compose-long-save of a plugin saved a state of 8388609 numbers; 8388608 are the most");
 }
 
 TEST(HostileAdmitter, EndsItsRunWithAReason) {
