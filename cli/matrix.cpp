@@ -7,6 +7,7 @@
 
 #include "cli/file_names.hpp"
 #include "cli/output.hpp"
+#include "cli/plugin_option.hpp"
 #include "cli/scenario_files.hpp"
 #include "cli/threads_option.hpp"
 #include "cli/verb.hpp"
@@ -31,18 +32,20 @@ void add_options(Options& options) {
       "runs with seeds 1 to N where faults are random")(
       "picture", po::value<std::string>()->default_value("")->value_name("FILE.svg"),
       "draw a heat map of regret");
+  add_plugin_option(options);
   add_threads_option(options);
   add_output_options(options);
 }
 
 // What is named must be a training scenario; what else lies in a folder is passed over.
-std::vector<Scenario> read_all(const std::vector<std::string>& paths) {
+std::vector<Scenario> read_all(const std::vector<std::string>& paths,
+                               const std::shared_ptr<const PolicySet>& policies) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : scenario_files(paths)) {
     const ScenarioText text = read_scenario_text(file);
     require_known_kind(text);
     if (text.kind.empty() || text.kind == "training") {
-      scenarios.push_back(parse_scenario(text.text, file));
+      scenarios.push_back(parse_scenario(text.text, file, policies));
     } else if (std::find(paths.begin(), paths.end(), file) != paths.end()) {
       throw InputError(file, "is of kind " + text.kind + "; tuners run in scenarios of kind training.");
     }
@@ -69,9 +72,9 @@ std::string cell_text(const MatrixCell& cell) {
   return text;
 }
 
-Table regret_table(const std::vector<MatrixRow>& rows) {
+Table regret_table(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
   std::vector<Table::Column> columns{{"regret on", Table::Align::left}};
-  for (const std::string& label : matrix_labels()) columns.push_back({label});
+  for (const std::string& label : labels) columns.push_back({label});
   Table table{std::move(columns)};
   for (const MatrixRow& row : rows) {
     std::vector<std::string> cells{row_name(row)};
@@ -113,8 +116,9 @@ Table settling_table(const std::vector<MatrixRow>& rows) {
                {"evaluations"},
                {"settled"},
                {"fault cost"}}};
+  const std::size_t who = matrix_labels().size() - 1;  // the last of the built-in ones
   for (const MatrixRow& row : rows) {
-    const MatrixCell& cell = row.cells.back();
+    const MatrixCell& cell = row.cells[who];
     table.add_row({row_name(row), std::to_string(row.seeds), percent(cell.mean_regret),
                    percent(cell.worst_regret), fmt::format("{:.3g}", cell.ooms),
                    fmt::format("{:.4g}", cell.adjustments), fmt::format("{:.0f}", cell.direction_changes),
@@ -124,13 +128,13 @@ Table settling_table(const std::vector<MatrixRow>& rows) {
   return table;
 }
 
-Json matrix_json(const std::vector<MatrixRow>& rows) {
+Json matrix_json(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
   Json list = Json::array();
   for (const MatrixRow& row : rows) {
     Json json{{"scenario", row.scenario}, {"faults", row.faults}, {"seeds", row.seeds}};
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const MatrixCell& cell = row.cells[i];
-      json["tuners"][matrix_labels()[i]] = {
+      json["tuners"][labels[i]] = {
           {"mean_regret", cell.mean_regret ? number_json(*cell.mean_regret) : Json(nullptr)},
           {"worst_regret", cell.worst_regret ? number_json(*cell.worst_regret) : Json(nullptr)},
           {"ooms", number_json(cell.ooms)},
@@ -146,13 +150,13 @@ Json matrix_json(const std::vector<MatrixRow>& rows) {
   return {{"rows", std::move(list)}};
 }
 
-HeatMap heat_map(const std::vector<MatrixRow>& rows) {
+HeatMap heat_map(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
   constexpr double kHot = 0.5;  // of the work of the best fixed choice: beyond it all is equally bad
   HeatMap map{
       .title = "Regret of every tuner: work lost against the best safe fixed choice",
       .legend =
           "Framed: steps ran out of memory, how many in brackets unless the run ended. Red from 50 % on.",
-      .columns = matrix_labels(),
+      .columns = labels,
       .rows = {},
       .cells = {}};
   for (const MatrixRow& row : rows) {
@@ -184,28 +188,32 @@ int run(const Arguments& arguments) {
   }
   const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
   if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
-  const std::vector<Scenario> scenarios = read_all(operands(arguments));
+  const auto policies = chosen_policies(arguments);
+  const std::vector<std::string> labels = matrix_labels(*policies);
+  const std::vector<Scenario> scenarios = read_all(operands(arguments), policies);
   std::vector<Scenario> faults;
-  if (arguments.count("faults") > 0) faults = read_all(arguments["faults"].as<std::vector<std::string>>());
+  if (arguments.count("faults") > 0) {
+    faults = read_all(arguments["faults"].as<std::vector<std::string>>(), policies);
+  }
   std::vector<MatrixTask> tasks;
   for (const Scenario& scenario : scenarios) {
     tasks.push_back({&scenario, nullptr});
     for (const Scenario& fault : faults) tasks.push_back({&scenario, &fault});
   }
-  const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments));
-  const auto summaries = summarise(rows);
+  const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments), *policies);
+  const auto summaries = summarise(rows, labels);
   output.line(verdict(summaries, rows.size()));
   output.line("");
   output.table(summary_table(summaries));
   output.line("");
-  output.table(regret_table(rows));
+  output.table(regret_table(rows, labels));
   output.line("");
   output.table(settling_table(rows));
   if (!picture.empty()) {
-    draw_heat_map(heat_map(rows), picture);
+    draw_heat_map(heat_map(rows, labels), picture);
     output.wrote(picture);
   }
-  output.json(matrix_json(rows));
+  output.json(matrix_json(rows, labels));
   return kDone;
 }
 

@@ -40,10 +40,10 @@ void require_name(const std::string& name) {
                                  "hyphens between them, a letter first, such as my-policy.",
                                  name));
   }
-  builtin_policies()->for_each([&](const auto& kind) {
-    if (kind.name == name)
-      throw InputError("", fmt::format("there is a policy \"{}\". Choose another name.", name));
-  });
+  const std::vector<std::string> taken = taken_names(*builtin_policies());
+  if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+    throw InputError("", fmt::format("there is a policy \"{}\". Choose another name.", name));
+  }
 }
 
 void require_family(const std::string& family) {
@@ -58,7 +58,7 @@ void require_family(const std::string& family) {
   throw InputError("", fmt::format("\"{}\" is no family that new-policy writes. Known: tuner.", family));
 }
 
-// my-policy: my_policy, MyPolicy.
+// my-rule: my_rule, MyRulePolicy. The ending keeps it apart from the classes of the headers.
 std::string identifier(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -70,18 +70,22 @@ std::string type_name(const std::string& name) {
     if (c != '-') type += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     upper = c == '-';
   }
-  return type;
+  return type + "Policy";
 }
 
 using Replacements = std::vector<std::pair<std::string, std::string>>;
 
-std::string replaced(std::string text, const Replacements& replacements) {
-  for (const auto& [from, to] : replacements) {
-    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-      text.replace(at, from.size(), to);
-    }
+// In one pass: what was put in is not looked at again. Of several that fit, the first is taken.
+std::string replaced(const std::string& text, const Replacements& replacements) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto fits = [&](const auto& one) { return text.compare(at, one.first.size(), one.first) == 0; };
+    const auto found = std::find_if(replacements.begin(), replacements.end(), fits);
+    const bool any = found != replacements.end();
+    result += any ? found->second : text.substr(at, 1);
+    at += any ? found->first.size() : 1;
   }
-  return text;
+  return result;
 }
 
 std::string data_text(const char* file) {

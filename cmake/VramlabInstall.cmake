@@ -24,7 +24,7 @@ endforeach()
 # Headers keep their folders: a policy is compiled alike in the source tree and outside.
 foreach(folder sim models policies plugins trace report lab)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab COMPONENT development
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "template" EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "template" EXCLUDE PATTERN "html" EXCLUDE)
 endforeach()
 
 configure_package_config_file(cmake/vramlab-config.cmake.in ${PROJECT_BINARY_DIR}/vramlab-config.cmake
@@ -48,23 +48,21 @@ install(TARGETS vramlab_policy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPO
 install(FILES capi/vramlab_policy.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab/capi COMPONENT development)
 install(DIRECTORY python DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.py")
 
-# The man page and the completions come from the program itself, once it has a verb for them.
-if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.cpp)
-  set(pages ${PROJECT_BINARY_DIR}/pages)
-  foreach(page "man;vramlab.1;man/man1" "bash;vramlab;bash-completion/completions" "zsh;_vramlab;zsh/vendor-completions"
-               "fish;vramlab.fish;fish/vendor_completions.d")
-    list(GET page 0 kind)
-    list(GET page 1 file)
-    list(GET page 2 place)
-    add_custom_command(OUTPUT ${pages}/${kind}/${file}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}/${kind}
-      COMMAND vramlab completion ${kind} > ${pages}/${kind}/${file}
-      DEPENDS vramlab VERBATIM)
-    list(APPEND files ${pages}/${kind}/${file})
-    install(FILES ${pages}/${kind}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${place} COMPONENT program)
-  endforeach()
-  add_custom_target(vramlab_pages ALL DEPENDS ${files})
-endif()
+# The man page and the completions come from the program's own option tables.
+set(pages ${PROJECT_BINARY_DIR}/pages)
+foreach(page "man;vramlab.1;man/man1" "bash;vramlab;bash-completion/completions" "zsh;_vramlab;zsh/vendor-completions"
+             "fish;vramlab.fish;fish/vendor_completions.d")
+  list(GET page 0 kind)
+  list(GET page 1 file)
+  list(GET page 2 place)
+  add_custom_command(OUTPUT ${pages}/${kind}/${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}/${kind}
+    COMMAND vramlab completion ${kind} > ${pages}/${kind}/${file}
+    DEPENDS vramlab VERBATIM)
+  list(APPEND files ${pages}/${kind}/${file})
+  install(FILES ${pages}/${kind}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${place} COMPONENT program)
+endforeach()
+add_custom_target(vramlab_pages ALL DEPENDS ${files})
 
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package is made of what was built; it does not build the tests
 set(CPACK_GENERATOR DEB)

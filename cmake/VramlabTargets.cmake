@@ -1,4 +1,5 @@
 # What every target of the project shares: C++20, warnings as errors, reproducible floating point.
+include(GNUInstallDirs)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -18,6 +19,7 @@ target_compile_options(vramlab_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Werror
   -Wno-missing-field-initializers  # designated initialisers leave the rest at its default on purpose
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns wrongly about "text" + std::string (GCC bug 105651)
+  $<$<CXX_COMPILER_ID:Clang>:-fsized-deallocation>  # as g++ does by itself: HeapCount is exact with it
   -ffp-contract=off)  # results must not depend on whether a compiler fuses multiply and add
 
 # vramlab_library(memory SOURCES a.cpp b.cpp LINK vramlab::core): the target vramlab::memory of one folder.
@@ -27,7 +29,7 @@ function(vramlab_library name)
   add_library(vramlab_${name} STATIC ${ARG_SOURCES})
   add_library(vramlab::${name} ALIAS vramlab_${name})
   target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
-  target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/vramlab>)
+  target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vramlab>)
   target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
 endfunction()
 

@@ -197,11 +197,71 @@ MetricFamily search_family() {
         "samples of the steps that did not fail, per second", "Σ batch / duration"}}};
 }
 
+// A row is the recorded program on one card under one setting. Behind the row's figures are those that only
+// a mark has.
+MetricFamily snapshot_family() {
+  return {"snapshot",
+          {{"context_bytes", "context", "bytes", kNeither, "what the CUDA context takes of the card", ""},
+           {"context_assumed", "context assumed", "count", kNeither, "1 if nobody measured that on this card",
+            ""},
+           {"usable_bytes", "usable", "bytes", kNeither,
+            "what the card has for the program; a limit may lie below",
+            "capacity_bytes − context_bytes − what others hold"},
+           {"fits", "fits", "count", kMore, "1 if no allocation that succeeded in the recording fails", ""},
+           {"ooms", "OOMs", "count", kLess,
+            "allocations of the program that failed; at a mark what `allocator_ooms` was there", ""},
+           {"allocator_ooms", "allocator OOMs", "count", kLess, "allocations the allocator refused", ""},
+           {"retries", "retries", "count", kLess,
+            "allocations that first had to release the whole cache; at a mark, until then", ""},
+           {"unreplayed_attempts", "not replayed", "count", kNeither,
+            "allocations that failed in the recording; they are not replayed", ""},
+           {"attempts_that_would_succeed", "would succeed", "count", kMore,
+            "those of them that would succeed here", ""},
+           {"peak_allocated_bytes", "peak allocated", "bytes", kLess,
+            "highest allocated bytes since the program's last reset of its peaks; at a mark, until then", ""},
+           {"peak_reserved_bytes", "peak reserved", "bytes", kLess,
+            "highest reserved bytes since the last reset; at a mark, until then", ""},
+           {"peak_requested_bytes", "peak requested", "bytes", kNeither,
+            "highest sum of sizes as requested, before rounding, since the last reset; at a mark, until then",
+            ""},
+           {"highest_allocated_bytes", "highest allocated", "bytes", kLess,
+            "highest allocated bytes of the whole program, resets or not", ""},
+           {"highest_reserved_bytes", "highest reserved", "bytes", kLess,
+            "highest reserved bytes of the whole program, resets or not", ""},
+           {"end_allocated_bytes", "allocated at end", "bytes", kNeither, "allocated bytes at the end", ""},
+           {"end_reserved_bytes", "reserved at end", "bytes", kLess, "reserved bytes at the end", ""},
+           {"segments", "segments", "count", kNeither, "segments held at the end; at a mark, there", ""},
+           {"device_allocs", "device allocs", "count", kLess,
+            "times the driver gave a segment, or mapped pages into one; at a mark, until then", ""},
+           {"device_frees", "device frees", "count", kLess,
+            "times the driver took a segment back, or unmapped pages of one; at a mark, until then", ""},
+           {"driver_time_s", "driver time", "s", kLess, "estimated time of all calls of the driver", ""},
+           {"fragmentation", "idle at peak", "share", kLess,
+            "share of the reserved bytes that was not in use when their peak was first reached",
+            "1 − active / reserved"},
+           {"smallest_usable_bytes", "smallest usable", "bytes", kLess,
+            "the smallest `usable_bytes`, or limit where there is one, with which the program fits; none "
+            "where it was "
+            "not looked for",
+            ""},
+           {"smallest_without_retry_bytes", "smallest without retry", "bytes", kLess,
+            "the smallest with which it fits and nothing has to release the cache", ""},
+           {"device", "device", "count", kNeither, "number of the recorded card", ""},
+           {"allocated_bytes", "allocated", "bytes", kNeither, "at a mark: allocated bytes there", ""},
+           {"reserved_bytes", "reserved", "bytes", kNeither, "at a mark: reserved bytes there", ""},
+           {"requested_bytes", "requested", "bytes", kNeither,
+            "at a mark: sum of the sizes as requested of what is allocated there", ""},
+           {"active_bytes", "active", "bytes", kNeither,
+            "at a mark: allocated bytes there, and those freed that another stream still uses", ""},
+           {"inactive_split_bytes", "inactive split", "bytes", kLess,
+            "at a mark: free bytes there in segments of which a part is in use", ""}}};
+}
+
 }  // namespace
 
 const std::vector<MetricFamily>& metric_families() {
   static const std::vector<MetricFamily> families{training_family(), jobs_family(), epoch_family(),
-                                                  search_family()};
+                                                  search_family(), snapshot_family()};
   return families;
 }
 

@@ -26,7 +26,10 @@ std::vector<Field> row_fields() {
 std::vector<Field> row_expectation_fields() {
   std::vector<Field> fields{
       {.key = "row", .kind = Kind::text, .help = "the label of a row", .required = true},
-      {.key = "metric", .kind = Kind::text, .help = "a figure of `vramlab whatif --json`", .required = true},
+      {.key = "metric",
+       .kind = Kind::text,
+       .help = "a figure of `vramlab metrics snapshot`",
+       .required = true},
       {.key = "mark", .kind = Kind::text, .help = "the mark at which (default: at the end)"}};
   for (Field& field : bound_fields()) fields.push_back(std::move(field));
   return fields;

@@ -11,17 +11,27 @@ namespace {
 constexpr std::int64_t kUsualFrequency = 10;
 
 struct Contestant {
-  const char* label;
-  const char* use;
-  const char* profile;
+  std::string label;
+  std::string use;
+  std::string profile;
 };
-constexpr Contestant kContestants[] = {{"fixed", "fixed", ""},
-                                       {"threshold-step", "threshold-step", ""},
-                                       {"aimd", "aimd", ""},
-                                       {"blind", "dual-optimizer", "blind"},
-                                       {"peak", "dual-optimizer", "peak"},
-                                       {"settled", "dual-optimizer", "settled"},
-                                       {"predictive", "predictive", ""}};
+
+std::vector<Contestant> contestants(const PolicySet& known) {
+  std::vector<Contestant> all{{"fixed", "fixed", ""},
+                              {"threshold-step", "threshold-step", ""},
+                              {"aimd", "aimd", ""},
+                              {"blind", "dual-optimizer", "blind"},
+                              {"peak", "dual-optimizer", "peak"},
+                              {"settled", "dual-optimizer", "settled"},
+                              {"predictive", "predictive", ""}};
+  for (const PolicyPlugin& plugin : known.plugins) {
+    for (const TunerEntry& tuner : known.tuners) {
+      const bool is_its = std::count(plugin.policies.begin(), plugin.policies.end(), tuner.name) > 0;
+      if (is_its) all.push_back({tuner.name, tuner.name, tuner.default_profile});
+    }
+  }
+  return all;
+}
 
 std::int64_t frequency_of(const Scenario& scenario) {
   for (const PolicyEntry& entry : scenario.policies) {
@@ -39,7 +49,7 @@ bool has_option(const TunerEntry& tuner, const std::string& key) {
 
 // Drives the same goals into a tuner as a scenario file does.
 PolicyEntry usual_entry(const Scenario& scenario, const Contestant& who) {
-  const TunerEntry& tuner = find_tuner(who.use);
+  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
   OptionMap options;
   const auto set = [&](const char* key, OptionValue value) {
     if (has_option(tuner, key)) options.set(key, std::move(value), {});
@@ -51,14 +61,15 @@ PolicyEntry usual_entry(const Scenario& scenario, const Contestant& who) {
   return {who.label, {.use = who.use, .profile = who.profile, .options = options, .where = {}}};
 }
 
-bool is_of(const PolicyEntry& entry, const Contestant& who) {
+bool is_of(const Scenario& scenario, const PolicyEntry& entry, const Contestant& who) {
   if (entry.choice.use != who.use) return false;
-  const TunerProfile* profile = find_profile(find_tuner(entry.choice.use), entry.choice.profile);
+  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
+  const TunerProfile* profile = find_profile(tuner, entry.choice.profile);
   return (profile == nullptr ? "" : profile->name) == who.profile;
 }
 
-Scenario disturbed(const MatrixTask& task, std::int64_t seed) {
-  Scenario scenario = with_matrix_tuners(*task.scenario);
+Scenario disturbed(const MatrixTask& task, std::int64_t seed, const PolicySet& known) {
+  Scenario scenario = with_matrix_tuners(*task.scenario, known);
   if (task.faults != nullptr) {
     scenario.setup.faults = task.faults->setup.faults;
     scenario.setup.others = task.faults->setup.others;
@@ -125,21 +136,18 @@ bool is_best(const MatrixRow& row, std::size_t who) {
 
 }  // namespace
 
-const std::vector<std::string>& matrix_labels() {
-  static const std::vector<std::string> labels = [] {
-    std::vector<std::string> all;
-    for (const Contestant& who : kContestants) all.emplace_back(who.label);
-    return all;
-  }();
+std::vector<std::string> matrix_labels(const PolicySet& known) {
+  std::vector<std::string> labels;
+  for (const Contestant& who : contestants(known)) labels.push_back(who.label);
   return labels;
 }
 
-Scenario with_matrix_tuners(Scenario scenario) {
+Scenario with_matrix_tuners(Scenario scenario, const PolicySet& known) {
   std::vector<PolicyEntry> entries;
-  for (const Contestant& who : kContestants) {
+  for (const Contestant& who : contestants(known)) {
     PolicyEntry entry = usual_entry(scenario, who);
     const auto own = std::find_if(scenario.policies.begin(), scenario.policies.end(),
-                                  [&](const PolicyEntry& one) { return is_of(one, who); });
+                                  [&](const PolicyEntry& one) { return is_of(scenario, one, who); });
     if (own != scenario.policies.end()) entry.choice = own->choice;
     entries.push_back(std::move(entry));
   }
@@ -148,25 +156,26 @@ Scenario with_matrix_tuners(Scenario scenario) {
 }
 
 std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
-                                    unsigned threads) {
+                                    unsigned threads, const PolicySet& known) {
   struct Piece {
     std::size_t task = 0;
     std::int64_t seed = 0;
   };
   std::vector<Piece> pieces;
   for (std::size_t task = 0; task < tasks.size(); ++task) {
-    const std::int64_t runs = is_random(disturbed(tasks[task], 1).setup.faults) ? seeds : 1;
+    const std::int64_t runs = is_random(disturbed(tasks[task], 1, known).setup.faults) ? seeds : 1;
     for (std::int64_t seed = 1; seed <= runs; ++seed) pieces.push_back({task, seed});
   }
   std::vector<Comparison> results(pieces.size());
   for_each_index(pieces.size(), threads, [&](std::size_t i) {
-    results[i] = compare_policies(disturbed(tasks[pieces[i].task], pieces[i].seed));
+    results[i] = compare_policies(disturbed(tasks[pieces[i].task], pieces[i].seed, known));
     for (PolicyResult& result : results[i].policies) {  // the records of every step are not looked at again
       result.run.iterations = {};
       result.run.log = {};
     }
   });
 
+  const std::vector<std::string> labels = matrix_labels(known);
   std::vector<MatrixRow> rows;
   for (std::size_t task = 0, piece = 0; task < tasks.size(); ++task) {
     std::vector<Comparison> runs;
@@ -177,7 +186,7 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
                   .faults = tasks[task].faults != nullptr ? tasks[task].faults->name : "",
                   .seeds = std::ssize(runs),
                   .cells = {}};
-    for (const std::string& label : matrix_labels()) {
+    for (const std::string& label : labels) {
       row.cells.push_back(cell_of(runs, label, tasks[task].scenario->setup.iterations));
     }
     rows.push_back(std::move(row));
@@ -185,10 +194,11 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
   return rows;
 }
 
-std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows) {
+std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
+                                     const std::vector<std::string>& labels) {
   std::vector<MatrixSummary> all;
-  for (std::size_t who = 0; who < matrix_labels().size(); ++who) {
-    MatrixSummary summary{.label = matrix_labels()[who]};
+  for (std::size_t who = 0; who < labels.size(); ++who) {
+    MatrixSummary summary{.label = labels[who]};
     std::vector<double> regrets;
     std::vector<double> adjustments;
     for (const MatrixRow& row : rows) {

@@ -10,12 +10,14 @@
 
 namespace vramlab {
 
-/// The tuners of a matrix by their labels: fixed, threshold-step, aimd, blind, peak, settled, predictive.
-const std::vector<std::string>& matrix_labels();
+/// The tuners of a matrix by their labels: fixed, threshold-step, aimd, blind, peak, settled, predictive, and
+/// those of the plugins in `known` under their names, each with its default profile.
+std::vector<std::string> matrix_labels(const PolicySet& known = *builtin_policies());
 
-/// `scenario` with exactly those tuners. One that the scenario names itself keeps its options there; the
-/// others look as often as the scenario's first policy that says how often, or every 10 steps.
-Scenario with_matrix_tuners(Scenario scenario);
+/// `scenario`, which must know them, with exactly those tuners. One that the scenario names itself keeps its
+/// options there; the others look as often as the scenario's first policy that says how often, or every 10
+/// steps.
+Scenario with_matrix_tuners(Scenario scenario, const PolicySet& known = *builtin_policies());
 
 /// The runs of one tuner on one scenario, one a seed.
 struct MatrixCell {
@@ -44,9 +46,10 @@ struct MatrixTask {
   const Scenario* faults = nullptr;  ///< faults and other processes are taken from it; null = its own
 };
 
-/// Runs every task with seeds 1 to `seeds`, on up to `threads` threads. The result does not depend on them.
+/// Runs the tuners of `known` on every task with seeds 1 to `seeds`, on up to `threads` threads. The result
+/// does not depend on them.
 std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
-                                    unsigned threads);
+                                    unsigned threads, const PolicySet& known = *builtin_policies());
 
 /// One tuner over all rows.
 struct MatrixSummary {
@@ -61,6 +64,8 @@ struct MatrixSummary {
   std::int64_t best_rows = 0;  ///< rows without its own OOM where no tuner without OOM has less regret
 };
 
-std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows);
+/// One for each of `labels`, which are those of the rows' cells.
+std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
+                                     const std::vector<std::string>& labels = matrix_labels());
 
 }  // namespace vramlab

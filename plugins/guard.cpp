@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-#include <malloc.h>
-
 namespace vramlab {
-
-Bytes allocated_on_heap() {
-  const auto info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
 
 void Guard::fail(const std::string& what) {
   fault_ = "the policy " + policy_ + " of a plugin " + what;
@@ -28,10 +21,8 @@ void Guard::require_short(const std::string& reason, const std::vector<std::stri
   for (const std::string& line : log) require_short(line);
 }
 
-// What another thread allocates in the meantime counts, too; against the bound that is little.
-void Guard::count_growth(Bytes before) {
-  const Bytes after = allocated_on_heap();
-  grown_ = after > before ? grown_ + (after - before) : grown_ - std::min(grown_, before - after);
+void Guard::count_growth(std::int64_t bytes) {
+  grown_ = static_cast<Bytes>(std::max<std::int64_t>(0, static_cast<std::int64_t>(grown_) + bytes));
   if (grown_ > kMostPolicyState) {
     fail("has grown by " + format_bytes(grown_) + " in its answers; " + format_bytes(kMostPolicyState) +
          " are the most");

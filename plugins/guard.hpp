@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/heap_count.hpp"
 #include "policies/policy.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/units.hpp"
@@ -31,9 +32,6 @@ inline constexpr std::size_t kMostLogLines = 1000;
 inline constexpr std::size_t kMostSavedNumbers = std::size_t{1} << 23;
 inline constexpr std::size_t kLongestSavedText = std::size_t{1} << 26;
 
-/// Bytes that this process has allocated from the C library and not given back.
-Bytes allocated_on_heap();
-
 /// Calls into one policy. After a fault every call throws it again.
 class Guard {
  public:
@@ -44,13 +42,13 @@ class Guard {
   /// an InputError passes, as what a policy says of its options or of a saved state.
   template <class Work>
   auto call(const Work& work) {
-    const Bytes before = allocated_on_heap();
+    HeapCount count;
     if constexpr (std::is_void_v<decltype(work())>) {
       call_unwatched(work);
-      count_growth(before);
+      count_growth(count.bytes());
     } else {
-      auto result = call_unwatched(work);
-      count_growth(before);
+      auto result = ours(call_unwatched(work));
+      count_growth(count.bytes());
       return result;
     }
   }
@@ -95,11 +93,22 @@ class Guard {
   [[nodiscard]] bool failed() const { return fault_.has_value(); }
 
  private:
-  void count_growth(Bytes before);
+  void count_growth(std::int64_t bytes);
+
+  /// The same, not counted if it can be copied: an answer is no part of what the policy keeps.
+  template <class Result>
+  static Result ours(Result result) {
+    if constexpr (std::is_copy_constructible_v<Result>) {
+      const HeapCount not_counted;
+      return Result(std::as_const(result));
+    } else {
+      return result;
+    }
+  }
 
   PluginCode code_;
   std::string policy_;
-  Bytes grown_ = 0;
+  Bytes grown_ = 0;  // what it has taken in its calls and not given back
   std::optional<std::string> fault_;
 };
 

@@ -45,7 +45,7 @@ class GuardedComposer final : public Composer {
   }
 
   [[nodiscard]] std::vector<double> save() const override {
-    return guard_.call_or(std::vector<double>{}, [&] {
+    return guard_.call([&] {
       auto state = inner_->save();
       if (state.size() > kMostSavedNumbers) {
         guard_.fail("saved a state of " + std::to_string(state.size()) + " numbers; " +

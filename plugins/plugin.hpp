@@ -47,8 +47,8 @@ constexpr std::uint64_t layout_of() {
   return hash;
 }
 
-/// That of everything that crosses the border: a field added to one of these and no new kPluginAbi is noticed
-/// all the same.
+/// That of everything that crosses the border. Most fields added to one of these without a new kPluginAbi are
+/// noticed; one in padding, two of a size that changed places and a new virtual function are not.
 inline constexpr std::uint64_t kPluginLayout =
     layout_of<MemoryView, Observation, Parameter, ParameterSpace, OptionDescription, OptionEntry, OptionMap,
               PolicyProfile, TunerEntry, AdmitterEntry, ComposerEntry, SearcherEntry, PolicySet, Statistic,

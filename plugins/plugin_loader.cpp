@@ -117,8 +117,7 @@ std::string fault_of(const Kind& kind) {
 }
 
 void require_sound(const PolicySet& added, const PolicySet& known, const fs::path& file) {
-  std::vector<std::string> names = names_of(known);
-  names.emplace_back("oracle");
+  std::vector<std::string> names = taken_names(known);
   if (names_of(added).empty()) throw InputError(file.string(), "adds no policy.");
   added.for_each([&](const auto& kind) {
     if (kind.name.empty()) throw InputError(file.string(), "adds a policy without a name.");

@@ -23,9 +23,7 @@ const OptionTable<AimdOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "aimd",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0,
-
-           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
+          {"parameter", &O::parameter, "", 0, 0, kParameterHelp},
           {"increase", &O::increase, "", 1, 1e6, "added after each period without pressure"},
           {"decrease", &O::decrease, "factor", 0.01, 0.99, "multiplies the parameter when a step fails"},
           {"pressure_usage", &O::pressure_usage, "ratio of the total", 0.01, 1,

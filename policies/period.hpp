@@ -54,4 +54,8 @@ std::size_t default_parameter(const ParameterSpace& space);
 std::size_t require_parameter(const ParameterSpace& space, const std::string& parameter,
                               const std::string& policy);
 
+/// What users are told of the option that it comes from.
+inline constexpr const char* kParameterHelp =
+    "the parameter of the workload that is moved; empty = batch, or the workload's first";
+
 }  // namespace vramlab

@@ -11,4 +11,10 @@ std::shared_ptr<const PolicySet> builtin_policies() {
   return set;
 }
 
+std::vector<std::string> taken_names(const PolicySet& policies) {
+  std::vector<std::string> names{"oracle"};
+  policies.for_each([&](const auto& kind) { names.push_back(kind.name); });
+  return names;
+}
+
 }  // namespace vramlab

@@ -41,4 +41,8 @@ struct PolicySet {
 /// The policies that come with the program. Never null.
 std::shared_ptr<const PolicySet> builtin_policies();
 
+/// The names that no further policy may have: those of the set, and that of the row that every comparison
+/// adds.
+std::vector<std::string> taken_names(const PolicySet& policies);
+
 }  // namespace vramlab

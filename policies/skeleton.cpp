@@ -20,8 +20,7 @@ const OptionTable<SkeletonOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "skeleton",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0,
-           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
+          {"parameter", &O::parameter, "", 0, 0, kParameterHelp},
           {"highest_usage", &O::highest_usage, "ratio of the total", 0.01, 1,
            "a period whose peak is below it is followed by one step up"},
           {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, 1e6, "length of a period"},

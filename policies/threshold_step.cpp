@@ -19,9 +19,7 @@ const OptionTable<ThresholdStepOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "threshold-step",
       .options = {
-          {"parameter", &O::parameter, "", 0, 0,
-
-           "the parameter of the workload that is moved; empty = batch, or the workload's first"},
+          {"parameter", &O::parameter, "", 0, 0, kParameterHelp},
           {"step", &O::step, "", 1, 1e6, "by how much it moves at a time"},
           {"target_vram_usage", &O::target_vram_usage, "ratio of the total", 0.01, 1, "middle of the band"},
           {"safety_margin", &O::safety_margin, "ratio of the total", 0, 0.5, "half the width of the band"},

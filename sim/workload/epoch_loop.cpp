@@ -52,7 +52,7 @@ class EpochLoop {
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
     run_.alloc_retries = static_cast<std::uint64_t>(process_.allocator().stats().num_alloc_retries);
-    run_.state = state();
+    save_state();
     return std::move(run_);
   }
 
@@ -81,6 +81,15 @@ class EpochLoop {
     began_ = now_ = from.time;
     epoch_totals_ = in_epoch_ ? from.totals : EpochTotals{};
     epoch_began_ = now_ - epoch_totals_.duration;
+  }
+
+  // A run whose state cannot be saved cannot go on. One that is complete need not.
+  void save_state() {
+    try {
+      run_.state = state();
+    } catch (const PolicyFault& fault) {
+      if (!run_.complete && run_.ended_early.empty()) run_.ended_early = fault.what();
+    }
   }
 
   [[nodiscard]] EpochState state() const {

@@ -2,8 +2,9 @@
 include(${SOURCE}/steps.cmake)
 step(0 ${PREFIX}/bin/vramlab new-policy two-steps --family tuner)
 build_and_test(${WORK}/two-steps)
-step(0 ${PREFIX}/bin/vramlab compare two-steps/scenario.json --plugin build/two-steps.so --json result.json)
-expect("two-steps" "${out}")
+file(READ ${SOURCE}/../../docs/plugins.md document)
+step(0 ${PREFIX}/bin/vramlab compare two-steps/scenario.json --plugin build/two-steps.so)
+expect("${out}" "${document}")
 step(0 ${PREFIX}/bin/vramlab policies two-steps --plugin build/two-steps.so)
 expect("from plugin two-steps 0.1.0" "${out}")
 
@@ -12,9 +13,30 @@ step(2 ${PREFIX}/bin/vramlab new-policy two-steps)
 expect("two-steps: is there already." "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy aimd)
 expect("there is a policy \"aimd\"" "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy oracle)  # no plugin may add it
+expect("there is a policy \"oracle\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy Two_Steps)
 expect("is no name for a policy" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family composer)
 expect("new-policy writes tuners only." "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family tuners)
 expect("Known: tuner." "${out}")
+
+# Names that are also the skeleton's, CMake's, or those of the headers.
+foreach(name my-skeleton tuner test)
+  step(0 ${PREFIX}/bin/vramlab new-policy ${name})
+  file(REMOVE_RECURSE ${WORK}/build)
+  build_and_test(${WORK}/${name})
+endforeach()
+
+# The rule that the document changes.
+string(REGEX MATCH "\n *move\\(answer, question, [^;]*;" line "${document}")
+file(READ ${WORK}/two-steps/two-steps.cpp text)
+string(REGEX REPLACE "\n *move\\(answer, question, 1, [^\n]*" "${line}" text "${text}")
+file(WRITE ${WORK}/two-steps/two-steps.cpp "${text}")
+file(REMOVE_RECURSE ${WORK}/build)
+step(0 ${CMAKE_COMMAND} -S ${WORK}/two-steps -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${PREFIX}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_BUILD_TYPE=${BUILD_TYPE})
+step(0 ${CMAKE_COMMAND} --build ${WORK}/build)
+step(0 ${PREFIX}/bin/vramlab compare two-steps/scenario.json --plugin build/two-steps.so)
+expect("${out}" "${document}")

@@ -1,5 +1,6 @@
 #include "lab/metric_table.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "lab/jobs_scenario.hpp"
 #include "lab/metrics.hpp"
 #include "lab/search_scenario.hpp"
+#include "lab/snapshot_scenario.hpp"
 
 namespace vramlab {
 namespace {
@@ -24,6 +26,15 @@ TEST(MetricTable, DescribesEveryMetricOfTheResults) {
   EXPECT_EQ(names_of("jobs"), jobs_metric_names());
   EXPECT_EQ(names_of("epoch"), epoch_metric_names());
   EXPECT_EQ(names_of("search"), search_metric_names());
+}
+
+// Figures of a row, and behind them those that only a mark has.
+TEST(MetricTable, DescribesEveryFigureOfASnapshotsRows) {
+  std::vector<std::string> names = snapshot_metric_names();
+  for (const std::string& name : snapshot_mark_metric_names()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  EXPECT_EQ(names_of("snapshot"), names);
 }
 
 TEST(MetricTable, EveryMetricHasAUnitATitleAndAMeaning) {

@@ -72,7 +72,7 @@ void add_tuners(PolicySet& policies) {
   add_tuner(policies, "out-of-bounds",
             [](const TunerQuestion& question, auto&) { return by(1'000'000'000, question.point.size()); });
   add_tuner(policies, "grows", [](const TunerQuestion&, auto& state) {
-    state.emplace_back(std::size_t{64} << 20);
+    state.emplace_back().reserve(std::size_t{64} << 20);  // not touched: it takes no real memory
     return TunerAnswer{};
   });
   add_tuner(policies, "asks-for-all-memory", [](const TunerQuestion&, auto& state) {
@@ -151,7 +151,8 @@ class ComposerOf final : public Composer {
     return {};
   }
   [[nodiscard]] std::vector<double> save() const override {
-    if (fault_ == "save") return {std::nan("")};
+    if (fault_ == "save") return {1, std::nan("")};
+    if (fault_ == "long-save") return std::vector<double>((std::size_t{1} << 23) + 1);
     return {};
   }
   void restore(std::span<const double>) override {}
@@ -161,8 +162,8 @@ class ComposerOf final : public Composer {
 };
 
 void add_composers(PolicySet& policies) {
-  for (const char* fault :
-       {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule"}) {
+  for (const char* fault : {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule",
+                            "save", "long-save"}) {
     policies.composers.push_back({.name = std::string("compose-") + fault,
                                   .summary = "hostile",
                                   .options = {},

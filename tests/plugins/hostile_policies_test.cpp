@@ -4,7 +4,9 @@
 #include "lab/comparison.hpp"
 #include "lab/epoch_scenario.hpp"
 #include "lab/jobs_scenario.hpp"
+#include "lab/parallel.hpp"
 #include "lab/search_scenario.hpp"
+#include "plugins/guard.hpp"
 #include "tests/lab/scenario_rig.hpp"
 #include "tests/plugins/loaded.hpp"
 
@@ -65,23 +67,47 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The contract of every tuner: a change beyond the bounds is cut to them.
 TEST(HostileTuner, OutOfBoundsStaysInBounds) {
-  const Comparison comparison = training_with("out-of-bounds");
-  for (const Adjustment& change : comparison.find("out-of-bounds")->run.adjustments) {
+  Json json = Json::parse(bent_scenario("\"810MiB\"", "\"100MiB\""));  // so that the largest batch fits
+  json["policies"].push_back({{"use", "out-of-bounds"}});
+  const Comparison comparison =
+      compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+  const TrainingRun& run = comparison.find("out-of-bounds")->run;
+  EXPECT_EQ(run.ended_early, "");
+  EXPECT_EQ(run.final_point, (Point{64}));
+  ASSERT_FALSE(run.adjustments.empty());
+  for (const Adjustment& change : run.adjustments) {
     EXPECT_LE(change.to[0], 64);
     EXPECT_GE(change.to[0], 2);
   }
 }
 
-// 64 MiB a step: the 17th would be beyond 1 GiB.
+// 64 MiB a step: with the 16th and what lists them it is more than 1 GiB.
 TEST(HostileTuner, EndlessGrowthOfItsStateEndsItsRun) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's allocator does not tell the C library's figures";
-#endif
   const Comparison comparison = training_with("grows");
   const TrainingRun& run = comparison.find("grows")->run;
-  EXPECT_THAT(run.ended_early, StartsWith("the policy grows of a plugin has grown by 1.0"));
+  EXPECT_EQ(run.ended_early,
+            "the policy grows of a plugin has grown by 1.0 GiB in its answers; 1.0 GiB are the most");
   EXPECT_EQ(run.iterations.size(), 16u);
   EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 20u);
+}
+
+// Each thread's policies are held to what they keep themselves, whatever the others do.
+TEST(HostileTuner, ItsGrowthDoesNotDependOnOtherThreads) {
+  std::vector<std::size_t> steps(8);
+  for_each_index(steps.size(), 8, [&](std::size_t i) {
+    steps[i] = training_with("grows").find("grows")->run.iterations.size();
+  });
+  EXPECT_THAT(steps, testing::Each(16u));
+}
+
+// What it answers is the program's, not its state: 17,000 answers of 64 KiB are more than 1 GiB.
+TEST(Guard, AnswersAreNotGrowth) {
+  Guard guard{"saves", {}};
+  for (int i = 0; i < 17000; ++i) {
+    const auto state = guard.call([] { return std::vector<double>(std::size_t{1} << 13); });
+    EXPECT_EQ(state.size(), std::size_t{1} << 13);
+  }
+  EXPECT_FALSE(guard.failed());
 }
 
 SearchResult search_with(const std::string& use) {
@@ -109,15 +135,19 @@ TEST(HostileSearcher, GivesUpWithAReason) {
   EXPECT_THAT(reason("search-for-ever"), HasSubstr("no end after"));
 }
 
-TEST(HostileComposer, EndsItsRunWithAReason) {
-  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json");
+// How a run of that scenario ends whose composer has the fault.
+std::string composer_reason(const std::string& name, const std::string& fault) {
+  const std::string file = VRAMLAB_SOURCE_DIR "/scenarios/" + name + ".json";
+  Json json = read_json_file(file);
   json.erase("expect");
-  const auto reason = [&](const std::string& fault) {
-    json["policies"] = Json::array({{{"use", "compose-" + fault}}});
-    const EpochScenario scenario = parse_epoch_scenario(
-        json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/epoch-skewed.json", loaded("hostile"));
-    return compare_composers(scenario).front().run.ended_early;
-  };
+  json["policies"] = Json::array({{{"use", "compose-" + fault}}});
+  return compare_composers(parse_epoch_scenario(json.dump(), file, loaded("hostile")))
+      .front()
+      .run.ended_early;
+}
+
+TEST(HostileComposer, EndsItsRunWithAReason) {
+  const auto reason = [](const std::string& fault) { return composer_reason("epoch-skewed", fault); };
   EXPECT_EQ(reason("throw"), "the policy compose-throw of a plugin failed: lost count");
   EXPECT_THAT(reason("nothing"), StartsWith("the composer answered a batch of 0 samples"));
   EXPECT_EQ(reason("unknown"), "a composer named a sample that does not wait");
@@ -126,6 +156,15 @@ TEST(HostileComposer, EndsItsRunWithAReason) {
   EXPECT_THAT(reason("prediction"), HasSubstr("predicted at most 1 B and likely 2 B"));
   EXPECT_EQ(reason("told"), "the policy compose-told of a plugin failed: would not hear");
   EXPECT_EQ(reason("rule"), "the policy compose-rule of a plugin wants micro-batches of -4 samples");
+}
+
+// That scenario's process ends after every 25 batches and goes on from what was saved.
+TEST(HostileComposer, ASavedStateEndsItsRunWithAReason) {
+  EXPECT_EQ(composer_reason("epoch-restarts", "save"),
+            "the policy compose-save of a plugin saved a state with a NaN or an infinity in it");
+  EXPECT_EQ(
+      composer_reason("epoch-restarts", "long-save"),
+      "the policy compose-long-save of a plugin saved a state of 8388609 numbers; 8388608 are the most");
 }
 
 TEST(HostileAdmitter, EndsItsRunWithAReason) {

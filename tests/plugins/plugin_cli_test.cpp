@@ -46,6 +46,24 @@ TEST(PluginCli, EveryVerbThatNamesPoliciesTakesPlugins) {
   EXPECT_THAT(run_program("schema", bench).out, Not(HasSubstr("skeleton-twin")));
 }
 
+// The columns of a plugin's tuners stand behind the built-in ones, and a twin's is that of its original.
+TEST(PluginCli, AMatrixHasTheTunersOfPlugins) {
+  Bench bench{"skeleton"};
+  const Ran ran = run_program("matrix small.json --json -" + option("twins"), bench);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json tuners = Json::parse(ran.out)["rows"][0]["tuners"];
+  std::vector<std::string> labels;
+  for (const auto& [label, figures] : tuners.items()) labels.push_back(label);
+  EXPECT_THAT(labels, testing::ElementsAre("fixed", "threshold-step", "aimd", "blind", "peak", "settled",
+                                           "predictive", "fixed-twin", "threshold-step-twin", "aimd-twin",
+                                           "dual-optimizer-twin", "predictive-twin", "skeleton-twin"));
+  for (const char* name : {"fixed", "threshold-step", "aimd", "predictive"}) {
+    EXPECT_EQ(tuners[std::string(name) + "-twin"], tuners[name]) << name;
+  }
+  EXPECT_EQ(tuners["dual-optimizer-twin"], tuners["settled"]);  // its default profile
+  EXPECT_NE(tuners["aimd-twin"], tuners["fixed-twin"]);
+}
+
 TEST(PluginCli, FindBatchTakesASearcherOfAPlugin) {
   ScratchFolder scratch;
   Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json");
@@ -109,6 +127,29 @@ TEST(PluginCli, AFailingPolicyEndsItsRunAndNotTheProgram) {
                 "by zero."));
   EXPECT_THAT(ran.out, HasSubstr("\nfixed "));
   EXPECT_EQ(run_program("check small.json" + option("hostile"), bench).code, 1);
+}
+
+// The program counts what a policy keeps, as the tests' own program does.
+TEST(PluginCli, EndlessGrowthEndsItsRunWhateverTheThreads) {
+  Bench bench{"grows"};
+  std::string files;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "small" + std::to_string(i) + ".json";
+    std::filesystem::copy_file(bench.file("small.json"), bench.file(name));
+    files += name + ' ';
+  }
+  const auto values = [&](const std::string& threads) {
+    const Ran ran = run_program("check " + files + threads + " --json -" + option("hostile"), bench);
+    const Json result = Json::parse(ran.out);
+    std::vector<double> all;
+    for (const Json& scenario : result["scenarios"]) {
+      all.push_back(scenario["expectations"][0]["value"].get<double>());
+    }
+    return all;
+  };
+  const std::vector<double> sixteen(8, 16);
+  EXPECT_EQ(values("-j 1"), sixteen);
+  EXPECT_EQ(values("-j 8"), sixteen);
 }
 
 }  // namespace
