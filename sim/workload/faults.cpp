@@ -41,10 +41,12 @@ bool Faults::has_outlier(std::int64_t iteration) const {
   return outlier > 0 && drawn(outlier_chance, seed, Purpose::outlier, iteration);
 }
 
-bool Faults::has_error(std::int64_t step) const { return drawn(error_chance, seed, Purpose::error, step); }
+bool Faults::has_error(std::int64_t iteration) const {
+  return drawn(error_chance, seed, Purpose::error, iteration);
+}
 
-bool Faults::reading_is_missing(std::int64_t step) const {
-  return drawn(missing_readings, seed, Purpose::reading, step);
+bool Faults::reading_is_missing(std::int64_t iteration) const {
+  return drawn(missing_readings, seed, Purpose::reading, iteration);
 }
 
 Bytes Faults::worst_addition(std::int64_t iterations) const {

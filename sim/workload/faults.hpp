@@ -27,8 +27,9 @@ struct Restart {
   friend bool operator==(const Restart&, const Restart&) = default;
 };
 
-/// Everything of that kind. The default is a run without faults. Chances are per step, from 0 to 1, and
-/// drawn from `seed` and the number of the iteration alone: every policy meets the same faults.
+/// Everything of that kind. The default is a run without faults. Chances are per iteration, from 0 to 1, and
+/// drawn from `seed` and the number of the iteration alone: every policy meets the same faults, and meets
+/// them again where it repeats an iteration after an OOM or a restart.
 struct Faults {
   std::uint64_t seed = 1;
   Leak leak;
@@ -49,8 +50,8 @@ struct Faults {
   [[nodiscard]] Bytes left_behind(std::int64_t iteration, bool new_process) const;
 
   [[nodiscard]] bool has_outlier(std::int64_t iteration) const;
-  [[nodiscard]] bool has_error(std::int64_t step) const;
-  [[nodiscard]] bool reading_is_missing(std::int64_t step) const;
+  [[nodiscard]] bool has_error(std::int64_t iteration) const;
+  [[nodiscard]] bool reading_is_missing(std::int64_t iteration) const;
 
   /// An upper bound of what all of them together add to the peak of any of `iterations` steps.
   [[nodiscard]] Bytes worst_addition(std::int64_t iterations) const;

@@ -115,7 +115,6 @@ class TrainingLoop {
     if (setup_.watcher != nullptr) {
       setup_.watcher->step_begins(iteration_, fetched_point(), simulation_.now());
     }
-    ++steps_;
     const StepOutcome outcome = run_step(fetched_point());
     simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
   }
@@ -151,7 +150,7 @@ class TrainingLoop {
     if (!failed) {
       run_.faults.leaked += faults_.left_behind(iteration_, false);
       process_is_new_ = false;
-      if (faults_.has_error(steps_)) outcome.result = StepResult::error;
+      if (faults_.has_error(iteration_)) outcome.result = StepResult::error;
     }
     if (point != session_->point()) ++run_.faults.late_changes;
     return outcome;
@@ -212,7 +211,7 @@ class TrainingLoop {
     after_phase_ = false;
     const bool arrives = std::cmp_greater(readings_.size(), faults_.reading_delay);
     if (arrives) {
-      if (!faults_.reading_is_missing(steps_)) reading_ = readings_.front();
+      if (!faults_.reading_is_missing(iteration_)) reading_ = readings_.front();
       readings_.pop_front();
     }
     reading_.iteration = iteration_;
@@ -295,7 +294,6 @@ class TrainingLoop {
   std::vector<std::int64_t> others_;  // by card
   std::int64_t failures_in_a_row_ = 0;
   bool repeats_ = false;              // the step to begin is the failed one again
-  std::int64_t steps_ = 0;            // attempts, those that a restart undid included
   std::deque<Point> waiting_;         // what fetched batches run at, the next one first; empty without delay
   std::deque<Observation> readings_;  // on their way to the policy
   Observation reading_;               // the last one that arrived

@@ -32,10 +32,31 @@ class Witness : public Tuner {
   std::int64_t steps_ = 0;
 };
 
+/// Repeats a step that ran out of memory with a batch of 4.
+class Retrying : public Tuner {
+ public:
+  explicit Retrying(std::vector<Observation>& seen) : seen_(seen) {}
+
+  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
+    seen_.push_back(observation);
+    if (question.result != StepResult::oom) return {};
+    return {.delta = {4 - question.point[0]}, .retry = true};
+  }
+
+ private:
+  std::vector<Observation>& seen_;
+};
+
 class FaultsTest : public SmallTraining {
  protected:
   std::vector<Observation> seen;
   std::vector<Point> ran;
+
+  // The first step of each process fails, and is repeated.
+  TrainingRun run_with_a_repeated_step() {
+    setup.start = {20};  // 11 GiB
+    return run_training(setup, TunerMaker{[this] { return std::make_unique<Retrying>(seen); }});
+  }
 
   TrainingRun run(std::int64_t move_after = 0, bool saves = false) {
     return run_training(
@@ -127,6 +148,29 @@ TEST_F(FaultsTest, AMissingReadingLeavesTheLastOne) {
     const bool missing = setup.faults.reading_is_missing(observation.iteration);
     EXPECT_EQ(observation.reading, missing ? last : observation.iteration);
     last = observation.reading;
+  }
+}
+
+// A repeated step and a restart make the numbers of steps and iterations differ.
+TEST_F(FaultsTest, ErrorsAreThoseOfTheIterationWhateverTheTunerDoes) {
+  setup.faults.error_chance = 0.5;
+  setup.faults.restart = {.after = 7, .checkpoint_every = 5};
+  const TrainingRun result = run_with_a_repeated_step();
+  ASSERT_EQ(result.iterations.size(), 20u + 2 + 2);  // two repeated, two lost
+  for (const IterationRecord& step : result.iterations) {
+    if (step.result == StepResult::oom) continue;
+    EXPECT_EQ(step.result == StepResult::error, setup.faults.has_error(step.iteration)) << step.iteration;
+  }
+}
+
+TEST_F(FaultsTest, MissingReadingsAreThoseOfTheIterationWhateverTheTunerDoes) {
+  setup.faults.missing_readings = 0.5;
+  run_with_a_repeated_step();
+  ASSERT_EQ(seen.size(), 21u);
+  for (const Observation& observation : seen) {
+    EXPECT_EQ(observation.reading < observation.iteration,
+              setup.faults.reading_is_missing(observation.iteration))
+        << observation.iteration;
   }
 }
 
