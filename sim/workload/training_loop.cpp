@@ -58,12 +58,11 @@ class TrainingLoop {
     return cards;
   }
 
-  // A new process, and a session that goes on from what an earlier one saved.
+  // A new process, and a session that goes on from what was saved with the last checkpoint.
   void start_process() {
-    const std::string saved = session_ ? session_->save() : std::string{};
     if (session_) append(run_.adjustments, session_->adjustments());
     session_.emplace(make_tuner_(), setup_.bounds, setup_.bounds.clamp(setup_.start));
-    if (!saved.empty()) session_->load(saved);
+    if (!saved_.empty()) session_->load(saved_);
     runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
     for (std::size_t card = 0; card < runner_->size(); ++card) set_others(card);
     runner_->reset_peak();
@@ -200,6 +199,7 @@ class TrainingLoop {
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
     if (!run_.ended_early.empty()) return finish();
     repeats_ = decision.retry && end.outcome.result == StepResult::oom;
+    make_checkpoint();
     fetch();
     const SimTime phases = run_phases();
     simulation_.schedule(delay + phases + restart(), StepBegin{});
@@ -218,6 +218,13 @@ class TrainingLoop {
     reading_.time = simulation_.now();
     if (reading_.reading < iteration_) ++run_.faults.missing_readings;
     return reading_;
+  }
+
+  // A step that is to be repeated is not done yet. Only a run that dies needs any.
+  void make_checkpoint() {
+    const Restart& plan = faults_.restart;
+    if (plan.after == 0 || restarted_ || repeats_ || iteration_ % plan.checkpoint_every != 0) return;
+    saved_ = session_->save();
   }
 
   // Returns the time until the new process runs its first step.
@@ -300,6 +307,7 @@ class TrainingLoop {
   bool after_phase_ = false;
   bool process_is_new_ = true;
   bool restarted_ = false;
+  std::string saved_;  // by the session, with the last checkpoint
 };
 
 }  // namespace

@@ -194,6 +194,24 @@ TEST_F(FaultsTest, ARestartKeepsWhatASessionSaved) {
   EXPECT_EQ(run(2, false).iterations[7].point, Point{4});  // begins anew
 }
 
+// The change after step 6 came after the checkpoint, and is made once more.
+TEST_F(FaultsTest, ARestartKeepsWhatASessionHadSavedWithTheCheckpoint) {
+  setup.faults.restart = {.after = 7, .checkpoint_every = 5};
+  const TrainingRun result = run(6, true);
+  EXPECT_EQ(result.iterations[6].point, Point{6});  // iteration 7
+  EXPECT_EQ(result.iterations[7].point, Point{4});  // iteration 6
+  EXPECT_EQ(result.iterations[8].point, Point{6});
+}
+
+TEST_F(FaultsTest, ARestartBeforeTheFirstCheckpointBeginsAnew) {
+  setup.faults.restart = {.after = 4, .checkpoint_every = 5};
+  const TrainingRun result = run(2, true);
+  EXPECT_EQ(result.iterations[3].point, Point{6});
+  EXPECT_EQ(result.iterations[4].iteration, 1);
+  EXPECT_EQ(result.iterations[4].point, Point{4});
+  EXPECT_EQ(result.iterations[6].point, Point{6});  // it has learnt nothing that it could have lost
+}
+
 TEST_F(FaultsTest, AValidationShowsInTheReadingAfterIt) {
   setup.phases = {{.name = "validation", .every = 10, .point = {10}}};
   run();
