@@ -20,7 +20,7 @@ struct Leak {
 
 /// The process ends once and goes on from its last checkpoint, in a new process.
 struct Restart {
-  std::int64_t after = 0;             ///< the iteration it dies after; 0 = it does not
+  std::int64_t after = 0;             ///< the iteration it dies after, once done; 0 = it does not
   std::int64_t checkpoint_every = 1;  ///< work since the last multiple of it is lost
   SimTime takes{0};                   ///< until the next step begins
 

@@ -230,12 +230,11 @@ class TrainingLoop {
   // Returns the time until the new process runs its first step.
   SimTime restart() {
     const Restart& plan = faults_.restart;
-    if (plan.after == 0 || restarted_ || iteration_ < plan.after) return SimTime{0};
+    if (plan.after == 0 || restarted_ || repeats_ || iteration_ < plan.after) return SimTime{0};
     restarted_ = true;
     const std::int64_t checkpoint = iteration_ / plan.checkpoint_every * plan.checkpoint_every;
     for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= checkpoint;
     iteration_ = checkpoint;
-    repeats_ = false;
     add_counters();
     start_process();
     return plan.takes;

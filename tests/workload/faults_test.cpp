@@ -58,6 +58,12 @@ class FaultsTest : public SmallTraining {
     return run_training(setup, TunerMaker{[this] { return std::make_unique<Retrying>(seen); }});
   }
 
+  static std::vector<std::int64_t> numbers(const TrainingRun& result) {
+    std::vector<std::int64_t> all;
+    for (const IterationRecord& step : result.iterations) all.push_back(step.iteration);
+    return all;
+  }
+
   TrainingRun run(std::int64_t move_after = 0, bool saves = false) {
     return run_training(
         setup, TunerMaker{[=, this] { return std::make_unique<Witness>(seen, ran, move_after, saves); }});
@@ -210,6 +216,15 @@ TEST_F(FaultsTest, ARestartBeforeTheFirstCheckpointBeginsAnew) {
   EXPECT_EQ(result.iterations[4].iteration, 1);
   EXPECT_EQ(result.iterations[4].point, Point{4});
   EXPECT_EQ(result.iterations[6].point, Point{6});  // it has learnt nothing that it could have lost
+}
+
+TEST_F(FaultsTest, AProcessDiesAfterItsLastIterationIsDone) {
+  setup.iterations = 3;
+  setup.faults.restart = {.after = 1};
+  const TrainingRun result = run_with_a_repeated_step();
+  EXPECT_EQ(numbers(result), (std::vector<std::int64_t>{1, 1, 2, 2, 3}));
+  EXPECT_EQ(result.iterations[1].result, StepResult::ok);
+  for (const IterationRecord& step : result.iterations) EXPECT_TRUE(step.kept) << step.iteration;
 }
 
 TEST_F(FaultsTest, AValidationShowsInTheReadingAfterIt) {
