@@ -35,6 +35,9 @@ class TrainingLoop {
     if (setup.watcher != nullptr && faults_.restart.after > 0) {
       throw InputError("", "a run that restarts cannot be recorded: a history is that of one process.");
     }
+    if (setup.make_performer && faults_.worst_addition(setup.iterations) > 0) {
+      throw InputError("", "faults that add memory to a step are simulated only; run without --device cuda.");
+    }
     start_process();
   }
 

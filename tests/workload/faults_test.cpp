@@ -227,6 +227,21 @@ TEST_F(FaultsTest, AProcessDiesAfterItsLastIterationIsDone) {
   for (const IterationRecord& step : result.iterations) EXPECT_TRUE(step.kept) << step.iteration;
 }
 
+// An outlier so rare that it never comes is refused, too; an error takes no memory.
+TEST_F(FaultsTest, ThatAddMemoryAreRefusedOnARealCardBeforeTheRun) {
+  int made = 0;
+  setup.make_performer = [&](const WorkloadModel& model, const ProcessSetup& process) {
+    ++made;
+    return std::make_unique<StepRunner>(model, process);
+  };
+  setup.faults = {.outlier = 1_GiB, .outlier_chance = 1e-9};
+  EXPECT_THROW(run(), InputError);
+  EXPECT_EQ(made, 0);
+  setup.faults = {.error_chance = 0.5};
+  EXPECT_EQ(run().iterations.size(), 20u);
+  EXPECT_EQ(made, 1);
+}
+
 TEST_F(FaultsTest, AValidationShowsInTheReadingAfterIt) {
   setup.phases = {{.name = "validation", .every = 10, .point = {10}}};
   run();
