@@ -61,11 +61,13 @@ class TrainingLoop {
     return cards;
   }
 
-  // A new process, and a session that goes on from what was saved with the last checkpoint.
+  // A new process, and a session that goes on from what was saved with the checkpoint.
   void start_process() {
-    if (session_) append(run_.adjustments, session_->adjustments());
-    session_.emplace(make_tuner_(), setup_.bounds, setup_.bounds.clamp(setup_.start));
-    if (!saved_.empty()) session_->load(saved_);
+    if (session_) {
+      replace_session();
+    } else {
+      session_.emplace(new_session());
+    }
     runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
     for (std::size_t card = 0; card < runner_->size(); ++card) set_others(card);
     runner_->reset_peak();
@@ -77,6 +79,24 @@ class TrainingLoop {
     }
     run_.faults.leaked = 0;
     process_is_new_ = true;
+  }
+
+  [[nodiscard]] TunerSession new_session() const {
+    return {make_tuner_(), setup_.bounds, setup_.bounds.clamp(setup_.start)};
+  }
+
+  // A tuner that cannot go on ends the run; the books stay those of the session before.
+  void replace_session() {
+    try {
+      TunerSession next = new_session();
+      if (!saved_.empty()) next.load(saved_);
+      append(run_.adjustments, session_->adjustments());
+      session_.emplace(std::move(next));
+    } catch (const PolicyFault& fault) {
+      run_.ended_early = fault.what();
+    } catch (const InputError& error) {
+      run_.ended_early = "the policy could not go on after the restart: " + error.problems().front().what;
+    }
   }
 
   template <class Item>
@@ -112,7 +132,8 @@ class TrainingLoop {
   }
 
   void handle(StepBegin&) {
-    if (!repeats_ && iteration_ == setup_.iterations) return finish();
+    const bool is_done = !repeats_ && iteration_ == setup_.iterations;
+    if (is_done || !run_.ended_early.empty()) return finish();
     if (!repeats_) ++iteration_;
     if (setup_.watcher != nullptr) {
       setup_.watcher->step_begins(iteration_, fetched_point(), simulation_.now());
@@ -200,9 +221,9 @@ class TrainingLoop {
     count_failures(record);
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
-    if (!run_.ended_early.empty()) return finish();
     repeats_ = decision.retry && end.outcome.result == StepResult::oom;
-    make_checkpoint();
+    if (run_.ended_early.empty() && !repeats_ && iteration_ == checkpoint()) save_session();
+    if (!run_.ended_early.empty()) return finish();
     fetch();
     const SimTime phases = run_phases();
     simulation_.schedule(delay + phases + restart(), StepBegin{});
@@ -223,11 +244,19 @@ class TrainingLoop {
     return reading_;
   }
 
-  // A step that is to be repeated is not done yet. Only a run that dies needs any.
-  void make_checkpoint() {
+  // The iteration that the restart goes back to; 0 = the start.
+  [[nodiscard]] std::int64_t checkpoint() const {
     const Restart& plan = faults_.restart;
-    if (plan.after == 0 || restarted_ || repeats_ || iteration_ % plan.checkpoint_every != 0) return;
-    saved_ = session_->save();
+    return plan.after / plan.checkpoint_every * plan.checkpoint_every;
+  }
+
+  // Of all checkpoints only that one matters.
+  void save_session() {
+    try {
+      saved_ = session_->save();
+    } catch (const PolicyFault& fault) {
+      run_.ended_early = fault.what();
+    }
   }
 
   // Returns the time until the new process runs its first step.
@@ -235,9 +264,8 @@ class TrainingLoop {
     const Restart& plan = faults_.restart;
     if (plan.after == 0 || restarted_ || repeats_ || iteration_ < plan.after) return SimTime{0};
     restarted_ = true;
-    const std::int64_t checkpoint = iteration_ / plan.checkpoint_every * plan.checkpoint_every;
-    for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= checkpoint;
-    iteration_ = checkpoint;
+    iteration_ = checkpoint();
+    for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= iteration_;
     add_counters();
     start_process();
     return plan.takes;
@@ -309,7 +337,7 @@ class TrainingLoop {
   bool after_phase_ = false;
   bool process_is_new_ = true;
   bool restarted_ = false;
-  std::string saved_;  // by the session, with the last checkpoint
+  std::string saved_;  // by the session, with the checkpoint
 };
 
 }  // namespace
