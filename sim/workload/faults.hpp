@@ -24,6 +24,9 @@ struct Restart {
   std::int64_t checkpoint_every = 1;  ///< work since the last multiple of it is lost
   SimTime takes{0};                   ///< until the next step begins
 
+  /// The iteration it goes on after; 0 = there was no checkpoint yet, and it begins anew.
+  [[nodiscard]] std::int64_t checkpoint() const { return after / checkpoint_every * checkpoint_every; }
+
   friend bool operator==(const Restart&, const Restart&) = default;
 };
 
@@ -48,6 +51,9 @@ struct Faults {
 
   /// Memory that it leaves behind for good.
   [[nodiscard]] Bytes left_behind(std::int64_t iteration, bool new_process) const;
+
+  /// What the leak takes in iterations `first` to `last`.
+  [[nodiscard]] Bytes leaked(std::int64_t first, std::int64_t last) const;
 
   [[nodiscard]] bool has_outlier(std::int64_t iteration) const;
   [[nodiscard]] bool has_error(std::int64_t iteration) const;

@@ -222,7 +222,7 @@ class TrainingLoop {
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
     repeats_ = decision.retry && end.outcome.result == StepResult::oom;
-    if (run_.ended_early.empty() && !repeats_ && iteration_ == checkpoint()) save_session();
+    if (run_.ended_early.empty() && !repeats_ && iteration_ == faults_.restart.checkpoint()) save_session();
     if (!run_.ended_early.empty()) return finish();
     fetch();
     const SimTime phases = run_phases();
@@ -244,13 +244,7 @@ class TrainingLoop {
     return reading_;
   }
 
-  // The iteration that the restart goes back to; 0 = the start.
-  [[nodiscard]] std::int64_t checkpoint() const {
-    const Restart& plan = faults_.restart;
-    return plan.after / plan.checkpoint_every * plan.checkpoint_every;
-  }
-
-  // Of all checkpoints only that one matters.
+  // Of all checkpoints only the one that the restart goes back to matters.
   void save_session() {
     try {
       saved_ = session_->save();
@@ -264,7 +258,7 @@ class TrainingLoop {
     const Restart& plan = faults_.restart;
     if (plan.after == 0 || restarted_ || repeats_ || iteration_ < plan.after) return SimTime{0};
     restarted_ = true;
-    iteration_ = checkpoint();
+    iteration_ = plan.checkpoint();
     for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= iteration_;
     add_counters();
     start_process();
