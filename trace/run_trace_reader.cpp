@@ -90,9 +90,10 @@ RunTrace read_csv(const std::filesystem::path& file) {
 
 }  // namespace
 
+// A folder's name says nothing about the form.
 RunTrace read_run_trace(const std::filesystem::path& file) {
   const std::string name = file.string();
-  RunTrace trace = name.find(".csv") != std::string::npos ? read_csv(file) : read_jsonl(file);
+  RunTrace trace = is_csv(file) ? read_csv(file) : read_jsonl(file);
   if (trace.iterations.empty()) throw InputError(name, "holds no iterations.");
   return trace;
 }
