@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cuda/check.hpp"
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -46,7 +47,7 @@ void CardPerformer::make_room_for_scenario() {
 
 StepOutcome CardPerformer::run(const Point& point, const StepAdditions& additions) {
   if (additions.besides > 0 || additions.left > 0) {
-    throw InputError("", "faults that add memory to a step are simulated only; run without --device cuda.");
+    throw InternalError("a real card was asked for a step with additions");
   }
   if (others_ != others_wanted_) serve_others();
   const StepPrograms::Program& next = programs_.next(point);

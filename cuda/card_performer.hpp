@@ -30,7 +30,7 @@ class CardPerformer : public StepPerformer {
   CardPerformer(const WorkloadModel& model, const ProcessSetup& setup);
 
   using StepPerformer::run;
-  /// Throws InputError for additions.
+  /// Throws InternalError for additions, which a training run refuses before its first step.
   StepOutcome run(const Point& point, const StepAdditions& additions) override;
   [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
   SimTime empty_cache() override;

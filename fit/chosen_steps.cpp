@@ -80,7 +80,7 @@ ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::
       } else {
         const auto number = static_cast<std::size_t>(known - chosen.settled.begin());
         if (recordings[number] == &run) *known = &step;  // another recording's steps may differ a little
-        ++visits[static_cast<std::size_t>(known - chosen.settled.begin())];
+        ++visits[number];
       }
     }
   }

@@ -22,6 +22,17 @@ struct Candidate {
   }
 };
 
+// What a run leaks between the probe's last step and its own last one, in the process that leaks most. The
+// last step's own leak comes after its peak.
+Bytes leak_ahead(const Faults& faults, std::int64_t iterations, std::int64_t probe_steps) {
+  const Restart& restart = faults.restart;
+  const bool restarts = restart.after > 0 && restart.after <= iterations;
+  const Bytes first = faults.leaked(1, (restarts ? restart.after : iterations) - 1);
+  const Bytes second = restarts ? faults.leaked(restart.checkpoint() + 1, iterations - 1) : 0;
+  const Bytes most = std::max(first, second);
+  return most - std::min(most, faults.leaked(1, probe_steps - 1));
+}
+
 /// Probes every row (one value of all parameters but the first) for its largest safe first parameter, then
 /// runs the best of these in full, and a smaller one of the same row where the full run breaks a condition.
 class OracleSearch {
@@ -32,13 +43,15 @@ class OracleSearch {
     probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
     std::int64_t rows = 1;
     for (std::size_t i = 1; i < parameters_.size(); ++i) rows *= parameters_[i].high - parameters_[i].low + 1;
-    additions_ = scenario.setup.faults.worst_addition(scenario.setup.iterations);
+    leak_ahead_ = leak_ahead(scenario.setup.faults, scenario.setup.iterations, probe_steps_);
     stride_ = (rows + kMostRows - 1) / kMostRows;
   }
 
   std::optional<PolicyResult> run() {
     for (const Phase& phase : scenario_.setup.phases) {
-      if (!probe(phase.point)) return std::nullopt;  // no choice of the other parameters can mend that
+      const bool comes = phase.every <= scenario_.setup.iterations;
+      // No choice of the other parameters can mend that.
+      if (comes && !probe(phase.point, {}, 0)) return std::nullopt;
     }
     find_rows();
     for (int runs = 0; runs < kMostFullRuns && !candidates_.empty(); ++runs) {
@@ -88,18 +101,26 @@ class OracleSearch {
     if (const auto objective = probe(point)) candidates_.push({point, *objective, found_++});
   }
 
-  // A few steps of a fresh process without company, with room for all faults to come at once; the work of the
-  // last one, or empty if one is not safe.
   std::optional<double> probe(const Point& point) const {
+    return probe(point, scenario_.setup.faults, leak_ahead_);
+  }
+
+  // The first steps of a fresh process with the faults that they have, without company; the work of the last
+  // one, or empty if one is not safe or leaves no room for the leak that surely follows. Faults that may meet
+  // or not are left to the full run.
+  std::optional<double> probe(const Point& point, const Faults& faults, Bytes leak_ahead) const {
     CardRunner runner{*scenario_.model, cards_of(scenario_.setup)};
     StepOutcome step;
-    for (int i = 0; i < probe_steps_; ++i) {
-      step = runner.run(point);
-      if (step.result == StepResult::oom) return std::nullopt;
-      const Bytes peak = step.peak_allocated + additions_;
-      const Bytes total = runner.card(runner.fullest()).view().total;
-      if (!within_target(scenario_.target, peak, total)) return std::nullopt;
+    Bytes besides = 0;
+    const auto is_safe = [&](Bytes peak) {
+      return within_target(scenario_.target, peak, runner.card(runner.fullest()).view().total);
+    };
+    for (int i = 1; i <= probe_steps_; ++i) {
+      besides = faults.needed_besides(i, i == 1);
+      step = runner.run(point, {besides, faults.left_behind(i, i == 1)});
+      if (step.result == StepResult::oom || !is_safe(step.peak_allocated)) return std::nullopt;
     }
+    if (!is_safe(step.peak_allocated - besides + leak_ahead)) return std::nullopt;
     return objective_of(scenario_.objective, static_cast<double>(scenario_.model->samples(point)),
                         static_cast<double>(scenario_.model->pixels(point)), to_seconds(step.duration));
   }
@@ -119,7 +140,7 @@ class OracleSearch {
   const Scenario& scenario_;
   const std::vector<Parameter>& parameters_;
   int probe_steps_ = 3;
-  Bytes additions_ = 0;
+  Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
   std::int64_t stride_ = 1;
   std::priority_queue<Candidate> candidates_;
   std::size_t found_ = 0;

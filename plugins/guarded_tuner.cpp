@@ -25,7 +25,7 @@ class GuardedTuner final : public Tuner {
   }
 
   [[nodiscard]] std::string save() const override {
-    return guard_.call_or(std::string{}, [&] {
+    return guard_.call([&] {
       std::string text = inner_->save();
       if (text.size() > kLongestSavedText) {
         guard_.fail("saved a state of " + std::to_string(text.size()) + " bytes; " +

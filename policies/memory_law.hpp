@@ -47,7 +47,8 @@ class MemoryLaw {
   /// What a step at `pair` should take. The law must not be empty.
   [[nodiscard]] double expected(const WorkPair& pair) const;
 
-  /// What it takes at most, `confidence` standard deviations above; never below a smaller pair's reading.
+  /// What it takes at most: of a measured pair its own reading, of any other `confidence` standard deviations
+  /// above what is expected, and never below a smaller pair's reading.
   [[nodiscard]] double upper(const WorkPair& pair, double confidence) const;
 
   /// How little is known about `pair`: one standard deviation of the regression.

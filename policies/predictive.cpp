@@ -192,7 +192,7 @@ void Predictive::learn() {
   if (!state_.steady.has_measured(dwell.pair())) {
     state_.first.add(dwell.pair(), std::max(value, dwell.first()), state_.noise);
     state_.steady.add(dwell.pair(), value, dwell.error());
-    if (state_.timed > 0) {
+    if (state_.timed > 0 && state_.seconds > 0) {
       state_.score.learn(pairs_.work(dwell.pair()), state_.seconds / static_cast<double>(state_.timed));
     }
     return;

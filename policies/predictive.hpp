@@ -92,10 +92,11 @@ struct PredictiveState {
 /// `alloc_retries`, and `device_free` where other processes use the card; it resets the device's peak counter
 /// after every step. Where several cards are at work `memory` must be that of the fullest one.
 ///
-/// What it adds up for a pair: what is allocated between steps, a leak until the look after next, and the
-/// upper bound of the step itself, in the steady regime and, at a pair that is new, in that of first steps.
-/// The sum must stay below the upper end of the band and below what the card can really give, less
-/// fragmentation and the largest outlier seen. A decision takes no heap but for its answer's texts and delta.
+/// What it adds up for a pair: what is allocated between steps, the leak of the steps ahead (those of one
+/// period for the pair in force, of five for any other; none after a failure), and the upper bound of the
+/// step itself, in the steady regime and, at a pair that is new, in that of first steps. The sum must stay
+/// below the upper end of the band and below what the card can really give, less fragmentation and the
+/// largest outlier seen. A decision takes no heap but for its answer's texts and delta.
 class Predictive final : public Tuner {
  public:
   /// Throws InputError as WorkPairs does.
@@ -127,13 +128,13 @@ class Predictive final : public Tuner {
   void evaluate(const Point& point, TunerAnswer& answer);
   void shrink(const Point& point, const Plan& plan, TunerAnswer& answer);
   void grow(const Point& point, const Plan& plan, TunerAnswer& answer);
-  [[nodiscard]] std::optional<WorkPair> best(const PairBox& box, double limit, double horizon) const;
+  [[nodiscard]] std::optional<WorkPair> best(const PairBox& box, double limit, double leak_ahead) const;
   [[nodiscard]] PairBox straight_box() const;
   [[nodiscard]] double least_gain() const;
   [[nodiscard]] std::int64_t turns_to(const WorkPair& target) const;
   [[nodiscard]] bool is_too_much(const PredictiveFigures& figures) const;
-  [[nodiscard]] WorkPair lesson(const WorkPair& goal, double limit, double horizon) const;
-  [[nodiscard]] double need(const WorkPair& pair, double horizon) const;
+  [[nodiscard]] WorkPair lesson(const WorkPair& goal, double limit, double leak_ahead) const;
+  [[nodiscard]] double need(const WorkPair& pair, double leak_ahead) const;
   [[nodiscard]] bool is_out_of_reach(const WorkPair& pair, double need) const;
   [[nodiscard]] double limit() const;
   [[nodiscard]] double score(const WorkPair& pair) const;

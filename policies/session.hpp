@@ -48,11 +48,12 @@ class TunerSession {
   StepDecision after_step(StepResult result, const Observation& observation, const Point& ran = {});
 
   /// Parameters and the tuner's state as text, to be kept with a checkpoint; empty if the tuner saves
-  /// nothing.
+  /// nothing. Throws PolicyFault if the tuner fails.
   [[nodiscard]] std::string save() const;
 
   /// Goes on from what `save` of a session with an equal tuner gave; the books of changes begin anew.
-  /// Throws InputError for any other text, or for parameters outside the space.
+  /// Throws InputError for any other text, or for parameters outside the space, and PolicyFault if the tuner
+  /// fails.
   void load(const std::string& text);
 
   /// The parameters for the next step.

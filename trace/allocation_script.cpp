@@ -10,6 +10,7 @@
 
 #include "sim/core/csv.hpp"
 #include "sim/core/error.hpp"
+#include "trace/csv_table.hpp"
 #include "trace/input_file.hpp"
 
 namespace vramlab {
@@ -368,9 +369,6 @@ ClientProgram read_allocation_script(const std::filesystem::path& file) {
   return parse_allocation_script(read_input_file(file), file.string());
 }
 
-bool is_allocation_script(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return name.ends_with(".csv") || name.ends_with(".csv.gz") || name.ends_with(".csv.zst");
-}
+bool is_allocation_script(const std::filesystem::path& file) { return is_csv(file); }
 
 }  // namespace vramlab

@@ -7,6 +7,12 @@
 #include "trace/input_file.hpp"
 
 namespace vramlab {
+
+bool is_csv(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".csv") || name.ends_with(".csv.gz") || name.ends_with(".csv.zst");
+}
+
 CsvTable::CsvTable(const std::filesystem::path& file) : file_(file.string()) {
   for (CsvRecord& record : csv_records(read_input_file(file))) {
     const std::string place = file_ + ":" + std::to_string(record.line);

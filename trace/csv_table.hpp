@@ -11,6 +11,9 @@
 
 namespace vramlab {
 
+/// Whether a file's own name says that it is CSV: it ends in .csv, .csv.gz or .csv.zst.
+bool is_csv(const std::filesystem::path& file);
+
 /// Rows of cells. Errors name file, line and column.
 class CsvTable {
  public:
@@ -23,7 +26,7 @@ class CsvTable {
   [[nodiscard]] const std::vector<std::string>& columns() const { return header_; }
   /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
   [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
-  /// A number that is not negative. Throws InputError for anything else.
+  /// A number from 0 to 10^15. Throws InputError for anything else.
   [[nodiscard]] double number(std::size_t row, std::string_view column) const;
   [[nodiscard]] double number_or(std::size_t row, std::string_view column, double otherwise) const;
   /// Throws InputError at this cell.

@@ -34,6 +34,7 @@ Json arguments_of(const ParameterSpace& space, const IterationRecord& record) {
   args["step_peak_reserved"] = record.step_peak_reserved;
   args["limit"] = record.memory.total;
   args["alloc_retries"] = record.memory.alloc_retries;
+  if (!record.kept) args["kept"] = false;
   if (!record.reason.empty()) args["reason"] = record.reason;
   return args;
 }
@@ -64,8 +65,11 @@ std::string trace_perfetto(const std::string& title, const ParameterSpace& space
   for (const IterationRecord& record : records) {
     const SimTime end = record.start + record.duration;
     const bool oom = record.result == StepResult::oom;
-    events.slice(oom ? "step (OOM)" : "step", kSteps, record.start, record.duration,
-                 Events::dumped(arguments_of(space, record)));
+    const bool error = record.result == StepResult::error;
+    events.slice(oom     ? "step (OOM)"
+                 : error ? "step (error)"
+                         : "step",
+                 kSteps, record.start, record.duration, Events::dumped(arguments_of(space, record)));
     add_memory(events, record.start, record.step_peak_allocated, record.step_peak_reserved);
     add_memory(events, end, record.memory.allocated, record.memory.reserved);
     if (oom) events.mark("OOM", end, {{"iteration", record.iteration}});

@@ -28,6 +28,8 @@ Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
   row["duration_s"] = to_seconds(record.duration);
   for (std::size_t i = 0; i < space.size(); ++i) row[space.parameters[i].name] = record.point[i];
   row["oom"] = record.result == StepResult::oom;
+  row["error"] = record.result == StepResult::error;
+  row["kept"] = record.kept;
   row.update(memory_figures(record));
   for (std::size_t i = 0; i < space.size(); ++i) {
     row["d_" + space.parameters[i].name] = record.delta.empty() ? 0 : record.delta[i];

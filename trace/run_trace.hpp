@@ -9,8 +9,9 @@
 
 namespace vramlab {
 
-/// One JSON object a line: iteration, start and duration in seconds, the parameters, OOM or not, all memory
-/// figures in bytes, the change made after the step and the reason.
+/// One JSON object a line: iteration, start and duration in seconds, the parameters, whether it ran out of
+/// memory or ended in another error, whether its work was kept, all memory figures in bytes, the change made
+/// after the step and the reason.
 std::string trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records);
 
 /// The same columns as CSV with a header; changes are in columns named `d_` and the parameter.

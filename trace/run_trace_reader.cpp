@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -31,19 +32,30 @@ void require_iterations(const std::string& where, bool has_iterations) {
                    "compare --trace-dir writes them for a scenario of kind training.");
 }
 
-/// One line, whatever its form: `number(column)` throws where the column is missing or no number.
-template <class Number>
-IterationRecord record_of(const std::vector<std::string>& parameters, bool oom, const Number& number) {
+// Up to here a double tells every whole number from the next; no run has more of anything.
+constexpr double kMost = 0x1p53;
+
+/// One line, whatever its form: `number(column)` throws where the column is missing or holds no number from 0
+/// to kMost at the most, `flag(column, otherwise)` where it is neither true nor false; a column without
+/// `otherwise` must be there.
+template <class Number, class Flag>
+IterationRecord record_of(const std::vector<std::string>& parameters, const Number& number,
+                          const Flag& flag) {
   const auto whole = [&](const std::string& column) { return std::llround(number(column)); };
   const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column)); };
+  const bool oom = flag("oom", std::nullopt);
+  const bool error = flag("error", false);  // older traces lack it and `kept`
   IterationRecord record{.iteration = whole("iteration"),
                          .start = from_seconds(number("start_s")),
                          .duration = from_seconds(number("duration_s")),
                          .point = {},
-                         .result = oom ? StepResult::oom : StepResult::ok,
+                         .result = oom     ? StepResult::oom
+                                   : error ? StepResult::error
+                                           : StepResult::ok,
                          .memory = {},
                          .step_peak_allocated = bytes("step_peak_allocated"),
                          .step_peak_reserved = bytes("step_peak_reserved"),
+                         .kept = flag("kept", true),
                          .delta = {},
                          .reason = {}};
   record.memory.total = bytes("limit");
@@ -73,15 +85,17 @@ RunTrace read_jsonl(const std::filesystem::path& file) {
     }
     const auto number = [&](const std::string& column) {
       const auto found = row.find(column);
-      const bool usable = found != row.end() && found->is_number() && found->get<double>() >= 0;
-      if (!usable)
-        throw InputError(where, "\"" + column + "\" is missing or no number that is not negative.");
-      return found->get<double>();
+      const double value = found != row.end() && found->is_number() ? found->get<double>() : -1;
+      if (value >= 0 && value <= kMost) return value;
+      throw InputError(where, "\"" + column + "\" is missing or no number from 0 to 2^53.");
     };
-    const auto oom = row.find("oom");
-    if (oom == row.end() || !oom->is_boolean())
-      throw InputError(where, "\"oom\" is missing or neither true nor false.");
-    trace.iterations.push_back(record_of(trace.parameters, oom->get<bool>(), number));
+    const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
+      const auto found = row.find(column);
+      if (found == row.end() && otherwise) return *otherwise;
+      if (found != row.end() && found->is_boolean()) return found->get<bool>();
+      throw InputError(where, "\"" + column + "\" is missing or neither true nor false.");
+    };
+    trace.iterations.push_back(record_of(trace.parameters, number, flag));
   }
   return trace;
 }
@@ -92,19 +106,24 @@ RunTrace read_csv(const std::filesystem::path& file) {
   RunTrace trace;
   trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
   for (std::size_t i = 0; i < table.rows(); ++i) {
-    const std::string_view oom = table.text(i, "oom");
-    if (oom != "true" && oom != "false") table.wrong(i, "oom", "is neither true nor false.");
-    trace.iterations.push_back(record_of(trace.parameters, oom == "true",
-                                         [&](const std::string& column) { return table.number(i, column); }));
+    const auto number = [&](const std::string& column) { return table.number(i, column); };
+    const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
+      if (otherwise && !table.has(column)) return *otherwise;
+      const std::string_view cell = table.text(i, column);
+      if (cell != "true" && cell != "false") table.wrong(i, column, "is neither true nor false.");
+      return cell == "true";
+    };
+    trace.iterations.push_back(record_of(trace.parameters, number, flag));
   }
   return trace;
 }
 
 }  // namespace
 
+// A folder's name says nothing about the form.
 RunTrace read_run_trace(const std::filesystem::path& file) {
   const std::string name = file.string();
-  RunTrace trace = name.find(".csv") != std::string::npos ? read_csv(file) : read_jsonl(file);
+  RunTrace trace = is_csv(file) ? read_csv(file) : read_jsonl(file);
   if (trace.iterations.empty()) throw InputError(name, "holds no iterations.");
   return trace;
 }

@@ -6,6 +6,7 @@
 #include "models/packing.hpp"
 #include "sim/core/error.hpp"
 #include "sim/workload/simulated_process.hpp"
+#include "sim/workload/step_performer.hpp"
 
 namespace vramlab {
 
@@ -33,12 +34,7 @@ class EpochLoop {
         process_(card_, setup.process.allocator),
         candidates_(setup.samples.size(), setup.seed, 0, setup.shuffle) {
     if (setup.start) go_on(*setup.start);
-    const ExecutedStep built = process_.executor().run(setup.model->build());
-    if (built.result == StepResult::oom) {
-      throw InputError("", "the workload's weights alone do not fit: " + format_bytes(built.oom->requested) +
-                               " more were asked for with " + format_bytes(built.oom->device_free) +
-                               " free on the card. Take a larger card or limit.");
-    }
+    require_built(process_.executor().run(setup.model->build()));
   }
 
   EpochRun run() {
@@ -113,15 +109,8 @@ class EpochLoop {
   }
 
   [[nodiscard]] MemoryView view() const {
-    const MemoryStats& stats = process_.allocator().stats();
-    const auto bytes = [](std::int64_t counter) { return static_cast<Bytes>(counter); };
-    return {.allocated = bytes(stats.allocated_bytes.all().current),
-            .peak_allocated = bytes(stats.allocated_bytes.all().peak),
-            .reserved = bytes(stats.reserved_bytes.all().current),
-            .peak_reserved = bytes(stats.reserved_bytes.all().peak),
-            .total = setup_.process.allocator.limit.value_or(setup_.process.card_total),
-            .alloc_retries = static_cast<std::uint64_t>(stats.num_alloc_retries),
-            .allocator_ooms = static_cast<std::uint64_t>(stats.num_ooms)};
+    return view_of(process_.allocator().stats(),
+                   setup_.process.allocator.limit.value_or(setup_.process.card_total), card_.free());
   }
 
   ComposerAnswer ask(ComposerEvent event) {

@@ -22,10 +22,6 @@ bool drawn(double chance, std::uint64_t seed, Purpose purpose, std::int64_t numb
   return static_cast<double>(bits >> 11) * 0x1p-53 < chance;
 }
 
-std::int64_t leaking_steps(const Leak& leak, std::int64_t iterations) {
-  return std::max<std::int64_t>(0, std::min(leak.to, iterations) - leak.from + 1);
-}
-
 }  // namespace
 
 Bytes Faults::needed_besides(std::int64_t iteration, bool new_parameters) const {
@@ -37,19 +33,25 @@ Bytes Faults::left_behind(std::int64_t iteration, bool new_process) const {
   return (leaks ? leak.per_step : 0) + (new_process ? optimizer_state : 0);
 }
 
+Bytes Faults::leaked(std::int64_t first, std::int64_t last) const {
+  const std::int64_t steps = std::min(leak.to, last) - std::max(leak.from, first) + 1;
+  return leak.per_step * static_cast<Bytes>(std::max<std::int64_t>(0, steps));
+}
+
 bool Faults::has_outlier(std::int64_t iteration) const {
   return outlier > 0 && drawn(outlier_chance, seed, Purpose::outlier, iteration);
 }
 
-bool Faults::has_error(std::int64_t step) const { return drawn(error_chance, seed, Purpose::error, step); }
+bool Faults::has_error(std::int64_t iteration) const {
+  return drawn(error_chance, seed, Purpose::error, iteration);
+}
 
-bool Faults::reading_is_missing(std::int64_t step) const {
-  return drawn(missing_readings, seed, Purpose::reading, step);
+bool Faults::reading_is_missing(std::int64_t iteration) const {
+  return drawn(missing_readings, seed, Purpose::reading, iteration);
 }
 
 Bytes Faults::worst_addition(std::int64_t iterations) const {
-  return search + optimizer_state + (outlier_chance > 0 ? outlier : 0) +
-         leak.per_step * static_cast<Bytes>(leaking_steps(leak, iterations));
+  return search + optimizer_state + (outlier_chance > 0 ? outlier : 0) + leaked(1, iterations);
 }
 
 }  // namespace vramlab

@@ -20,15 +20,19 @@ struct Leak {
 
 /// The process ends once and goes on from its last checkpoint, in a new process.
 struct Restart {
-  std::int64_t after = 0;             ///< the iteration it dies after; 0 = it does not
+  std::int64_t after = 0;             ///< the iteration it dies after, once done; 0 = it does not
   std::int64_t checkpoint_every = 1;  ///< work since the last multiple of it is lost
   SimTime takes{0};                   ///< until the next step begins
+
+  /// The iteration it goes on after; 0 = there was no checkpoint yet, and it begins anew.
+  [[nodiscard]] std::int64_t checkpoint() const { return after / checkpoint_every * checkpoint_every; }
 
   friend bool operator==(const Restart&, const Restart&) = default;
 };
 
-/// Everything of that kind. The default is a run without faults. Chances are per step, from 0 to 1, and
-/// drawn from `seed` and the number of the iteration alone: every policy meets the same faults.
+/// Everything of that kind. The default is a run without faults. Chances are per iteration, from 0 to 1, and
+/// drawn from `seed` and the number of the iteration alone: every policy meets the same faults, and meets
+/// them again where it repeats an iteration after an OOM or a restart.
 struct Faults {
   std::uint64_t seed = 1;
   Leak leak;
@@ -48,9 +52,12 @@ struct Faults {
   /// Memory that it leaves behind for good.
   [[nodiscard]] Bytes left_behind(std::int64_t iteration, bool new_process) const;
 
+  /// What the leak takes in iterations `first` to `last`.
+  [[nodiscard]] Bytes leaked(std::int64_t first, std::int64_t last) const;
+
   [[nodiscard]] bool has_outlier(std::int64_t iteration) const;
-  [[nodiscard]] bool has_error(std::int64_t step) const;
-  [[nodiscard]] bool reading_is_missing(std::int64_t step) const;
+  [[nodiscard]] bool has_error(std::int64_t iteration) const;
+  [[nodiscard]] bool reading_is_missing(std::int64_t iteration) const;
 
   /// An upper bound of what all of them together add to the peak of any of `iterations` steps.
   [[nodiscard]] Bytes worst_addition(std::int64_t iterations) const;

@@ -35,6 +35,9 @@ class TrainingLoop {
     if (setup.watcher != nullptr && faults_.restart.after > 0) {
       throw InputError("", "a run that restarts cannot be recorded: a history is that of one process.");
     }
+    if (setup.make_performer && faults_.worst_addition(setup.iterations) > 0) {
+      throw InputError("", "faults that add memory to a step are simulated only; run without --device cuda.");
+    }
     start_process();
   }
 
@@ -58,12 +61,13 @@ class TrainingLoop {
     return cards;
   }
 
-  // A new process, and a session that goes on from what an earlier one saved.
+  // A new process, and a session that goes on from what was saved with the checkpoint.
   void start_process() {
-    const std::string saved = session_ ? session_->save() : std::string{};
-    if (session_) append(run_.adjustments, session_->adjustments());
-    session_.emplace(make_tuner_(), setup_.bounds, setup_.bounds.clamp(setup_.start));
-    if (!saved.empty()) session_->load(saved);
+    if (session_) {
+      replace_session();
+    } else {
+      session_.emplace(new_session());
+    }
     runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
     for (std::size_t card = 0; card < runner_->size(); ++card) set_others(card);
     runner_->reset_peak();
@@ -75,6 +79,24 @@ class TrainingLoop {
     }
     run_.faults.leaked = 0;
     process_is_new_ = true;
+  }
+
+  [[nodiscard]] TunerSession new_session() const {
+    return {make_tuner_(), setup_.bounds, setup_.bounds.clamp(setup_.start)};
+  }
+
+  // A tuner that cannot go on ends the run; the books stay those of the session before.
+  void replace_session() {
+    try {
+      TunerSession next = new_session();
+      if (!saved_.empty()) next.load(saved_);
+      append(run_.adjustments, session_->adjustments());
+      session_.emplace(std::move(next));
+    } catch (const PolicyFault& fault) {
+      run_.ended_early = fault.what();
+    } catch (const InputError& error) {
+      run_.ended_early = "the policy could not go on after the restart: " + error.problems().front().what;
+    }
   }
 
   template <class Item>
@@ -110,12 +132,12 @@ class TrainingLoop {
   }
 
   void handle(StepBegin&) {
-    if (!repeats_ && iteration_ == setup_.iterations) return finish();
+    const bool is_done = !repeats_ && iteration_ == setup_.iterations;
+    if (is_done || !run_.ended_early.empty()) return finish();
     if (!repeats_) ++iteration_;
     if (setup_.watcher != nullptr) {
       setup_.watcher->step_begins(iteration_, fetched_point(), simulation_.now());
     }
-    ++steps_;
     const StepOutcome outcome = run_step(fetched_point());
     simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
   }
@@ -151,7 +173,7 @@ class TrainingLoop {
     if (!failed) {
       run_.faults.leaked += faults_.left_behind(iteration_, false);
       process_is_new_ = false;
-      if (faults_.has_error(steps_)) outcome.result = StepResult::error;
+      if (faults_.has_error(iteration_)) outcome.result = StepResult::error;
     }
     if (point != session_->point()) ++run_.faults.late_changes;
     return outcome;
@@ -199,8 +221,9 @@ class TrainingLoop {
     count_failures(record);
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
-    if (!run_.ended_early.empty()) return finish();
     repeats_ = decision.retry && end.outcome.result == StepResult::oom;
+    if (run_.ended_early.empty() && !repeats_ && iteration_ == faults_.restart.checkpoint()) save_session();
+    if (!run_.ended_early.empty()) return finish();
     fetch();
     const SimTime phases = run_phases();
     simulation_.schedule(delay + phases + restart(), StepBegin{});
@@ -212,7 +235,7 @@ class TrainingLoop {
     after_phase_ = false;
     const bool arrives = std::cmp_greater(readings_.size(), faults_.reading_delay);
     if (arrives) {
-      if (!faults_.reading_is_missing(steps_)) reading_ = readings_.front();
+      if (!faults_.reading_is_missing(iteration_)) reading_ = readings_.front();
       readings_.pop_front();
     }
     reading_.iteration = iteration_;
@@ -221,15 +244,22 @@ class TrainingLoop {
     return reading_;
   }
 
+  // Of all checkpoints only the one that the restart goes back to matters.
+  void save_session() {
+    try {
+      saved_ = session_->save();
+    } catch (const PolicyFault& fault) {
+      run_.ended_early = fault.what();
+    }
+  }
+
   // Returns the time until the new process runs its first step.
   SimTime restart() {
     const Restart& plan = faults_.restart;
-    if (plan.after == 0 || restarted_ || iteration_ < plan.after) return SimTime{0};
+    if (plan.after == 0 || restarted_ || repeats_ || iteration_ < plan.after) return SimTime{0};
     restarted_ = true;
-    const std::int64_t checkpoint = iteration_ / plan.checkpoint_every * plan.checkpoint_every;
-    for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= checkpoint;
-    iteration_ = checkpoint;
-    repeats_ = false;
+    iteration_ = plan.checkpoint();
+    for (IterationRecord& record : run_.iterations) record.kept = record.iteration <= iteration_;
     add_counters();
     start_process();
     return plan.takes;
@@ -295,13 +325,13 @@ class TrainingLoop {
   std::vector<std::int64_t> others_;  // by card
   std::int64_t failures_in_a_row_ = 0;
   bool repeats_ = false;              // the step to begin is the failed one again
-  std::int64_t steps_ = 0;            // attempts, those that a restart undid included
   std::deque<Point> waiting_;         // what fetched batches run at, the next one first; empty without delay
   std::deque<Observation> readings_;  // on their way to the policy
   Observation reading_;               // the last one that arrived
   bool after_phase_ = false;
   bool process_is_new_ = true;
   bool restarted_ = false;
+  std::string saved_;  // by the session, with the checkpoint
 };
 
 }  // namespace

@@ -91,10 +91,11 @@ inline constexpr std::int64_t kMostFailuresInARow = 10;
 using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
 
 /// Runs `setup` with a tuner of `make_tuner`, which on several cards sees the one that `cards` says. After a
-/// restart it is asked for another one; that one loads what the first had saved with its session, or begins
-/// anew at `setup.start` if it saves nothing. Deterministic on a pretended card: equal input gives an equal
-/// run. Throws InputError if the workload's weights alone do not fit, if a run that restarts is watched (a
-/// history is that of one process), or if faults add memory to the steps of a real card.
+/// restart it is asked for another one; that one loads what the first had saved with the checkpoint, or
+/// begins anew at `setup.start` if there was none or it saves nothing. One that fails then, or refuses what
+/// was saved, ends the run early. Deterministic on a pretended card: equal input gives an equal run. Throws
+/// InputError if the workload's weights alone do not fit, if a run that restarts is watched (a history is
+/// that of one process), or if faults add memory to the steps of a real card.
 TrainingRun run_training(const TrainingSetup& setup, const TunerMaker& make_tuner,
                          CardsRule cards = CardsRule::fullest);
 

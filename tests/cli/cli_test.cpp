@@ -152,7 +152,7 @@ TEST_F(CliTest, RunWritesATraceOfEveryIteration) {
   EXPECT_EQ(run("run small.json --policy rule --trace t.csv").code, 0);
   const std::string trace = read_input_file(folder.file("t.csv"));
   EXPECT_EQ(std::count(trace.begin(), trace.end(), '\n'), 51);
-  EXPECT_THAT(trace, StartsWith("iteration,start_s,duration_s,batch,oom,allocated,"));
+  EXPECT_THAT(trace, StartsWith("iteration,start_s,duration_s,batch,oom,error,kept,allocated,"));
   EXPECT_EQ(run("run small.json --policy rule --trace t.jsonl").code, 0);
   EXPECT_THAT(run("run small.json --policy rule --trace t.txt").err,
               HasSubstr("must end in .jsonl, .csv or .perfetto.json"));

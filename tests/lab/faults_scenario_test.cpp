@@ -87,6 +87,40 @@ TEST(FaultsScenario, TheOracleLeavesRoomForALeak) {
   EXPECT_EQ(oracle->run.final_point, Point{8});
 }
 
+// The search comes before anything has leaked: 8280 MiB then, 7480 + 99 · 8 in the last step, both within
+// 0.90.
+TEST(FaultsScenario, TheOracleLeavesNoRoomForFaultsThatNeverMeet) {
+  const Scenario scenario =
+      with_faults(R"({"search": {"bytes": "800MiB"}, "leak": {"bytes_per_step": "8MiB"}})");
+  const auto oracle = find_oracle(scenario);
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->run.final_point, Point{8});
+  EXPECT_LE(metric(compare_policies(scenario), "fixed", "regret"), 0);
+}
+
+// A process that dies loses its leak with it: 7480 + 59 · 20 MiB at most instead of 7480 + 99 · 20.
+TEST(FaultsScenario, TheOracleLeavesRoomForTheLeakOfTheLongestProcess) {
+  const auto oracle = find_oracle(with_faults(
+      R"({"leak": {"bytes_per_step": "20MiB"}, "restart": {"after": 60, "checkpoint_every": 10}})"));
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->run.final_point, Point{8});
+}
+
+// The validation takes 8290 MiB and searches nothing.
+TEST(FaultsScenario, TheOracleExpectsNoFaultsOfAValidation) {
+  const std::string search = "\"faults\": {\"search\": {\"bytes\": \"800MiB\"}}, \"policies\":";
+  const auto oracle_with = [&](const std::string& phase) {
+    return find_oracle(parse_scenario(
+        bent_scenario("}\n  },\n  \"policies\":", "}, \"phases\": [" + phase + "]},\n" + search),
+        "small.json"));
+  };
+  const auto oracle = oracle_with(R"({"name": "validation", "every": 10, "set": {"batch": 9}})");
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->run.final_point, Point{8});
+  EXPECT_FALSE(oracle_with(R"({"name": "validation", "every": 10, "set": {"batch": 10}})"));  // 9100 MiB
+  EXPECT_TRUE(oracle_with(R"({"name": "validation", "every": 101, "set": {"batch": 10}})"));  // never runs
+}
+
 TEST(TunerMatrix, HasSevenTunersWithTheScenariosOwnOptions) {
   const Scenario scenario = with_matrix_tuners(parse_scenario(bent_scenario(), "small.json"));
   ASSERT_EQ(scenario.policies.size(), 7u);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "plugins/plugin.hpp"
+#include "sim/core/error.hpp"
 
 namespace {
 
@@ -41,7 +42,39 @@ TunerAnswer by(std::int64_t change, std::size_t parameters) {
   return answer;
 }
 
+/// A tuner that changes nothing, and fails in what it keeps.
+class KeeperOf final : public Tuner {
+ public:
+  explicit KeeperOf(std::string fault) : fault_(std::move(fault)) {}
+  TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
+  [[nodiscard]] std::string save() const override {
+    if (fault_ == "save-throws") throw std::runtime_error("no words");
+    return std::string(fault_ == "save-too-long" ? (std::size_t{1} << 26) + 1 : 1, 'x');
+  }
+  void load(const std::string&) override {
+    if (fault_ == "load-throws") throw std::runtime_error("cannot read");
+    if (fault_ == "load-refuses") throw InputError("", "not mine");
+  }
+
+ private:
+  std::string fault_;
+};
+
+void add_keepers(PolicySet& policies) {
+  for (const char* fault : {"save-throws", "save-too-long", "load-throws", "load-refuses"}) {
+    policies.tuners.push_back({.name = fault,
+                               .summary = "hostile",
+                               .options = {},
+                               .profiles = {},
+                               .default_profile = {},
+                               .make = [fault](const OptionMap&, const ParameterSpace&) {
+                                 return std::make_unique<KeeperOf>(fault);
+                               }});
+  }
+}
+
 void add_tuners(PolicySet& policies) {
+  add_keepers(policies);
   policies.tuners.push_back({.name = "throwing-constructor",
                              .summary = "hostile",
                              .options = {},

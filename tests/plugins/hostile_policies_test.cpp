@@ -65,6 +65,42 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// The same run, whose process dies after step 5 with a checkpoint after every second one.
+Comparison restarted_with(const std::string& use) {
+  Json json = Json::parse(bent_scenario("\"iterations\": 100", "\"iterations\": 20"));
+  json.erase("expect");
+  json["faults"] = {{"restart", {{"after", 5}, {"checkpoint_every", 2}}}};
+  json["policies"].push_back({{"use", use}});
+  return compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+}
+
+class HostileState : public testing::TestWithParam<TunerCase> {};
+
+TEST_P(HostileState, EndsItsOwnRunAndNoOther) {
+  const Comparison comparison = restarted_with(GetParam().use);
+  const TrainingRun& run = comparison.find(GetParam().use)->run;
+  EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
+  EXPECT_EQ(run.iterations.size(), GetParam().steps);
+  EXPECT_EQ(run.final_point, (Point{8}));
+  EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 21u);
+  EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policies, HostileState,
+    testing::Values(
+        TunerCase{"save-throws", 4, "the policy save-throws of a plugin failed: no words"},
+        TunerCase{
+            "save-too-long", 4,
+            "the policy save-too-long of a plugin saved a state of 67108865 bytes; 67108864 are the most"},
+        TunerCase{"load-throws", 5, "the policy load-throws of a plugin failed: cannot read"},
+        TunerCase{"load-refuses", 5, "the policy could not go on after the restart: not mine"}),
+    [](const auto& one) {
+      std::string name = one.param.use;
+      std::erase(name, '-');
+      return name;
+    });
+
 // The contract of every tuner: a change beyond the bounds is cut to them.
 TEST(HostileTuner, OutOfBoundsStaysInBounds) {
   Json json = Json::parse(bent_scenario("\"810MiB\"", "\"100MiB\""));  // so that the largest batch fits

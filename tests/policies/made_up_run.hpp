@@ -61,7 +61,8 @@ class MadeUpRun {
                             .total = kMadeUpTotal,
                             .device_free = bytes(capacity - std::min(peak, capacity)),
                             .alloc_retries = retries};
-    const Observation observation{iteration_, std::chrono::seconds(iteration_), memory, iteration_};
+    const Observation observation{iteration_, std::chrono::seconds(seconds_a_step * iteration_), memory,
+                                  iteration_};
     const StepResult result = fails ? StepResult::oom : error ? StepResult::error : StepResult::ok;
     last_ = session_->after_step(result, observation);
     if (!last_.reason.empty()) ++evaluations_;
@@ -75,6 +76,7 @@ class MadeUpRun {
   double capacity = 1;  ///< what the process can have
   double highest = 0;   ///< peak of any step that succeeded
   std::uint64_t retries = 0;
+  std::int64_t seconds_a_step = 1;
   bool error = false;
   bool always_fails = false;
 

@@ -50,12 +50,15 @@ TEST(MemoryLaw, AnErrorOfAPredictionWidensTheNext) {
   EXPECT_GT(bad.misfit(), 0.05);
 }
 
-TEST(MemoryLaw, NothingTakesLessThanASmallerPairTook) {
+// A reading of the pair itself says more than one of its neighbour.
+TEST(MemoryLaw, NothingUnmeasuredTakesLessThanASmallerPairTook) {
   MemoryLaw law;
   law.add({8, 64}, 0.2, 0);
   law.add({12, 64}, 0.6, 0);
   law.add({16, 64}, 0.5, 0);  // contradicts the one before
+  EXPECT_GE(law.upper({16, 65}, 0), 0.6);
   EXPECT_GE(law.upper({17, 65}, 0), 0.6);
+  EXPECT_DOUBLE_EQ(law.upper({16, 64}, 2), 0.5);
 }
 
 }  // namespace

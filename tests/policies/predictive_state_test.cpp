@@ -75,6 +75,18 @@ TEST(PredictiveState, APolicyThatSavesNothingSaysSo) {
   EXPECT_THROW(session.load("tuner-session-1 8 64\nx"), InputError);
 }
 
+// A workload may declare that its steps take no time: nothing is learnt from that.
+TEST(PredictiveState, StepsThatTakeNoTimeLeaveAStateThatCanBeLoaded) {
+  MadeUpRun run{noisy_area(), pairs(), {8, 64}, kEvery10};
+  run.seconds_a_step = 0;
+  run.run(60);
+  EXPECT_GT(run.settled_after(), 0);
+  const std::string text = run.session().save();
+  TunerSession session = new_session();
+  session.load(text);
+  EXPECT_EQ(session.save(), text);
+}
+
 // The process begins anew, its counters at 0 and its first steps special again; the laws are still known.
 TEST(PredictiveState, AfterARestartWhatWasLearntStillHolds) {
   MadeUpRun run{noisy_area(), pairs(), {8, 64}, kEvery10};

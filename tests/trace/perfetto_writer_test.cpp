@@ -49,5 +49,16 @@ TEST(PerfettoTrace, ShowsStepsCountersOomsAndChanges) {
   EXPECT_EQ(events[10]["args"]["reason"], "oom \"twice\"");
 }
 
+TEST(PerfettoTrace, ShowsErrorsAndLostWork) {
+  IterationRecord lost;
+  lost.result = StepResult::error;
+  lost.kept = false;
+  const Json events = Json::parse(trace_perfetto("run", {}, {lost, {}}))["traceEvents"];
+  EXPECT_EQ(events[2]["name"], "step (error)");
+  EXPECT_EQ(events[2]["args"]["kept"], false);
+  EXPECT_EQ(events[9]["name"], "step");
+  EXPECT_FALSE(events[9]["args"].contains("kept"));
+}
+
 }  // namespace
 }  // namespace vramlab

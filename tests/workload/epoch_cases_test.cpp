@@ -208,6 +208,36 @@ TEST(OomGuardian, SwitchesCheckpointingOnWhenHalvingDoesNotHelp) {
   EXPECT_THAT(kept.batches[4].samples, ElementsAre(2u));
 }
 
+/// Trains on one sample at a time, and keeps what it saw of the card.
+class Onlooker : public Composer {
+ public:
+  ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override {
+    seen.push_back(observation.memory);
+    const auto waiting = question.candidates.look(1);
+    return {.batch = {waiting.begin(), waiting.end()}};
+  }
+  AfterOom told(const BatchOutcome&) override { return AfterOom::skip; }
+  [[nodiscard]] AccumulationRule accumulation() const override { return {}; }
+  [[nodiscard]] std::vector<double> save() const override { return {}; }
+  void restore(std::span<const double>) override {}
+
+  std::vector<MemoryView> seen;
+};
+
+TEST(EpochLoop, AComposerSeesWhatNobodyHoldsOfTheCard) {
+  const SampleSizeModel model = mebibyte_a_token();
+  EpochSetup setup = epochs_of(model, samples_of({100, 200}), 1_GiB);
+  setup.others = {{.bytes = 256_MiB}};
+  Onlooker composer;
+  run_epochs(setup, composer);
+  ASSERT_EQ(composer.seen.size(), 2u);
+  EXPECT_GT(composer.seen[1].reserved, 0u);
+  for (const MemoryView& memory : composer.seen) {
+    ASSERT_TRUE(memory.device_free);
+    EXPECT_EQ(memory.reserved + *memory.device_free, 768_MiB);
+  }
+}
+
 TEST(EpochLoop, ALaterMicroBatchKeepsTheGradientsOfTheOneBefore) {
   StepProgram step;
   step.persistent_slots = 2;

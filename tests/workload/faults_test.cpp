@@ -32,10 +32,37 @@ class Witness : public Tuner {
   std::int64_t steps_ = 0;
 };
 
+/// Repeats a step that ran out of memory with a batch of 4.
+class Retrying : public Tuner {
+ public:
+  explicit Retrying(std::vector<Observation>& seen) : seen_(seen) {}
+
+  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
+    seen_.push_back(observation);
+    if (question.result != StepResult::oom) return {};
+    return {.delta = {4 - question.point[0]}, .retry = true};
+  }
+
+ private:
+  std::vector<Observation>& seen_;
+};
+
 class FaultsTest : public SmallTraining {
  protected:
   std::vector<Observation> seen;
   std::vector<Point> ran;
+
+  // The first step of each process fails, and is repeated.
+  TrainingRun run_with_a_repeated_step() {
+    setup.start = {20};  // 11 GiB
+    return run_training(setup, TunerMaker{[this] { return std::make_unique<Retrying>(seen); }});
+  }
+
+  static std::vector<std::int64_t> numbers(const TrainingRun& result) {
+    std::vector<std::int64_t> all;
+    for (const IterationRecord& step : result.iterations) all.push_back(step.iteration);
+    return all;
+  }
 
   TrainingRun run(std::int64_t move_after = 0, bool saves = false) {
     return run_training(
@@ -130,6 +157,29 @@ TEST_F(FaultsTest, AMissingReadingLeavesTheLastOne) {
   }
 }
 
+// A repeated step and a restart make the numbers of steps and iterations differ.
+TEST_F(FaultsTest, ErrorsAreThoseOfTheIterationWhateverTheTunerDoes) {
+  setup.faults.error_chance = 0.5;
+  setup.faults.restart = {.after = 7, .checkpoint_every = 5};
+  const TrainingRun result = run_with_a_repeated_step();
+  ASSERT_EQ(result.iterations.size(), 20u + 2 + 2);  // two repeated, two lost
+  for (const IterationRecord& step : result.iterations) {
+    if (step.result == StepResult::oom) continue;
+    EXPECT_EQ(step.result == StepResult::error, setup.faults.has_error(step.iteration)) << step.iteration;
+  }
+}
+
+TEST_F(FaultsTest, MissingReadingsAreThoseOfTheIterationWhateverTheTunerDoes) {
+  setup.faults.missing_readings = 0.5;
+  run_with_a_repeated_step();
+  ASSERT_EQ(seen.size(), 21u);
+  for (const Observation& observation : seen) {
+    EXPECT_EQ(observation.reading < observation.iteration,
+              setup.faults.reading_is_missing(observation.iteration))
+        << observation.iteration;
+  }
+}
+
 TEST_F(FaultsTest, ARestartGoesBackToTheCheckpoint) {
   setup.faults.restart = {.after = 7, .checkpoint_every = 5, .takes = SimTime{1'000'000'000}};
   const TrainingRun result = run();
@@ -148,6 +198,48 @@ TEST_F(FaultsTest, ARestartKeepsWhatASessionSaved) {
   setup.faults.restart = {.after = 7};
   EXPECT_EQ(run(2, true).final_point, Point{6});           // moved once, and the second tuner knows it
   EXPECT_EQ(run(2, false).iterations[7].point, Point{4});  // begins anew
+}
+
+// The change after step 6 came after the checkpoint, and is made once more.
+TEST_F(FaultsTest, ARestartKeepsWhatASessionHadSavedWithTheCheckpoint) {
+  setup.faults.restart = {.after = 7, .checkpoint_every = 5};
+  const TrainingRun result = run(6, true);
+  EXPECT_EQ(result.iterations[6].point, Point{6});  // iteration 7
+  EXPECT_EQ(result.iterations[7].point, Point{4});  // iteration 6
+  EXPECT_EQ(result.iterations[8].point, Point{6});
+}
+
+TEST_F(FaultsTest, ARestartBeforeTheFirstCheckpointBeginsAnew) {
+  setup.faults.restart = {.after = 4, .checkpoint_every = 5};
+  const TrainingRun result = run(2, true);
+  EXPECT_EQ(result.iterations[3].point, Point{6});
+  EXPECT_EQ(result.iterations[4].iteration, 1);
+  EXPECT_EQ(result.iterations[4].point, Point{4});
+  EXPECT_EQ(result.iterations[6].point, Point{6});  // it has learnt nothing that it could have lost
+}
+
+TEST_F(FaultsTest, AProcessDiesAfterItsLastIterationIsDone) {
+  setup.iterations = 3;
+  setup.faults.restart = {.after = 1};
+  const TrainingRun result = run_with_a_repeated_step();
+  EXPECT_EQ(numbers(result), (std::vector<std::int64_t>{1, 1, 2, 2, 3}));
+  EXPECT_EQ(result.iterations[1].result, StepResult::ok);
+  for (const IterationRecord& step : result.iterations) EXPECT_TRUE(step.kept) << step.iteration;
+}
+
+// An outlier so rare that it never comes is refused, too; an error takes no memory.
+TEST_F(FaultsTest, ThatAddMemoryAreRefusedOnARealCardBeforeTheRun) {
+  int made = 0;
+  setup.make_performer = [&](const WorkloadModel& model, const ProcessSetup& process) {
+    ++made;
+    return std::make_unique<StepRunner>(model, process);
+  };
+  setup.faults = {.outlier = 1_GiB, .outlier_chance = 1e-9};
+  EXPECT_THROW(run(), InputError);
+  EXPECT_EQ(made, 0);
+  setup.faults = {.error_chance = 0.5};
+  EXPECT_EQ(run().iterations.size(), 20u);
+  EXPECT_EQ(made, 1);
 }
 
 TEST_F(FaultsTest, AValidationShowsInTheReadingAfterIt) {
