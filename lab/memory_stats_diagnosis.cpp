@@ -12,21 +12,21 @@ namespace {
 
 using Helps = OomAdvice::Helps;
 
-struct Counter {
+struct NamedSize {
   const char* key;   ///< with dots, as memory_stats() names it
   const char* name;  ///< of the figure
   const char* meaning;
 };
 
 constexpr std::array kSizes{
-    Counter{"allocated_bytes.all.current", "allocated", "in blocks of live tensors"},
-    Counter{"requested_bytes.all.current", "requested", "what the program asked for, before rounding"},
-    Counter{"active_bytes.all.current", "active", "allocated, or freed and waiting for another stream"},
-    Counter{"reserved_bytes.all.current", "reserved", "taken from the driver"},
-    Counter{"inactive_split_bytes.all.current", "idle_pinned",
-            "idle pieces of segments that also hold live tensors: cannot be given back"},
-    Counter{"allocated_bytes.all.peak", "peak_allocated", "most allocated since the last reset"},
-    Counter{"reserved_bytes.all.peak", "peak_reserved", "most reserved since the last reset"},
+    NamedSize{"allocated_bytes.all.current", "allocated", "in blocks of live tensors"},
+    NamedSize{"requested_bytes.all.current", "requested", "what the program asked for, before rounding"},
+    NamedSize{"active_bytes.all.current", "active", "allocated, or freed and waiting for another stream"},
+    NamedSize{"reserved_bytes.all.current", "reserved", "taken from the driver"},
+    NamedSize{"inactive_split_bytes.all.current", "idle_pinned",
+              "idle pieces of segments that also hold live tensors: cannot be given back"},
+    NamedSize{"allocated_bytes.all.peak", "peak_allocated", "most allocated since the last reset"},
+    NamedSize{"reserved_bytes.all.peak", "peak_reserved", "most reserved since the last reset"},
 };
 
 std::optional<std::int64_t> counter(const Json& stats, std::string_view key) {
@@ -73,7 +73,7 @@ OomDiagnosis diagnose_memory_stats(const Json& stats, const std::string& name) {
   }
   OomDiagnosis diagnosis;
   diagnosis.layout = "memory_stats";
-  for (const Counter& size : kSizes) {
+  for (const NamedSize& size : kSizes) {
     const auto value = counter(stats, size.key);
     if (!value || *value < 0) continue;
     const auto bytes = static_cast<Bytes>(*value);
