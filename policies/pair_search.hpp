@@ -1,7 +1,6 @@
 // The best pair within bounds whose memory is allowed: a search that asks few pairs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -35,22 +34,18 @@ class PairSearch {
     std::int64_t batch = box_.low.batch;
     std::int64_t around_low = batch;
     std::int64_t around_high = batch;
-    std::int64_t widest_around = widest_;
     while (batch <= box_.high.batch) {
-      const std::int64_t widest_before = widest_;
       const bool better = try_batch(batch);
       if (done_) break;
       const std::int64_t next = batch + 1 + batch / kGeometric;
       if (better) {
         around_low = before + 1;
         around_high = next - 1;
-        widest_around = widest_before;
       }
       before = batch;
       batch = next;
     }
     const std::int64_t coarse = best_.batch;
-    widest_ = widest_around;
     for (std::int64_t one = around_low; one <= std::min(around_high, box_.high.batch); ++one) {
       if (one != coarse) try_batch(one);
     }
@@ -72,32 +67,20 @@ class PairSearch {
     return true;
   }
 
+  // Sizes by bisection, in units.
   bool try_batch(std::int64_t batch) {
-    if (!allowed_(WorkPair{batch, box_.low.size})) {
+    std::int64_t good = box_.low.size / box_.unit;
+    if (!allowed_(WorkPair{batch, good * box_.unit})) {
       done_ = true;  // no larger batch is allowed at any size
       return false;
     }
-    widest_ = widest_size(batch);
-    const bool at_smallest = try_pair({batch, box_.low.size});
-    return try_pair({batch, widest_ * box_.unit}) || at_smallest;
-  }
-
-  // In units: downwards in doubled steps from what the batch before was allowed, for that is near, then by
-  // bisection. The smallest size is allowed.
-  std::int64_t widest_size(std::int64_t batch) const {
-    const auto fits = [&](std::int64_t size) { return allowed_(WorkPair{batch, size * box_.unit}); };
-    const std::int64_t least = box_.low.size / box_.unit;
-    std::int64_t bad = widest_ + 1;
-    std::int64_t good = widest_;
-    for (std::int64_t step = 1; good > least && !fits(good); step *= 2) {
-      bad = good;
-      good = std::max(least, good - step);
-    }
+    std::int64_t bad = box_.high.size / box_.unit + 1;
     while (bad - good > 1) {
       const std::int64_t middle = good + (bad - good) / 2;
-      (fits(middle) ? good : bad) = middle;
+      (allowed_(WorkPair{batch, middle * box_.unit}) ? good : bad) = middle;
     }
-    return good;
+    const bool at_smallest = try_pair({batch, box_.low.size});
+    return try_pair({batch, good * box_.unit}) || at_smallest;
   }
 
   std::int64_t largest_batch() {
@@ -113,8 +96,6 @@ class PairSearch {
   PairBox box_;
   const Allowed& allowed_;
   const Score& score_;
-  std::int64_t widest_ = std::max(box_.low.size, box_.high.size) /
-                         box_.unit;  ///< allowed with the batch looked at last, in units
   WorkPair best_;
   double best_score_ = 0;
   bool found_ = false;
