@@ -16,7 +16,7 @@ namespace vramlab {
 
 /// Number of the contract between program and plugins. It grows when a header that plugins include changes
 /// so that they must be built anew; a program loads plugins of its own number only.
-inline constexpr std::uint32_t kPluginAbi = 1;
+inline constexpr std::uint32_t kPluginAbi = 2;
 
 #define VRAMLAB_TEXT_OF(value) #value
 #define VRAMLAB_TEXT(value) VRAMLAB_TEXT_OF(value)

@@ -80,7 +80,7 @@ TunerAnswer Predictive::decide(const TunerQuestion& question, const Observation&
 void Predictive::note_step(const TunerQuestion& question, const Observation& observation) {
   const bool went_back =
       observation.iteration < state_.iteration || observation.memory.alloc_retries < state_.retries;
-  if (went_back) begin_process();
+  if (went_back || observation.new_process) begin_process();
   const WorkPair pair = pairs_.of(question.ran_at());
   const bool succeeded = question.result == StepResult::ok;
   const bool counts =

@@ -33,6 +33,9 @@ struct Observation {
   /// A phase of its own (validation, for one) ran since the step before: its peak and its retries are in
   /// `memory`.
   bool after_phase = false;
+  /// The first step of a process, after the start or after a restart: nothing that was read of memory before
+  /// holds any more.
+  bool new_process = false;
   std::vector<MemoryView> cards{};  ///< each card's own, where a workload runs on several; else empty
 };
 

@@ -79,6 +79,7 @@ class TrainingLoop {
     }
     run_.faults.leaked = 0;
     process_is_new_ = true;
+    tuner_sees_new_process_ = true;
   }
 
   [[nodiscard]] TunerSession new_session() const {
@@ -240,6 +241,7 @@ class TrainingLoop {
     }
     reading_.iteration = iteration_;
     reading_.time = simulation_.now();
+    reading_.new_process = std::exchange(tuner_sees_new_process_, false);
     if (reading_.reading < iteration_) ++run_.faults.missing_readings;
     return reading_;
   }
@@ -329,7 +331,8 @@ class TrainingLoop {
   std::deque<Observation> readings_;  // on their way to the policy
   Observation reading_;               // the last one that arrived
   bool after_phase_ = false;
-  bool process_is_new_ = true;
+  bool process_is_new_ = true;          // until a step of it has succeeded
+  bool tuner_sees_new_process_ = true;  // until the tuner was asked
   bool restarted_ = false;
   std::string saved_;  // by the session, with the checkpoint
 };

@@ -61,8 +61,11 @@ class MadeUpRun {
                             .total = kMadeUpTotal,
                             .device_free = bytes(capacity - std::min(peak, capacity)),
                             .alloc_retries = retries};
-    const Observation observation{iteration_, std::chrono::seconds(seconds_a_step * iteration_), memory,
-                                  iteration_};
+    const Observation observation{.iteration = iteration_,
+                                  .time = std::chrono::seconds(seconds_a_step * iteration_),
+                                  .memory = memory,
+                                  .reading = iteration_,
+                                  .new_process = std::exchange(process_is_new_, false)};
     const StepResult result = fails ? StepResult::oom : error ? StepResult::error : StepResult::ok;
     last_ = session_->after_step(result, observation);
     if (!last_.reason.empty()) ++evaluations_;
@@ -91,6 +94,7 @@ class MadeUpRun {
     retries = 0;
     leaked_ = 0;
     visits_.clear();
+    process_is_new_ = true;
   }
 
   TunerSession& session() { return *session_; }
@@ -137,6 +141,7 @@ class MadeUpRun {
   StepDecision last_;
   double leaked_ = 0;
   double last_peak_ = 0;
+  bool process_is_new_ = true;
   std::int64_t iteration_ = 0;
   std::int64_t evaluations_ = 0;
   std::int64_t settled_after_ = 0;

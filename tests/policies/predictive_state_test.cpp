@@ -97,5 +97,21 @@ TEST(PredictiveState, AfterARestartWhatWasLearntStillHolds) {
   EXPECT_EQ(run.point(), settled);
 }
 
+// Saved with the checkpoint, what it knows goes on without a gap; the first step of the new process is
+// special all the same, and no stray reading of the old one.
+TEST(PredictiveState, TheFirstStepAfterACheckpointIsNoOutlier) {
+  MadeUpRun run{noisy_area(), pairs(), {8, 64}, kEvery10};
+  run.run(60);
+  const std::string text = run.session().save();
+  run.begin_process(60);
+  run.replace_session(make_tuner({"predictive", "", kEvery10, ""}, pairs()), pairs(), {2, 32});
+  run.session().load(text);
+  run.besides = 0.05;
+  run.run(40);
+  const Statistic outlier = run.session().tuner().statistics()[6];
+  EXPECT_EQ(outlier.name, "outlier");
+  EXPECT_EQ(outlier.value, 0);
+}
+
 }  // namespace
 }  // namespace vramlab

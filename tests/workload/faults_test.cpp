@@ -194,6 +194,13 @@ TEST_F(FaultsTest, ARestartGoesBackToTheCheckpoint) {
   EXPECT_TRUE(result.iterations[7].kept);
 }
 
+TEST_F(FaultsTest, ATunerIsToldOfEveryNewProcess) {
+  setup.faults.restart = {.after = 7, .checkpoint_every = 5};
+  run();
+  ASSERT_EQ(seen.size(), 22u);
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].new_process, i == 0 || i == 7) << i;
+}
+
 TEST_F(FaultsTest, ARestartKeepsWhatASessionSaved) {
   setup.faults.restart = {.after = 7};
   EXPECT_EQ(run(2, true).final_point, Point{6});           // moved once, and the second tuner knows it
