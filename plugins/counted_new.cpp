@@ -1,5 +1,6 @@
 // operator new and delete of a program that loads plugins: malloc and free, noted for HeapCount. All forms
 // are here, because a sanitizer's own would not fit the others.
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -31,7 +32,8 @@ void* take(std::size_t size) {
 void* take(std::size_t size, std::align_val_t alignment) {
   return taken(size, [size, alignment]() -> void* {
     void* place = nullptr;
-    return ::posix_memalign(&place, static_cast<std::size_t>(alignment), size) == 0 ? place : nullptr;
+    const std::size_t least = std::max(static_cast<std::size_t>(alignment), sizeof(void*));  // of the call
+    return ::posix_memalign(&place, least, size) == 0 ? place : nullptr;
   });
 }
 

@@ -38,8 +38,7 @@ class Guard {
   /// `policy` is the policy's name, for reasons.
   Guard(std::string policy, PluginCode code) : code_(std::move(code)), policy_(std::move(policy)) {}
 
-  /// Does `work`, which calls the policy. Throws PolicyFault if it throws, or has taken too much memory;
-  /// an InputError passes, as what a policy says of its options or of a saved state.
+  /// Does `work`, which calls the policy. Throws PolicyFault if it throws, or has taken too much memory.
   template <class Work>
   auto call(const Work& work) {
     HeapCount count;
@@ -53,6 +52,30 @@ class Guard {
     }
   }
 
+  /// The same where the policy reads its options or a saved state: an InputError passes, as what it says of
+  /// those.
+  template <class Work>
+  auto read(const Work& work) -> decltype(work()) {
+    using Result = decltype(work());
+    std::optional<InputError> refusal;  // a copy of our own: the plugin may be gone when it is looked at
+    const auto heard = [&]() -> Result {
+      try {
+        return work();
+      } catch (const InputError& error) {
+        refusal.emplace(error.problems());
+        return Result();
+      }
+    };
+    if constexpr (std::is_void_v<Result>) {
+      call(heard);
+      if (refusal) throw InputError(refusal->problems());
+    } else {
+      Result result = call(heard);
+      if (refusal) throw InputError(refusal->problems());
+      return result;
+    }
+  }
+
   /// The same without a look at memory, for what is called too often for that.
   template <class Work>
   auto call_unwatched(const Work& work) -> decltype(work()) {
@@ -62,8 +85,6 @@ class Guard {
     } catch (const PolicyFault& fault) {
       if (fault_) throw;  // one of our own, from `work`
       fail(std::string("failed: ") + fault.what());
-    } catch (const InputError& error) {
-      throw InputError(error.problems());  // a copy of our own: the plugin may be gone when it is looked at
     } catch (const std::bad_alloc&) {
       fail("ran out of the program's memory");
     } catch (const std::exception& error) {
@@ -117,7 +138,7 @@ class Guard {
 template <class Made, class Work>
 std::unique_ptr<Made> make_guarded(Guard& guard, const Work& make) {
   try {
-    std::unique_ptr<Made> made = guard.call(make);
+    std::unique_ptr<Made> made = guard.read(make);
     if (made == nullptr) guard.fail("was not made: the plugin gave none");
     return made;
   } catch (const PolicyFault&) {

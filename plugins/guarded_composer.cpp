@@ -59,7 +59,7 @@ class GuardedComposer final : public Composer {
   }
 
   void restore(std::span<const double> state) override {
-    guard_.call([&] { inner_->restore(state); });
+    guard_.read([&] { inner_->restore(state); });
   }
 
   [[nodiscard]] std::vector<Statistic> statistics() const override {

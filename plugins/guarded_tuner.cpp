@@ -36,7 +36,7 @@ class GuardedTuner final : public Tuner {
   }
 
   void load(const std::string& text) override {
-    guard_.call([&] { inner_->load(text); });
+    guard_.read([&] { inner_->load(text); });
   }
 
   [[nodiscard]] std::vector<Statistic> statistics() const override {

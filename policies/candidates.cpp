@@ -10,6 +10,7 @@ namespace vramlab {
 
 Candidates::Candidates(std::size_t size, std::uint64_t seed, std::int64_t epoch, bool shuffle)
     : seed_(seed), epoch_(epoch), order_(size), states_(size, State::unseen), left_(size) {
+  waiting_.reserve(size);  // now, so that it does not grow while a plugin looks, and is held against it
   order(shuffle);
 }
 
@@ -27,7 +28,7 @@ Candidates::Candidates(std::size_t size, const EpochPosition& from, bool shuffle
     }
     states_[id] = State::waiting;
   }
-  waiting_ = from.waiting;
+  waiting_.assign(from.waiting.begin(), from.waiting.end());
   left_ = size - next_ + waiting_.size();
 }
 

@@ -39,6 +39,7 @@ class EpochLoop {
 
   EpochRun run() {
     try {
+      restore_composer();
       run_all();
     } catch (const PolicyFault& fault) {
       run_.ended_early = fault.what();
@@ -53,6 +54,16 @@ class EpochLoop {
   }
 
  private:
+  // One that cannot go on ends its own run.
+  void restore_composer() {
+    if (!setup_.start) return;
+    try {
+      composer_.restore(setup_.start->composer);
+    } catch (const InputError& error) {
+      throw PolicyFault("the policy could not go on after the restart: " + error.problems().front().what);
+    }
+  }
+
   void run_all() {
     for (; epoch_ < setup_.epochs && !stopped(); ++epoch_) {
       if (!std::exchange(in_epoch_, false)) {
@@ -71,7 +82,6 @@ class EpochLoop {
     number_ = from.batches;
     steps_ = from.steps;
     accumulation_.restore(from.effective, from.micro_batches, from.micro_steps);
-    composer_.restore(from.composer);
     shares_.restore(from.gradients);
     failed_in_a_row_ = from.failed_in_a_row;
     began_ = now_ = from.time;

@@ -49,6 +49,7 @@ class KeeperOf final : public Tuner {
   TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
   [[nodiscard]] std::string save() const override {
     if (fault_ == "save-throws") throw std::runtime_error("no words");
+    if (fault_ == "save-refuses") throw InputError("", "not now");
     return std::string(fault_ == "save-too-long" ? (std::size_t{1} << 26) + 1 : 1, 'x');
   }
   void load(const std::string&) override {
@@ -61,7 +62,7 @@ class KeeperOf final : public Tuner {
 };
 
 void add_keepers(PolicySet& policies) {
-  for (const char* fault : {"save-throws", "save-too-long", "load-throws", "load-refuses"}) {
+  for (const char* fault : {"save-throws", "save-refuses", "save-too-long", "load-throws", "load-refuses"}) {
     policies.tuners.push_back({.name = fault,
                                .summary = "hostile",
                                .options = {},
@@ -94,6 +95,9 @@ void add_tuners(PolicySet& policies) {
     state.emplace_back();
     if (state.size() == 3) throw std::runtime_error("divided by zero");
     return {};
+  });
+  add_tuner(policies, "throws-input", [](const TunerQuestion&, auto&) -> TunerAnswer {
+    throw InputError("/workload", "is not to my liking");
   });
   add_tuner(policies, "throws-number", [](const TunerQuestion&, auto&) -> TunerAnswer { throw 7; });
   add_tuner(policies, "nan", [](const TunerQuestion& question, auto&) {
@@ -188,7 +192,10 @@ class ComposerOf final : public Composer {
     if (fault_ == "long-save") return std::vector<double>((std::size_t{1} << 23) + 1);
     return {};
   }
-  void restore(std::span<const double>) override {}
+  void restore(std::span<const double>) override {
+    if (fault_ == "restore") throw std::runtime_error("cannot read");
+    if (fault_ == "refuse") throw InputError("", "not mine");
+  }
 
  private:
   std::string fault_;
@@ -196,7 +203,7 @@ class ComposerOf final : public Composer {
 
 void add_composers(PolicySet& policies) {
   for (const char* fault : {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule",
-                            "save", "long-save"}) {
+                            "save", "long-save", "restore", "refuse"}) {
     policies.composers.push_back({.name = std::string("compose-") + fault,
                                   .summary = "hostile",
                                   .options = {},

@@ -7,6 +7,7 @@
 #include "lab/parallel.hpp"
 #include "lab/search_scenario.hpp"
 #include "plugins/guard.hpp"
+#include "policies/candidates.hpp"
 #include "tests/lab/scenario_rig.hpp"
 #include "tests/plugins/loaded.hpp"
 
@@ -49,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "the policy throwing-constructor of a plugin failed: no room for me"},
         TunerCase{"null", 1, "the policy null of a plugin was not made: the plugin gave none"},
         TunerCase{"throws", 3, "the policy throws of a plugin failed: divided by zero"},
+        TunerCase{"throws-input", 1,
+                  "the policy throws-input of a plugin failed: /workload: is not to my liking"},
         TunerCase{"throws-number", 1,
                   "the policy throws-number of a plugin failed, and threw what is no std::exception"},
         TunerCase{"nan", 1, "the policy nan of a plugin asked for a change of -9223372036854775808"},
@@ -90,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
     Policies, HostileState,
     testing::Values(
         TunerCase{"save-throws", 4, "the policy save-throws of a plugin failed: no words"},
+        TunerCase{"save-refuses", 4, "the policy save-refuses of a plugin failed: not now"},
         TunerCase{
             "save-too-long", 4,
             "the policy save-too-long of a plugin saved a state of 67108865 bytes; 67108864 are the most"},
@@ -144,6 +148,23 @@ TEST(Guard, AnswersAreNotGrowth) {
     EXPECT_EQ(state.size(), std::size_t{1} << 13);
   }
   EXPECT_FALSE(guard.failed());
+}
+
+// The host's list grows while a composer looks at it, and is no state of the composer's.
+TEST(Guard, WaitingSamplesAreNotGrowth) {
+  Candidates candidates(100'000, 1, 0, false);
+  const HeapCount count;
+  EXPECT_EQ(candidates.look(100'000).size(), 100'000u);
+  EXPECT_EQ(count.bytes(), 0);
+}
+
+TEST(CountedNew, TakesAlignmentsBelowAPointers) {
+  constexpr std::align_val_t kSmall{4};
+  const HeapCount count;
+  void* place = ::operator new(100, kSmall);
+  EXPECT_EQ(count.bytes(), 100);
+  ::operator delete (place, std::size_t{100}, kSmall);
+  EXPECT_EQ(count.bytes(), 0);
 }
 
 SearchResult search_with(const std::string& use) {
@@ -201,6 +222,10 @@ TEST(HostileComposer, ASavedStateEndsItsRunWithAReason) {
   EXPECT_EQ(
       composer_reason("epoch-restarts", "long-save"),
       "the policy compose-long-save of a plugin saved a state of 8388609 numbers; 8388608 are the most");
+  EXPECT_EQ(composer_reason("epoch-restarts", "restore"),
+            "the policy compose-restore of a plugin failed: cannot read");
+  EXPECT_EQ(composer_reason("epoch-restarts", "refuse"),
+            "the policy could not go on after the restart: not mine");
 }
 
 TEST(HostileAdmitter, EndsItsRunWithAReason) {
