@@ -11,7 +11,9 @@ void OrderedFreeList::insert(std::span<const Block> blocks, BlockIndex index) {
 }
 
 void OrderedFreeList::erase(std::span<const Block> blocks, BlockIndex index) {
-  blocks_.erase(free_entry(blocks[index], index));
+  if (blocks_.erase(free_entry(blocks[index], index)) == 0) {
+    throw InternalError("a cached block has changed its size or place");
+  }
 }
 
 BlockIndex OrderedFreeList::first_not_less(std::span<const Block>, StreamId stream, Bytes size) const {
