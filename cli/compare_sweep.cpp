@@ -238,6 +238,18 @@ void say_stopped(std::size_t done, std::size_t all, const std::string& file) {
                     : "They are in " + file + "; the same command goes on from there.\n");
 }
 
+// Says both errors if what was finished cannot be kept either.
+template <class Keep>
+void keep_after(const InputError& error, const Keep& keep) {
+  try {
+    keep();
+  } catch (const InputError& second) {
+    std::vector<Problem> problems = error.problems();
+    problems.insert(problems.end(), second.problems().begin(), second.problems().end());
+    throw InputError(std::move(problems));
+  }
+}
+
 }  // namespace
 
 void add_sweep_options(Options& options) {
@@ -272,7 +284,8 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
       file.empty() ? SweepResults(sweep.runs.size()) : read_sweep_results(sweep, keys, file);
   const std::size_t before = finished(results);
   const auto keep = [&] {
-    if (!file.empty()) write_file(file, sweep_text(sweep, results, keys, file));
+    if (file.empty() || finished(results) == before) return;
+    write_file(file, sweep_text(sweep, results, keys, file));
   };
   try {
     const Interrupt interrupt;
@@ -283,13 +296,16 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
                .stop = &interrupt.flag(),
                .on_run = [&] { progress.step(); }},
               results);
-  } catch (...) {  // one run that could not be made loses no other
-    if (finished(results) > before) keep();
+  } catch (const InputError& error) {  // one run that could not be made loses no other
+    keep_after(error, keep);
+    throw;
+  } catch (...) {
+    keep();
     throw;
   }
   const std::size_t done = finished(results);
-  keep();
   if (done < sweep.runs.size()) {
+    keep();
     say_stopped(done, sweep.runs.size(), file);
     code = kStoppedByUser;
     return nullptr;
@@ -304,6 +320,7 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   output.line("");
   output.table(spreads_table(spreads, metric));
   print_matrices(sweep, results, spreads, metric, output);
+  keep();  // behind the tables: on a full disk they are what is left of the work
   if (!file.empty()) output.wrote(file);
   if (output.report().wanted()) {
     output.report().add(sweep_section(sweep, results,

@@ -12,7 +12,8 @@ namespace vramlab {
 namespace {
 
 constexpr double kMostValues = 10000;
-const std::set<std::string> kColumns{"key", "scenario", "policy"};  // of the results, beside the axes
+const std::set<std::string> kColumns{"key", "scenario", "policy",
+                                     "run_rows"};  // of the results, beside the axes
 
 std::vector<std::string> parts_of(const std::string& pointer) {
   std::vector<std::string> parts;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lab/data_files.hpp"
+#include "lab/metric_table.hpp"
 #include "lab/result_json.hpp"
 #include "sim/core/csv.hpp"
 #include "sim/core/error.hpp"
@@ -52,13 +53,15 @@ void add_files(const Json& json, const fs::path& scenario, FileHashes& files, st
   }
 }
 
-Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key,
+// `rows`: how many the run has, so that a part of it is known for one.
+Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key, std::size_t rows,
               const LabelledFigures& result) {
   Json row;
   row["key"] = key;
   for (std::size_t i = 0; i < sweep.axes.size(); ++i)
     row[sweep.axes[i].name] = sweep.axes[i].values[run.at[i]];
   row["policy"] = result.label;
+  row["run_rows"] = rows;
   row["metrics"] = figures_json(result.metrics);
   return row;
 }
@@ -85,7 +88,7 @@ std::string csv_text(const Sweep& sweep, const SweepResults& results, const std:
   };
   std::vector<std::string> head{"key"};
   for (const SweepAxis& axis : sweep.axes) head.push_back(csv_cell(axis.name));
-  head.emplace_back("policy");
+  head.insert(head.end(), {"policy", "run_rows"});
   head.insert(head.end(), names.begin(), names.end());
   add_line(head);
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -95,7 +98,7 @@ std::string csv_text(const Sweep& sweep, const SweepResults& results, const std:
       for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
         cells.push_back(csv_cell(value_text(sweep.axes[a].values[sweep.runs[i].at[a]])));
       }
-      cells.push_back(csv_cell(result.label));
+      cells.insert(cells.end(), {csv_cell(result.label), std::to_string(results[i]->size())});
       for (const std::string& name : names) {
         const auto value = find_metric(result.metrics, name);
         cells.push_back(value && !std::isnan(*value) ? number_json(*value).dump() : "");
@@ -106,23 +109,42 @@ std::string csv_text(const Sweep& sweep, const SweepResults& results, const std:
   return text;
 }
 
+/// One row of a file.
+struct ReadRow {
+  std::string key;
+  double run_rows = 0;
+  LabelledFigures result;
+};
+
 /// Puts rows of a file to the runs they are of.
 class Collector {
  public:
-  Collector(const std::vector<std::string>& keys, const fs::path& file)
-      : file_(file.string()), results_(keys.size()) {
+  Collector(const Sweep& sweep, const std::vector<std::string>& keys, const fs::path& file)
+      : file_(file.string()), runs_(keys.size()) {
     for (std::size_t i = 0; i < keys.size(); ++i) places_.emplace(keys[i], i);
+    const std::string& kind = sweep.runs.front().scenario.kind;
+    for (const MetricDescription& metric : metrics_of(kind.empty() ? "training" : kind))
+      metrics_.push_back(metric.name);
   }
 
-  void add(const std::string& key, LabelledFigures result) {
-    const auto place = places_.find(key);
+  // A name that is no metric's would hide a figure.
+  void require_metric(const std::string& where, const std::string& name) const {
+    if (std::find(metrics_.begin(), metrics_.end(), name) != metrics_.end()) return;
+    throw InputError(where, "there is no metric \"" + name + "\"." + suggest_name(name, metrics_));
+  }
+
+  void add(const std::string& where, ReadRow row) {
+    const auto place = places_.find(row.key);
     if (place == places_.end()) {
-      strangers_.insert(key);
+      strangers_.insert(row.key);
       return;
     }
-    auto& run = results_[place->second];
-    if (!run) run.emplace();
-    run->push_back(std::move(result));
+    auto& run = runs_[place->second];
+    for (const ReadRow& other : run) {
+      if (other.result.label == row.result.label)
+        throw InputError(where, "the file has " + row.result.label + " of this run twice.");
+    }
+    run.push_back(std::move(row));
   }
 
   SweepResults take() {
@@ -133,55 +155,69 @@ class Collector {
                              "remove this one.",
                              strangers_.size()));
     }
-    return std::move(results_);
+    SweepResults results(runs_.size());
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i].empty() || runs_[i].front().run_rows != static_cast<double>(runs_[i].size())) continue;
+      results[i].emplace();
+      for (ReadRow& row : runs_[i]) results[i]->push_back(std::move(row.result));
+    }
+    return results;
   }
 
  private:
   std::string file_;
   std::map<std::string, std::size_t> places_;
-  SweepResults results_;
+  std::vector<std::string> metrics_;
+  std::vector<std::vector<ReadRow>> runs_;  // a run of which rows are missing is made again
   std::set<std::string> strangers_;
 };
 
-void read_jsonl(const fs::path& file, Collector& collector) {
-  const std::string text = read_input_file(file);
+bool is_row(const Json& row) {
+  const auto has = [&](const char* key, auto is) { return row.contains(key) && (row[key].*is)(); };
+  return row.is_object() && has("key", &Json::is_string) && has("policy", &Json::is_string) &&
+         has("run_rows", &Json::is_number) && has("metrics", &Json::is_object);
+}
+
+void read_jsonl(const std::string& text, const fs::path& file, Collector& collector) {
   std::size_t line = 0;
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t end = text.find('\n', begin);
     const Json row = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    ++line;
+    const std::string where = fmt::format("{}: line {}", file.string(), ++line);
     begin = end + 1;
-    const bool whole = row.is_object() && row.contains("key") && row["key"].is_string() &&
-                       row.contains("policy") && row["policy"].is_string() && row.contains("metrics") &&
-                       row["metrics"].is_object();
-    if (!whole)
-      throw InputError(fmt::format("{}: line {}", file.string(), line), "is no row of a sweep's results.");
-    LabelledFigures result{row["policy"].get<std::string>(), {}};
+    if (!is_row(row)) throw InputError(where, "is no row of a sweep's results.");
+    ReadRow read{
+        row["key"].get<std::string>(), row["run_rows"].get<double>(), {row["policy"].get<std::string>(), {}}};
     for (const auto& [name, value] : row["metrics"].items()) {
-      result.metrics.push_back({name, value.is_number() ? value.get<double>() : std::nan("")});
+      collector.require_metric(where, name);
+      if (!value.is_number() && !value.is_null()) throw InputError(where, "\"" + name + "\" is no number.");
+      read.result.metrics.push_back({name, value.is_number() ? value.get<double>() : std::nan("")});
     }
-    collector.add(row["key"].get<std::string>(), std::move(result));
+    collector.add(where, std::move(read));
   }
 }
 
 // Metrics are the columns behind those of the run, in the file's order.
 void read_csv(const fs::path& file, Collector& collector) {
   const CsvTable table{file};
-  const auto policy = std::find(table.columns().begin(), table.columns().end(), "policy");
-  const std::vector<std::string> metrics(policy == table.columns().end() ? policy : policy + 1,
+  const auto last = std::find(table.columns().begin(), table.columns().end(), "run_rows");
+  const std::vector<std::string> metrics(last == table.columns().end() ? last : last + 1,
                                          table.columns().end());
+  for (const std::string& name : metrics) collector.require_metric(file.string(), name);
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    LabelledFigures result{std::string{table.text(row, "policy")}, {}};
+    ReadRow read{std::string{table.text(row, "key")},
+                 table.number(row, "run_rows"),
+                 {std::string{table.text(row, "policy")}, {}}};
     for (const std::string& name : metrics) {
       const std::string_view cell = table.text(row, name, false);
       if (cell.empty()) continue;
       double value = 0;
       const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
       if (error != std::errc{} || end != cell.data() + cell.size()) table.wrong(row, name, "is no number.");
-      result.metrics.push_back({name, value});
+      read.result.metrics.push_back({name, value});
     }
-    collector.add(std::string{table.text(row, "key")}, std::move(result));
+    collector.add(fmt::format("{}: line {}", file.string(), row + 2), std::move(read));
   }
 }
 
@@ -214,20 +250,24 @@ std::string sweep_text(const Sweep& sweep, const SweepResults& results, const st
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) continue;
     for (const LabelledFigures& result : *results[i])
-      text += row_json(sweep, sweep.runs[i], keys[i], result).dump() + '\n';
+      text += row_json(sweep, sweep.runs[i], keys[i], results[i]->size(), result).dump() + '\n';
   }
   return text;
 }
 
 SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
                                 const fs::path& file) {
-  Collector collector{keys, file};
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return SweepResults(sweep.runs.size());
+  if (!fs::is_regular_file(file, ignored)) throw InputError(file.string(), "is no regular file.");
+  const std::string text = read_input_file(file);
+  if (!text.empty() && text.back() != '\n')
+    throw InputError(file.string(), "is cut off in its last line. Remove that line; its run is made again.");
+  Collector collector{sweep, keys, file};
   if (file.extension() == ".csv") {
     read_csv(file, collector);
   } else {
-    read_jsonl(file, collector);
+    read_jsonl(text, file, collector);
   }
   return collector.take();
 }

@@ -23,8 +23,9 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
 std::string sweep_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
                        const std::filesystem::path& file);
 
-/// What `file` holds of the sweep; nothing if there is no such file. Throws InputError for a file that cannot
-/// be read, or that has results of runs which are not in the sweep: writing it again would lose them.
+/// The runs of the sweep of which `file` has every row; none if there is no such file. Throws InputError for
+/// a file that is cut off or cannot be read, that has a row twice or a metric there is not, or that has
+/// results of runs which are not in the sweep: writing it again would lose them.
 SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
                                 const std::filesystem::path& file);
 

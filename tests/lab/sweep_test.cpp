@@ -30,6 +30,15 @@ std::string problem_of(const std::string& sweep) {
   return "";
 }
 
+std::string problem_of(const Sweep& sweep, SweepResults& results) {
+  try {
+    run_sweep(sweep, {}, results);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 const char* const kTwoAxes = R"([{"vary": "/device/total", "name": "card", "over": ["8000MiB", "10000MiB"]},
                                  {"vary": "/policies/rule/step", "from": 1, "to": 3}])";
 
@@ -78,12 +87,7 @@ TEST(Sweep, SaysWhatIsWrongWithAnAxis) {
 TEST(Sweep, ABadCombinationIsNamedBeforeAnythingRuns) {
   const Sweep sweep = read_sweep(text_with(R"([{"vary": "/policies/rule/step", "over": [2, "two"]}])"));
   SweepResults results(sweep.runs.size());
-  try {
-    run_sweep(sweep, {}, results);
-    FAIL() << "no error";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("(at step two)"));
-  }
+  EXPECT_THAT(problem_of(sweep, results), HasSubstr("(at step two)"));
   EXPECT_FALSE(results[0]);
 }
 
@@ -98,12 +102,7 @@ TEST(Sweep, AValueThatTakesAwayThePlaceOfAnotherIsNamed) {
 TEST(Sweep, ARunThatCannotBeMadeIsNamedAndLosesNoOther) {
   const Sweep sweep = read_sweep(text_with(R"([{"vary": "/device/limit", "over": ["10MiB", "9000MiB"]}])"));
   SweepResults results(sweep.runs.size());
-  try {
-    run_sweep(sweep, {}, results);
-    FAIL() << "no error";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("(at limit 10MiB)"));
-  }
+  EXPECT_THAT(problem_of(sweep, results), HasSubstr("(at limit 10MiB)"));
   EXPECT_FALSE(results[0]);
   EXPECT_TRUE(results[1]);
 }
@@ -145,6 +144,34 @@ TEST_P(SweepFiles, OfAnotherSweepAreNotOverwritten) {
   EXPECT_THROW(read_sweep_results(sweep, sweep_keys(sweep, {}, "2"), file), InputError);  // another version
 }
 
+TEST_P(SweepFiles, AreReadWithoutTheRunsOfWhichRowsAreMissing) {
+  const std::string whole = text(1);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  std::ofstream{file} << whole.substr(0, last);
+  const SweepResults results = read_sweep_results(sweep, keys, file);
+  EXPECT_TRUE(results[4]);
+  EXPECT_FALSE(results[5]);
+}
+
+TEST_P(SweepFiles, AreRefusedWhenDamaged) {
+  const std::string whole = text(1);
+  const auto refusal = [&](const std::string& damaged) {
+    std::ofstream{file} << damaged;
+    try {
+      read_sweep_results(sweep, keys, file);
+    } catch (const InputError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(refusal(whole.substr(0, whole.size() - 3)), HasSubstr("is cut off in its last line"));
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  EXPECT_THAT(refusal(whole + whole.substr(last)), HasSubstr("the file has oracle of this run twice"));
+  std::string letter = whole;
+  EXPECT_THAT(refusal(letter.replace(letter.find("regret"), 6, "regert")),
+              HasSubstr("there is no metric \"regert\". Did you mean \"regret\"?"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, SweepFiles, testing::Values(".jsonl", ".csv"),
                          [](const auto& one) { return one.param.substr(1); });
 
@@ -154,7 +181,7 @@ TEST(SweepResults, ColumnsOfMetricsMayStandInAnyOrder) {
   const Sweep sweep = read_sweep(text_with(R"([{"vary": "/seed", "over": [1]}])"));
   const auto keys = sweep_keys(sweep, {}, "1");
   const std::string file = folder.file("results.csv");
-  std::ofstream{file} << "key,seed,policy,regret,ooms\n" << keys[0] << ",1,fixed,0.25,7\n";
+  std::ofstream{file} << "key,seed,policy,run_rows,regret,ooms\n" << keys[0] << ",1,fixed,1,0.25,7\n";
   const SweepResults results = read_sweep_results(sweep, keys, file);
   ASSERT_TRUE(results[0]);
   EXPECT_EQ(find_metric(results[0]->front().metrics, "ooms"), 7);
