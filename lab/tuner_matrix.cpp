@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lab/parallel.hpp"
+#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {
@@ -27,7 +28,13 @@ std::vector<Contestant> contestants(const PolicySet& known) {
   for (const PolicyPlugin& plugin : known.plugins) {
     for (const TunerEntry& tuner : known.tuners) {
       const bool is_its = std::count(plugin.policies.begin(), plugin.policies.end(), tuner.name) > 0;
-      if (is_its) all.push_back({tuner.name, tuner.name, tuner.default_profile});
+      if (!is_its) continue;
+      if (std::any_of(all.begin(), all.end(),
+                      [&](const Contestant& one) { return one.label == tuner.name; })) {
+        throw InputError(plugin.file, "adds a tuner \"" + tuner.name +
+                                          "\", and the matrix has a column of that name. Give it another.");
+      }
+      all.push_back({tuner.name, tuner.name, tuner.default_profile});
     }
   }
   return all;

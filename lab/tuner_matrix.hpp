@@ -11,7 +11,8 @@
 namespace vramlab {
 
 /// The tuners of a matrix by their labels: fixed, threshold-step, aimd, blind, peak, settled, predictive, and
-/// those of the plugins in `known` under their names, each with its default profile.
+/// those of the plugins in `known` under their names, each with its default profile. Throws InputError if two
+/// of these are equal.
 std::vector<std::string> matrix_labels(const PolicySet& known = *builtin_policies());
 
 /// `scenario`, which must know them, with exactly those tuners. One that the scenario names itself keeps its

@@ -158,6 +158,14 @@ TEST(TunerMatrix, ASummaryIsThatOfItsRows) {
   EXPECT_LT(summaries[6].median_regret.value(), 0.01);
 }
 
+TEST(TunerMatrix, RefusesAPluginsTunerWithTheNameOfAColumn) {
+  PolicySet known = *builtin_policies();
+  known.tuners.push_back(known.tuners.front());
+  known.tuners.back().name = "peak";
+  known.plugins.push_back({"mine.so", "mine", "1", {"peak"}});
+  EXPECT_THROW(matrix_labels(known), InputError);
+}
+
 // The leak leaves no batch that would have been safe to the end: nothing was lost against it.
 TEST(TunerMatrix, ThereIsNoRegretWhereNothingIsSafe) {
   const Scenario scenario = with_faults(R"({"leak": {"bytes_per_step": "200MiB"}})");
