@@ -112,6 +112,20 @@ std::string source_text(const std::string& name) {
                     identifier(name), name);
 }
 
+using ProjectFiles = std::vector<std::pair<std::string, std::string>>;  // name and text
+
+// All of it or nothing: half a project would stand in the way of the next try.
+void write_project(const fs::path& folder, const ProjectFiles& files) {
+  fs::create_directories(folder);
+  try {
+    for (const auto& [file, text] : files) write_file(folder / file, text);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    throw;
+  }
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
   const std::string name = operands(arguments).front();
@@ -124,15 +138,14 @@ int run(const Arguments& arguments) {
   }
   const Replacements names{
       {"@NAME@", name}, {"@IDENTIFIER@", identifier(name)}, {"@VERSION@", VRAMLAB_VERSION}};
-  const std::vector<std::pair<std::string, std::string>> files{
+  const ProjectFiles files{
       {"CMakeLists.txt", replaced(data_text("policies/template/CMakeLists.txt.in"), names)},
       {name + ".cpp", source_text(name)},
       {name + "_test.cpp", replaced(data_text("policies/template/test.cpp.in"), names)},
       {"scenario.json", replaced(data_text("policies/template/scenario.json.in"), names)}};
-  fs::create_directories(folder);
+  write_project(folder, files);
   Json json = Json::array();
   for (const auto& [file, text] : files) {
-    write_file(folder / file, text);
     output.wrote((folder / file).string());
     json.push_back((folder / file).string());
   }

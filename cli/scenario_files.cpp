@@ -19,6 +19,7 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> inside;
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_directory()) continue;
       if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json") {
         inside.push_back(entry.path().string());
       }

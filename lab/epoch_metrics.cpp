@@ -41,7 +41,6 @@ double largest_shift(const EpochSetup& setup, const EpochRun& run) {
 
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) {
   const EpochTotals& totals = run.totals;
-  // Divided, not multiplied by 1e-9: whole seconds stay whole.
   const double seconds = to_seconds(totals.duration);
   const auto batches = static_cast<double>(totals.batches);
   const auto total = static_cast<double>(setup.process.allocator.limit.value_or(setup.process.card_total));

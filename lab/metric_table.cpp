@@ -241,8 +241,7 @@ MetricFamily snapshot_family() {
             "1 − active / reserved"},
            {"smallest_usable_bytes", "smallest usable", "bytes", kLess,
             "the smallest `usable_bytes`, or limit where there is one, with which the program fits; none "
-            "where it was "
-            "not looked for",
+            "where it was not looked for",
             ""},
            {"smallest_without_retry_bytes", "smallest without retry", "bytes", kLess,
             "the smallest with which it fits and nothing has to release the cache", ""},
