@@ -148,7 +148,7 @@ std::string verdict(const std::vector<Spread>& spreads, const MetricDescription&
                                      [](const Spread& a, const Spread& b) { return a.best < b.best; });
   if (best == spreads.end() || best->best == 0) return fmt::format("{} runs.", done);
   return fmt::format(
-      "{} has the best {} in {} of {} runs, {}.", best->policy, metric.title, best->best, done,
+      "{} is best in {} of {} runs ({}), {}.", best->policy, best->best, done, metric.title,
       best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
 }
 

@@ -128,8 +128,7 @@ int run(const std::vector<std::string>& words) {
 // kernel and ask for them anew each time: more than half of an epoch's time (docs/performance.md).
 void keep_freed_pages() {
   constexpr int kTrim = 512 << 20;  // bytes free at the top of a heap before it shrinks
-  constexpr int kMap =
-      32 << 20;  // bytes from which an allocation has a mapping of its own; the most there is
+  constexpr int kMap = 32 << 20;    // bytes from which an allocation is mapped alone; the most there is
   mallopt(M_TRIM_THRESHOLD, kTrim);
   mallopt(M_MMAP_THRESHOLD, kMap);
 }

@@ -1,6 +1,7 @@
 // Writes step programs operation by operation and hands out their slots.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,9 @@ class ProgramWriter {
  public:
   /// Slots below `persistent_slots` are reserved for tensors that outlive the step.
   explicit ProgramWriter(std::uint32_t persistent_slots);
+
+  /// Room for so many operations, where that is known.
+  void reserve(std::size_t operations) { program_.ops.reserve(operations); }
 
   /// A new tensor of the step itself; `size` in bytes, > 0.
   Tensor make(Bytes size);

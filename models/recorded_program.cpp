@@ -26,6 +26,7 @@ RecordedProgramWriter::RecordedProgramWriter(const RecordedSpec& spec, const Rec
       rounds_(spec.tensors.size()),
       outside_used_(spec.program.size(), 0),
       old_is_freed_(spec.kept, false) {
+  writer_.reserve(spec.program.size());
   for (const RecordedGroup& group : spec.groups) {
     occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
   }
