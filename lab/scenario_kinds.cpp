@@ -1,6 +1,7 @@
 #include "lab/scenario_kinds.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "lab/comparison.hpp"
 #include "lab/epoch_scenario.hpp"
@@ -42,6 +43,15 @@ double found_value(const Expectation& expectation, const PolicyResult& result, c
   return kNone;
 }
 
+// The policies that expectations are about: others need not run. None = all of them.
+std::vector<std::string> expected_labels(const std::vector<Expectation>& expectations) {
+  std::set<std::string> labels;
+  for (const Expectation& one : expectations) labels.insert({one.policy, one.relative_to});
+  labels.erase("");
+  labels.erase("oracle");  // found, not run
+  return {labels.begin(), labels.end()};
+}
+
 class TrainingFigures : public RunFigures {
  public:
   TrainingFigures(std::shared_ptr<const Scenario> scenario, Comparison comparison)
@@ -67,7 +77,8 @@ class TrainingFigures : public RunFigures {
 class JobsFigures : public LabelledMetrics<JobsResult> {
  public:
   explicit JobsFigures(std::shared_ptr<const JobsScenario> scenario)
-      : LabelledMetrics(compare_queues(*scenario)), scenario_(std::move(scenario)) {}
+      : LabelledMetrics(compare_queues(*scenario, expected_labels(scenario->expectations))),
+        scenario_(std::move(scenario)) {}
 
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     return jobs_to_look_at(scenario_->setup, find(expectation.policy)->run);
@@ -79,8 +90,10 @@ class JobsFigures : public LabelledMetrics<JobsResult> {
 
 ReadyScenario ready_training(const ScenarioText& text) {
   auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
-  return {scenario->expectations,
-          [scenario] { return std::make_unique<TrainingFigures>(scenario, compare_policies(*scenario)); }};
+  return {scenario->expectations, [scenario] {
+            return std::make_unique<TrainingFigures>(
+                scenario, compare_policies(*scenario, expected_labels(scenario->expectations)));
+          }};
 }
 
 ReadyScenario ready_jobs(const ScenarioText& text) {
@@ -99,7 +112,8 @@ ReadyScenario ready_search(const ScenarioText& text) {
   auto scenario =
       std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
   return {scenario->expectations, [scenario] {
-            return std::make_unique<LabelledMetrics<SearchResult>>(compare_searchers(*scenario));
+            return std::make_unique<LabelledMetrics<SearchResult>>(
+                compare_searchers(*scenario, expected_labels(scenario->expectations)));
           }};
 }
 
@@ -107,7 +121,8 @@ ReadyScenario ready_epoch(const ScenarioText& text) {
   auto scenario =
       std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
   return {scenario->expectations, [scenario] {
-            return std::make_unique<LabelledMetrics<EpochResult>>(compare_composers(*scenario));
+            return std::make_unique<LabelledMetrics<EpochResult>>(
+                compare_composers(*scenario, expected_labels(scenario->expectations)));
           }};
 }
 
