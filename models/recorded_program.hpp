@@ -5,8 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include <boost/container/small_vector.hpp>
-
 #include "models/program_writer.hpp"
 #include "models/recorded_values.hpp"
 
@@ -50,11 +48,10 @@ class RecordedProgramWriter {
   RecordedNeighbours neighbours_;
   RecordedSlots slots_;
   ProgramWriter writer_;
-  std::vector<bool> occurs_;        ///< by group
-  std::vector<Bytes> table_sizes_;  ///< by table
-  // By tensor: what each round made, which mostly is one.
-  std::vector<boost::container::small_vector<std::optional<Tensor>, 1>> rounds_;
-  std::vector<std::size_t> outside_used_;  ///< by operation
+  std::vector<bool> occurs_;                                ///< by group
+  std::vector<Bytes> table_sizes_;                          ///< by table
+  std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
+  std::vector<std::size_t> outside_used_;                   ///< by operation
   std::vector<std::uint32_t> tensors_;
   std::vector<bool> old_is_freed_;  ///< by rank
 };
