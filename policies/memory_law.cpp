@@ -10,11 +10,6 @@ namespace {
 // The prior: activations, batch·size², are all there is; any other term may be a quarter of it.
 constexpr double kPriorShare = 0.25;
 
-// The error per doubling that is assumed before any prediction could be checked, and how many checks that
-// assumption counts for.
-constexpr double kAssumedMisfit = 0.02;
-constexpr double kAssumedChecks = 2;
-
 // Where one parameter grows and the other shrinks the strict bound is far away: the regression is alone, and
 // has to be surer.
 constexpr double kUnsheltered = 2;
@@ -36,12 +31,12 @@ void MemoryLaw::add(const WorkPair& pair, double value, double noise) {
   } else if (const Bounds around = bounds(pair); around.same == nullptr) {
     // What the regression did not claim to know is no error of the law. Nor is it one that the prior, which
     // speaks alone while one pair is known, took what stays fixed for activations.
-    const double above = value - expected(pair, around);
+    const double above = value - expected(features(pair), around);
     const double off = measured_.size() == 1 ? std::max(0.0, above) : std::abs(above);
     const double error = std::max(0.0, off - deviation(pair));
     const double slope = error / value / std::max(kShortestDoublings, around.doublings);
-    squared_errors_ += slope * slope;
-    ++errors_;
+    misfit_ = std::sqrt((checks_ * misfit_ * misfit_ + slope * slope) / (checks_ + 1));
+    ++checks_;
   }
   regression_.add(features(pair), value, std::max(kLeastNoise, noise) * value);
   measured_.remove_if([&](const Measured& one) { return one.pair == pair; });
@@ -54,25 +49,21 @@ bool MemoryLaw::has_measured(const WorkPair& pair) const {
                      [&](const Measured& one) { return one.pair == pair; });
 }
 
-double MemoryLaw::expected(const WorkPair& pair) const { return expected(pair, bounds(pair)); }
+double MemoryLaw::expected(const WorkPair& pair) const { return expected(features(pair), bounds(pair)); }
 
 double MemoryLaw::upper(const WorkPair& pair, double confidence) const {
+  const Features features = this->features(pair);  // first: written long before it is read
   const Bounds around = bounds(pair);
   if (around.same != nullptr) return around.same->value;
-  const double likely = expected(pair, around);
+  const double likely = expected(features, around);
   const double doubt = around.is_sheltered ? confidence : kUnsheltered * confidence;
-  const double regression = likely + doubt * regression_.deviation(features(pair));
+  const double regression = likely + doubt * regression_.deviation(features);
   const double doublings = std::max(kLeastDoublings, around.doublings);
-  const double unexplained = confidence * misfit() * doublings * likely;
+  const double unexplained = confidence * misfit_ * doublings * likely;
   return std::max(around.smaller, std::min(around.high, regression) + unexplained);
 }
 
 double MemoryLaw::deviation(const WorkPair& pair) const { return regression_.deviation(features(pair)); }
-
-double MemoryLaw::misfit() const {
-  return std::sqrt((kAssumedChecks * kAssumedMisfit * kAssumedMisfit + squared_errors_) /
-                   (kAssumedChecks + errors_));
-}
 
 MemoryLaw::Features MemoryLaw::features(const WorkPair& pair) const {
   const double u = ratio(pair.batch, reference_.batch);
@@ -103,9 +94,9 @@ MemoryLaw::Bounds MemoryLaw::bounds(const WorkPair& pair) const {
 }
 
 // Readings with noise can contradict each other: then the bounds cross, and the higher one counts.
-double MemoryLaw::expected(const WorkPair& pair, const Bounds& around) const {
+double MemoryLaw::expected(const Features& features, const Bounds& around) const {
   if (around.same != nullptr) return around.same->value;
-  return std::max(around.low, std::min(around.high, regression_.expected(features(pair))));
+  return std::max(around.low, std::min(around.high, regression_.expected(features)));
 }
 
 }  // namespace vramlab

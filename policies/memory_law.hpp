@@ -55,19 +55,25 @@ class MemoryLaw {
   [[nodiscard]] double deviation(const WorkPair& pair) const;
 
   /// Error of a prediction per doubling of the work, as a share of the value.
-  [[nodiscard]] double misfit() const;
+  [[nodiscard]] double misfit() const { return misfit_; }
 
   template <class State>
   void visit(State& state) {
     regression_.visit(state);
     measured_.visit(state);
     reference_.visit(state);
-    state(squared_errors_);
-    state(errors_);
+    state(misfit_);
+    state(checks_);
   }
 
  private:
   static constexpr std::size_t kMostPairs = 8;
+
+  // The error per doubling that is assumed before any prediction could be checked, and how many checks that
+  // assumption counts for.
+  static constexpr double kAssumedMisfit = 0.02;
+  static constexpr double kAssumedChecks = 2;
+
   using Features = LeastSquares<6>::Vector;
 
   struct Measured {
@@ -97,13 +103,13 @@ class MemoryLaw {
 
   [[nodiscard]] Features features(const WorkPair& pair) const;
   [[nodiscard]] Bounds bounds(const WorkPair& pair) const;
-  [[nodiscard]] double expected(const WorkPair& pair, const Bounds& bounds) const;
+  [[nodiscard]] double expected(const Features& features, const Bounds& bounds) const;
 
   LeastSquares<6> regression_;
   FixedList<Measured, kMostPairs> measured_;
   WorkPair reference_;  ///< features are shares of this pair's
-  double squared_errors_ = 0;
-  double errors_ = 0;
+  double misfit_ = kAssumedMisfit;
+  double checks_ = kAssumedChecks;  ///< how many errors `misfit_` is the mean of
 };
 
 }  // namespace vramlab

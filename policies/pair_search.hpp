@@ -67,20 +67,22 @@ class PairSearch {
     return true;
   }
 
-  // Sizes by bisection, in units.
+  // Sizes by bisection, in units, for as long as one of them could be better than the best so far.
   bool try_batch(std::int64_t batch) {
+    const auto pair = [&](std::int64_t units) { return WorkPair{batch, units * box_.unit}; };
     std::int64_t good = box_.low.size / box_.unit;
-    if (!allowed_(WorkPair{batch, good * box_.unit})) {
+    if (!allowed_(pair(good))) {
       done_ = true;  // no larger batch is allowed at any size
       return false;
     }
+    const bool at_smallest = try_pair(pair(good));
     std::int64_t bad = box_.high.size / box_.unit + 1;
     while (bad - good > 1) {
+      if (score_(pair(bad - 1)) <= best_score_) return at_smallest;
       const std::int64_t middle = good + (bad - good) / 2;
-      (allowed_(WorkPair{batch, middle * box_.unit}) ? good : bad) = middle;
+      (allowed_(pair(middle)) ? good : bad) = middle;
     }
-    const bool at_smallest = try_pair({batch, box_.low.size});
-    return try_pair({batch, good * box_.unit}) || at_smallest;
+    return try_pair(pair(good)) || at_smallest;
   }
 
   std::int64_t largest_batch() {

@@ -135,6 +135,10 @@ class Predictive final : public Tuner {
   [[nodiscard]] bool is_too_much(const PredictiveFigures& figures) const;
   [[nodiscard]] WorkPair lesson(const WorkPair& goal, double limit, double leak_ahead) const;
   [[nodiscard]] double need(const WorkPair& pair, double leak_ahead) const;
+  [[nodiscard]] double steady_need(const WorkPair& pair, double leak_ahead) const;
+  [[nodiscard]] double first_need(const WorkPair& pair, double leak_ahead) const;
+  [[nodiscard]] double with_rest(double step, double leak_ahead) const;
+  [[nodiscard]] bool fits(const WorkPair& pair, double limit, double leak_ahead) const;
   [[nodiscard]] bool is_out_of_reach(const WorkPair& pair, double need) const;
   [[nodiscard]] double limit() const;
   [[nodiscard]] double score(const WorkPair& pair) const;

@@ -150,9 +150,8 @@ WorkPair Predictive::lesson(const WorkPair& goal, double limit, double leak_ahea
     WorkPair pair = pairs_.snapped(wanted);
     if (goal.batch >= current_.batch) pair.batch = std::min(pair.batch, goal.batch);
     if (goal.size >= current_.size) pair.size = std::min(pair.size, goal.size);
-    const double upper = need(pair, leak_ahead);
-    const bool fits = upper <= limit && !is_out_of_reach(pair, upper);
-    if (!fits || pair == current_ || state_.steady.deviation(pair) <= least_known) continue;
+    if (pair == current_ || !fits(pair, limit, leak_ahead)) continue;
+    if (state_.steady.deviation(pair) <= least_known) continue;
     chosen = pair;
     least_known = state_.steady.deviation(pair);
   }
@@ -203,10 +202,7 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
 }
 
 std::optional<WorkPair> Predictive::best(const PairBox& box, double limit, double leak_ahead) const {
-  const auto allowed = [&](const WorkPair& pair) {
-    const double upper = need(pair, leak_ahead);
-    return upper <= limit && !is_out_of_reach(pair, upper);
-  };
+  const auto allowed = [&](const WorkPair& pair) { return fits(pair, limit, leak_ahead); };
   const auto value = [&](const WorkPair& pair) { return score(pair); };
   return PairSearch{box, allowed, value}.run();
 }
@@ -222,11 +218,28 @@ PairBox Predictive::straight_box() const {
 }
 
 double Predictive::need(const WorkPair& pair, double leak_ahead) const {
-  double step = state_.steady.upper(pair, options_.confidence);
-  if (!state_.first.has_measured(pair)) {
-    step = std::max(step, state_.first.upper(pair, options_.confidence));
-  }
+  return std::max(steady_need(pair, leak_ahead), first_need(pair, leak_ahead));
+}
+
+double Predictive::steady_need(const WorkPair& pair, double leak_ahead) const {
+  return with_rest(state_.steady.upper(pair, options_.confidence), leak_ahead);
+}
+
+// 0 at a pair that had its first step.
+double Predictive::first_need(const WorkPair& pair, double leak_ahead) const {
+  if (state_.first.has_measured(pair)) return 0;
+  return with_rest(state_.first.upper(pair, options_.confidence), leak_ahead);
+}
+
+double Predictive::with_rest(double step, double leak_ahead) const {
   return state_.base + state_.leak.rate() * leak_ahead + step * (1 + options_.confidence * state_.noise);
+}
+
+bool Predictive::fits(const WorkPair& pair, double limit, double leak_ahead) const {
+  const double steady = steady_need(pair, leak_ahead);
+  if (steady > limit) return false;  // half of a search's pairs: the other law is not asked
+  const double upper = std::max(steady, first_need(pair, leak_ahead));
+  return upper <= limit && !is_out_of_reach(pair, upper);
 }
 
 bool Predictive::is_out_of_reach(const WorkPair& pair, double need) const {
