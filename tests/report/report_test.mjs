@@ -78,7 +78,7 @@ async function training(browser) {
   const file = report('ratchet', 'compare', scenario('ratchet'));
   assert.ok(statSync(file).size < 3 * 2 ** 20, `${statSync(file).size} bytes`);
   const page = await opens(browser, file, ['ratchet']);
-  assert.equal(await page.evaluate('vramlabCharts.length'), 5);
+  assert.equal(await page.evaluate('vramlabCharts.length'), 6);
 
   // The second policy, blind, runs out of memory at its first step: the mark says so, with the reason.
   const shown = await hover(page, 1, { xAxisIndex: 0, yAxisIndex: 0 }, [1, 6]);
