@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <map>
 
@@ -19,6 +20,7 @@
 #include "lab/sweep_run.hpp"
 #include "report/output_file.hpp"
 #include "sim/core/error.hpp"
+#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -250,6 +252,36 @@ void keep_after(const InputError& error, const Keep& keep) {
   }
 }
 
+/// The file that --results names, if any.
+class ResultsFile {
+ public:
+  explicit ResultsFile(std::string name) : name_(std::move(name)) {
+    if (!name_.empty()) require_results_name(name_);
+  }
+
+  /// What it has. Throws InputError also if it could not be written later, after all the work.
+  SweepResults read(const Sweep& sweep, const std::vector<std::string>& keys) const {
+    if (name_.empty()) return SweepResults(sweep.runs.size());
+    SweepResults results = read_sweep_results(sweep, keys, name_);
+    OutputFile{name_};
+    return results;
+  }
+
+  /// Returns whether there was anything new to write. Names and order of the axes may be, too.
+  bool keep(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys) const {
+    if (name_.empty() || finished(results) == 0) return false;
+    const std::string text = sweep_text(sweep, results, keys, name_);
+    if (std::filesystem::exists(name_) && read_input_file(name_) == text) return false;
+    write_file(name_, text);
+    return true;
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
 }  // namespace
 
 void add_sweep_options(Options& options) {
@@ -276,17 +308,12 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   require_sweep(scenario);
   const std::string kind = scenario.kind.empty() ? "training" : scenario.kind;
   const MetricDescription& metric = shown_metric(kind, arguments["metric"].as<std::string>());
-  const auto file = arguments["results"].as<std::string>();
-  if (!file.empty()) require_results_name(file);
+  const ResultsFile file{arguments["results"].as<std::string>()};
   const Sweep sweep = read_sweep(scenario);
   const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
-  SweepResults results =
-      file.empty() ? SweepResults(sweep.runs.size()) : read_sweep_results(sweep, keys, file);
+  SweepResults results = file.read(sweep, keys);
   const std::size_t before = finished(results);
-  const auto keep = [&] {
-    if (file.empty() || finished(results) == before) return;
-    write_file(file, sweep_text(sweep, results, keys, file));
-  };
+  const auto keep = [&] { return file.keep(sweep, results, keys); };
   try {
     const Interrupt interrupt;
     Progress progress{sweep.runs.size() - before, "runs", arguments["quiet"].as<bool>()};
@@ -299,29 +326,29 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   } catch (const InputError& error) {  // one run that could not be made loses no other
     keep_after(error, keep);
     throw;
-  } catch (...) {
-    keep();
+  } catch (const std::exception& error) {
+    keep_after(InputError("", error.what()), keep);
     throw;
   }
   const std::size_t done = finished(results);
   if (done < sweep.runs.size()) {
     keep();
-    say_stopped(done, sweep.runs.size(), file);
+    say_stopped(done, sweep.runs.size(), file.name());
     code = kStoppedByUser;
     return nullptr;
   }
   const Json json = parse_json(scenario.text, scenario.file);
   const auto spreads = spreads_of(results, metric);
   const std::string name = json["name"].get<std::string>();
-  const std::string head = fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
-                                       before > 0 ? fmt::format(", {} of them from {}", before, file) : "");
+  const std::string head =
+      fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
+                  before > 0 ? fmt::format(", {} of them from {}", before, file.name()) : "");
   output.line(verdict(spreads, metric, done));
   output.line(head);
   output.line("");
   output.table(spreads_table(spreads, metric));
   print_matrices(sweep, results, spreads, metric, output);
-  keep();  // behind the tables: on a full disk they are what is left of the work
-  if (!file.empty()) output.wrote(file);
+  if (keep()) output.wrote(file.name());  // behind the tables: on a full disk they are what is left
   if (output.report().wanted()) {
     output.report().add(sweep_section(sweep, results,
                                       {name, json.value("description", std::string{}), kind, metric.name},

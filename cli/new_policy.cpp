@@ -11,6 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/data_files.hpp"
+#include "lab/tuner_matrix.hpp"
 #include "policies/policy_set.hpp"
 #include "report/output_file.hpp"
 #include "sim/core/error.hpp"
@@ -40,7 +41,9 @@ void require_name(const std::string& name) {
                                  "hyphens between them, a letter first, such as my-policy.",
                                  name));
   }
-  const std::vector<std::string> taken = taken_names(*builtin_policies());
+  std::vector<std::string> taken = taken_names(*builtin_policies());
+  const std::vector<std::string> columns = matrix_labels();  // `vramlab matrix` shows the policy beside these
+  taken.insert(taken.end(), columns.begin(), columns.end());
   if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
     throw InputError("", fmt::format("there is a policy \"{}\". Choose another name.", name));
   }
@@ -114,14 +117,22 @@ std::string source_text(const std::string& name) {
 
 using ProjectFiles = std::vector<std::pair<std::string, std::string>>;  // name and text
 
+// The outermost folder of a path that is not there yet.
+fs::path first_missing(const fs::path& folder) {
+  fs::path missing = folder;
+  while (missing.has_parent_path() && !fs::exists(missing.parent_path())) missing = missing.parent_path();
+  return missing;
+}
+
 // All of it or nothing: half a project would stand in the way of the next try.
 void write_project(const fs::path& folder, const ProjectFiles& files) {
-  fs::create_directories(folder);
+  const fs::path made = first_missing(folder);
   try {
+    fs::create_directories(folder);
     for (const auto& [file, text] : files) write_file(folder / file, text);
   } catch (...) {
     std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    fs::remove_all(made, ignored);
     throw;
   }
 }

@@ -19,10 +19,9 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> inside;
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_directory()) continue;
-      if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json") {
-        inside.push_back(entry.path().string());
-      }
+      const bool is_named_so =
+          entry.path().extension() == ".json" && entry.path().filename() != "schema.json";
+      if (is_named_so && !entry.is_directory(ignored)) inside.push_back(entry.path().string());
     }
     if (inside.empty()) throw InputError(path, "holds no scenario files (*.json).");
     std::sort(inside.begin(), inside.end());

@@ -13,10 +13,8 @@ void read_entry(const Json& json, const std::string& pointer, const PolicyFamily
   entry.choice.where = pointer;
   const std::string usual = family.find(entry.choice);
   entry.label = json.value("label", usual);
-  if (!list.labels.insert(entry.label).second) {
-    problems.add(pointer,
-                 "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
-  }
+  const std::string fault = label_fault(entry.label, list.labels);
+  if (!fault.empty()) problems.add(pointer, fault);
   static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
   entry.choice.options = policy_options(json, kOwnKeys, pointer, problems);
   family.try_out(entry.choice);
@@ -24,6 +22,13 @@ void read_entry(const Json& json, const std::string& pointer, const PolicyFamily
 }
 
 }  // namespace
+
+std::string label_fault(const std::string& label, std::set<std::string>& taken) {
+  if (label.empty())
+    return "\"label\" is empty. Give this policy a name to tell it by, or leave the key out.";
+  if (taken.insert(label).second) return {};
+  return "the label \"" + label + "\" is taken. Give this policy a \"label\" of its own.";
+}
 
 PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems) {
   PolicyList list;

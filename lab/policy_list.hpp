@@ -34,6 +34,9 @@ std::string full_profile_name(const PolicyKind<Types...>& kind, const TunerChoic
   return profile == nullptr ? std::string{} : profile->name;
 }
 
+/// What is wrong with a label, in a sentence; empty if nothing is, and then it is `taken` from now on.
+std::string label_fault(const std::string& label, std::set<std::string>& taken);
+
 /// Reads the list. Problems, those of options included, go to `problems`.
 PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems);
 

@@ -46,10 +46,18 @@ double found_value(const Expectation& expectation, const PolicyResult& result, c
 // The policies that expectations are about: others need not run. None = all of them.
 std::vector<std::string> expected_labels(const std::vector<Expectation>& expectations) {
   std::set<std::string> labels;
-  for (const Expectation& one : expectations) labels.insert({one.policy, one.relative_to});
-  labels.erase("");
-  labels.erase("oracle");  // found, not run
+  for (const Expectation& one : expectations) {
+    labels.insert(one.policy);
+    if (!one.relative_to.empty()) labels.insert(one.relative_to);
+  }
   return {labels.begin(), labels.end()};
+}
+
+// The oracle of a training scenario is found, not run.
+std::vector<std::string> expected_tuners(const std::vector<Expectation>& expectations) {
+  std::vector<std::string> labels = expected_labels(expectations);
+  std::erase(labels, "oracle");
+  return labels;
 }
 
 class TrainingFigures : public RunFigures {
@@ -92,7 +100,7 @@ ReadyScenario ready_training(const ScenarioText& text) {
   auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
   return {scenario->expectations, [scenario] {
             return std::make_unique<TrainingFigures>(
-                scenario, compare_policies(*scenario, expected_labels(scenario->expectations)));
+                scenario, compare_policies(*scenario, expected_tuners(scenario->expectations)));
           }};
 }
 

@@ -7,6 +7,7 @@
 #include "lab/fault_fields.hpp"
 #include "lab/field_table.hpp"
 #include "lab/metrics.hpp"
+#include "lab/policy_list.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_fields.hpp"
 #include "lab/scenario_parts.hpp"
@@ -137,10 +138,8 @@ class ScenarioReader {
     const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use", scenario_.known->tuners);
     const TunerProfile* profile = find_profile(tuner, entry.choice.profile, pointer + "/profile");
     entry.label = json.value("label", profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
-    if (entry.label == "oracle" || !labels_.insert(entry.label).second) {
-      problem(pointer,
-              "the label \"" + entry.label + "\" is taken. Give this policy a \"label\" of its own.");
-    }
+    const std::string fault = label_fault(entry.label, labels_);
+    if (!fault.empty()) problem(pointer, fault);
     static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file", "cards"};
     OptionMap given;
     if (json.contains("options_file"))
@@ -183,8 +182,7 @@ class ScenarioReader {
   void read_expectation(const Json& json, const std::string& pointer) {
     Expectation expectation;
     expectation.policy = json["policy"].get<std::string>();
-    std::vector<std::string> labels(labels_.begin(), labels_.end());
-    labels.emplace_back("oracle");
+    const std::vector<std::string> labels(labels_.begin(), labels_.end());
     // Else the label may be that of a policy with another fault.
     if (all_policies_read_) require_expected_labels(json, "policy", pointer, labels, problems_);
     if (!read_subject(json, pointer, expectation)) return;
@@ -229,7 +227,7 @@ class ScenarioReader {
   const Json& json_;
   const fs::path& file_;
   Scenario scenario_;
-  std::set<std::string> labels_;
+  std::set<std::string> labels_{"oracle"};  // the oracle's is taken from the start
   bool all_policies_read_ = true;
   FileProblems problems_;
 };

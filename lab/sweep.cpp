@@ -12,8 +12,8 @@ namespace vramlab {
 namespace {
 
 constexpr double kMostValues = 10000;
-const std::set<std::string> kColumns{"key", "scenario", "policy",
-                                     "run_rows"};  // of the results, beside the axes
+// Of the results, beside the axes.
+const std::set<std::string> kColumns{"key", "scenario", "policy", "run_rows", "metrics"};
 
 std::vector<std::string> parts_of(const std::string& pointer) {
   std::vector<std::string> parts;

@@ -157,7 +157,9 @@ class Collector {
     }
     SweepResults results(runs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (runs_[i].empty() || runs_[i].front().run_rows != static_cast<double>(runs_[i].size())) continue;
+      const auto rows = static_cast<double>(runs_[i].size());
+      const auto whole = [&](const ReadRow& row) { return row.run_rows == rows; };
+      if (runs_[i].empty() || !std::all_of(runs_[i].begin(), runs_[i].end(), whole)) continue;
       results[i].emplace();
       for (ReadRow& row : runs_[i]) results[i]->push_back(std::move(row.result));
     }
@@ -198,24 +200,27 @@ void read_jsonl(const std::string& text, const fs::path& file, Collector& collec
   }
 }
 
-// Metrics are the columns behind those of the run, in the file's order.
+// Metrics are the columns behind those of the run, in the file's order. An axis may have the name of one.
 void read_csv(const fs::path& file, Collector& collector) {
   const CsvTable table{file};
-  const auto last = std::find(table.columns().begin(), table.columns().end(), "run_rows");
-  const std::vector<std::string> metrics(last == table.columns().end() ? last : last + 1,
-                                         table.columns().end());
-  for (const std::string& name : metrics) collector.require_metric(file.string(), name);
+  const std::vector<std::string>& columns = table.columns();
+  const auto last = std::find(columns.begin(), columns.end(), "run_rows");
+  const std::size_t first = std::min(columns.size(), static_cast<std::size_t>(last - columns.begin()) + 1);
+  for (std::size_t c = first; c < columns.size(); ++c) collector.require_metric(file.string(), columns[c]);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     ReadRow read{std::string{table.text(row, "key")},
                  table.number(row, "run_rows"),
                  {std::string{table.text(row, "policy")}, {}}};
-    for (const std::string& name : metrics) {
-      const std::string_view cell = table.text(row, name, false);
+    for (std::size_t c = first; c < columns.size(); ++c) {
+      const std::string_view cell = table.text_at(row, c);
       if (cell.empty()) continue;
       double value = 0;
       const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-      if (error != std::errc{} || end != cell.data() + cell.size()) table.wrong(row, name, "is no number.");
-      read.result.metrics.push_back({name, value});
+      if (error != std::errc{} || end != cell.data() + cell.size()) {
+        throw InputError(fmt::format("{}: line {}", file.string(), row + 2),
+                         fmt::format("{} \"{}\" is no number.", columns[c], cell));
+      }
+      read.result.metrics.push_back({columns[c], value});
     }
     collector.add(fmt::format("{}: line {}", file.string(), row + 2), std::move(read));
   }

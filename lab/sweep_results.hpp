@@ -25,7 +25,8 @@ std::string sweep_text(const Sweep& sweep, const SweepResults& results, const st
 
 /// The runs of the sweep of which `file` has every row; none if there is no such file. Throws InputError for
 /// a file that is cut off or cannot be read, that has a row twice or a metric there is not, or that has
-/// results of runs which are not in the sweep: writing it again would lose them.
+/// results of runs which are not in the sweep: writing it again would lose them. Figures and labels that were
+/// changed by hand are not noticed.
 SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
                                 const std::filesystem::path& file);
 

@@ -62,6 +62,7 @@ class Guard {
       try {
         return work();
       } catch (const InputError& error) {
+        if (error.problems().empty()) fail("refused without saying what");
         refusal.emplace(error.problems());
         return Result();
       }

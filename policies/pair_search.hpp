@@ -17,7 +17,7 @@ struct PairBox {
 
 /// The pair of `box` with the highest `score(pair)` among those that are `allowed(pair)`; empty if none is.
 /// Memory grows with both parameters: what lies at or beyond a pair that is not allowed is not either. The
-/// score at one batch must be highest at the smallest or at the largest allowed size. Where the box has many
+/// score at one batch must only rise or only fall with the size. Where the box has many
 /// batches they are looked at in geometric steps first, then one by one around the best.
 template <class Allowed, class Score>
 class PairSearch {

@@ -10,7 +10,7 @@
 namespace vramlab {
 namespace {
 
-constexpr const char* kSavedHead = "predictive-1";
+constexpr const char* kSavedHead = "predictive-2";
 constexpr std::int64_t kPatience = 10;      // readings after which noise is taken for noise
 constexpr std::int64_t kPhaseReadings = 2;  // after a validation the cache is not the training's yet
 constexpr double kWorthLearning = 0.002;    // change of a known value, a share of it

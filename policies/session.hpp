@@ -51,9 +51,9 @@ class TunerSession {
   /// nothing. Throws PolicyFault if the tuner fails.
   [[nodiscard]] std::string save() const;
 
-  /// Goes on from what `save` of a session with an equal tuner gave; the books of changes begin anew.
-  /// Throws InputError for any other text, or for parameters outside the space, and PolicyFault if the tuner
-  /// fails.
+  /// Goes on from what `save` of a session with an equal tuner gave; the books of changes begin anew. In a
+  /// new process the next observation has `new_process`. Throws InputError for any other text, or for
+  /// parameters outside the space, and PolicyFault if the tuner fails.
   void load(const std::string& text);
 
   /// The parameters for the next step.

@@ -10,6 +10,9 @@ namespace {
 
 constexpr double kTimeNoise = 0.02;  // steps at equal parameters differ by driver calls
 
+// Of a step at the reference, not less is no work: where it were none all pairs were worth the same.
+constexpr double kLeastBase = 0.001;
+
 std::size_t batch_index(const PredictiveOptions& options, const ParameterSpace& space) {
   if (!options.batch_parameter.empty()) {
     return require_parameter(space, options.batch_parameter, "predictive");
@@ -87,8 +90,8 @@ void WorkScore::learn(double work, double seconds) {
 
 double WorkScore::of(const WorkPair& pair, double work) const {
   if (goal_ == WorkGoal::lq_then_batch || reference_ <= 0) return work;
-  const double base = std::max(0.0, law_.weights()[0]);
   const double slope = std::max(0.0, law_.weights()[1]);
+  const double base = std::max(kLeastBase * slope, law_.weights()[0]);
   const double seconds = std::max(1e-9, base + slope * work / reference_);
   return (goal_ == WorkGoal::pixels_per_s ? work : static_cast<double>(pair.batch)) / seconds;
 }

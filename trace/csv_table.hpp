@@ -26,6 +26,10 @@ class CsvTable {
   [[nodiscard]] const std::vector<std::string>& columns() const { return header_; }
   /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
   [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
+  /// The cell of the column at this place of columns(), for files whose columns may share a name.
+  [[nodiscard]] std::string_view text_at(std::size_t row, std::size_t column) const {
+    return rows_[row].cells[column];
+  }
   /// A number from 0 to 10^15. Throws InputError for anything else.
   [[nodiscard]] double number(std::size_t row, std::string_view column) const;
   [[nodiscard]] double number_or(std::size_t row, std::string_view column, double otherwise) const;

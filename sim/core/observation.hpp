@@ -34,7 +34,7 @@ struct Observation {
   /// `memory`.
   bool after_phase = false;
   /// The first step of a process, after the start or after a restart: nothing that was read of memory before
-  /// holds any more.
+  /// holds any more. A host that goes on from a saved session says so at its first step.
   bool new_process = false;
   std::vector<MemoryView> cards{};  ///< each card's own, where a workload runs on several; else empty
 };

@@ -1,5 +1,6 @@
 // The program as a user runs it: exit codes, what is printed where, what is written.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -105,6 +106,35 @@ TEST_F(CliTest, CheckEndsWithOneWhereAnExpectationFails) {
   EXPECT_EQ(result["passed"], 1);
   EXPECT_EQ(result["failed"], 1);
   EXPECT_THAT(run("check bad.json").out, HasSubstr("FAIL bad.json: fixed iterations 50 (<= 10)"));
+}
+
+// `check` runs only what expectations name: here one policy only as what another is measured by.
+TEST_F(CliTest, CheckRunsThePoliciesThatExpectationsName) {
+  write_scenario("small.json", R"([{"policy": "oracle", "metric": "ooms", "equals": 0},
+    {"policy": "rule", "metric": "samples_per_s", "relative_to": "fixed", "min": 1}])");
+  const Ran ran = run("check small.json");
+  EXPECT_EQ(ran.code, 0) << ran.out;
+}
+
+TEST_F(CliTest, FoldersAreSearchedPastWhatIsNoFile) {
+  std::filesystem::create_directory(folder.file("folder.json"));
+  std::filesystem::create_symlink("loop", folder.file("loop"));
+  std::filesystem::create_symlink("other.json", folder.file("other.json"));
+  EXPECT_THAT(run("check .").err, HasSubstr("other.json"));
+  std::filesystem::remove(folder.file("other.json"));
+  EXPECT_THAT(run("check .").err, HasSubstr("holds no scenario files (*.json)."));
+  write_scenario("folder.json/small.json");
+  EXPECT_EQ(run("check .").code, 0);
+}
+
+TEST_F(CliTest, ThreadsHaveARange) {
+  write_scenario("small.json");
+  for (const char* threads : {"-1", "1025"}) {
+    const Ran ran = run(std::string{"check small.json --jobs="} + threads);
+    EXPECT_EQ(ran.code, 2) << threads;
+    EXPECT_THAT(ran.err, HasSubstr("is out of range; allowed is 1 to 1024, or 0 for all cores.")) << threads;
+  }
+  EXPECT_EQ(run("check small.json --jobs=1024").code, 0);
 }
 
 // 14 samples take 1000 + 14 * 810 = 12,340 MiB of 10,000: every step fails.
@@ -221,6 +251,10 @@ TEST_F(CliTest, AnEmptyLabelIsAnError) {
     EXPECT_EQ(ran.code, 2) << labels;
     EXPECT_THAT(ran.err, HasSubstr("has an empty label")) << labels;
   }
+  Json json = read_json_file(folder.file("small.json"));
+  json["policies"][1]["label"] = "";
+  std::ofstream{folder.file("small.json")} << json.dump();
+  EXPECT_THAT(run("check small.json").err, StartsWith("small.json: /policies/1: \"label\" is empty."));
 }
 
 // K1-23 on standard input, and what is no message.

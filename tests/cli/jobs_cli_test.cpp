@@ -79,6 +79,21 @@ TEST_F(JobsCliTest, CheckHoldsTheExpectations) {
   EXPECT_EQ(run("check three.json").first, 1);
 }
 
+// Only a training scenario has an oracle; elsewhere it is a label as good as any other.
+TEST_F(JobsCliTest, CheckRunsAPolicyThatIsLabelledOracle) {
+  write_scenario("two.json", kTwoJobs);
+  Json json = read_json_file(folder.file("two.json"));
+  json["policies"].push_back({{"use", "job-queue"}, {"profile", "no-admission"}, {"label", "oracle"}});
+  json["expect"].push_back({{"policy", "oracle"}, {"metric", "jobs"}, {"equals", 3}});
+  std::ofstream{folder.file("two.json")} << json.dump();
+  const auto [code, out] = run("check two.json");
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(out, HasSubstr("FAIL two.json: oracle jobs 2 (= 3)\n"));
+  json["policies"][1]["label"] = "";
+  std::ofstream{folder.file("two.json")} << json.dump();
+  EXPECT_THAT(run("check two.json").second, HasSubstr("/policies/1: \"label\" is empty."));
+}
+
 // Of no completed job there is no mean time; 0 would be the best of all.
 TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
   write_scenario("none.json", R"("jobs": [{"need": "20GiB", "duration_s": 10}])");

@@ -49,6 +49,48 @@ TEST_F(SweepCliTest, ASecondCallRunsNothingAgain) {
   EXPECT_EQ(text("all.csv"), before);
 }
 
+// "objective" is a key and a metric, "ooms" a metric: columns of the file by both names.
+TEST_F(SweepCliTest, AnAxisMayHaveTheNameOfAMetric) {
+  write_scenario("plain.json");
+  Json json = read_json_file(folder.file("plain.json"));
+  json["sweep"] = Json::parse(R"([{"vary": "/objective", "over": ["samples_per_s", "pixels_per_s"]},
+                                  {"vary": "/device/total", "name": "ooms", "over": ["7000MiB", "12000MiB"]}])");
+  std::ofstream{folder.file("sweep.json")} << json.dump();
+  for (const char* name : {"all.csv", "all.jsonl"}) {
+    const std::string command = std::string{"compare sweep.json --json result.json --results "} + name;
+    ASSERT_EQ(run(command).code, 0) << name;
+    const std::string before = text("result.json");
+    const Ran again = run(command);
+    EXPECT_THAT(again.out, HasSubstr(std::string{"4 of them from "} + name)) << again.err;
+    EXPECT_EQ(text("result.json"), before) << name;
+  }
+  json["sweep"][1]["name"] = "metrics";
+  std::ofstream{folder.file("sweep.json")} << json.dump();
+  EXPECT_THAT(run("compare sweep.json").err, HasSubstr("the name \"metrics\" is taken"));
+}
+
+// What was kept follows the sweep, also where no run is new.
+TEST_F(SweepCliTest, ResultsAreInTheOrderAndUnderTheNamesOfTheSweep) {
+  write_sweep("sweep.json");
+  run("compare sweep.json --results old.jsonl");
+  Json json = read_json_file(folder.file("sweep.json"));
+  json["sweep"][0]["name"] = "card";
+  json["sweep"][1] = Json::parse(R"({"vary": "/policies/rule/step", "over": [4, 3, 2, 1]})");
+  std::ofstream{folder.file("sweep.json")} << json.dump();
+  EXPECT_THAT(run("compare sweep.json --results old.jsonl").out, HasSubstr("wrote old.jsonl\n"));
+  run("compare sweep.json --results new.jsonl");
+  EXPECT_EQ(text("old.jsonl"), text("new.jsonl"));
+  EXPECT_THAT(run("compare sweep.json --results old.jsonl").out, testing::Not(HasSubstr("wrote")));
+}
+
+TEST_F(SweepCliTest, ResultsThatCannotBeWrittenAreFoundBeforeAnythingRuns) {
+  write_sweep("sweep.json");
+  const Ran ran = run("compare sweep.json --results absent/all.jsonl");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, StartsWith("absent/all.jsonl: "));
+}
+
 TEST_F(SweepCliTest, AStoppedSweepKeepsWhatIsDoneAndGoesOnFromThere) {
   write_sweep("sweep.json");
   run("compare sweep.json --results whole.jsonl");

@@ -15,6 +15,8 @@ step(2 ${PREFIX}/bin/vramlab new-policy aimd)
 expect("there is a policy \"aimd\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy oracle)  # no plugin may add it
 expect("there is a policy \"oracle\"" "${out}")
+step(2 ${PREFIX}/bin/vramlab new-policy peak)  # `matrix` has a column of that name
+expect("there is a policy \"peak\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy Two_Steps)
 expect("is no name for a policy" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family composer)

@@ -55,6 +55,7 @@ class KeeperOf final : public Tuner {
   void load(const std::string&) override {
     if (fault_ == "load-throws") throw std::runtime_error("cannot read");
     if (fault_ == "load-refuses") throw InputError("", "not mine");
+    if (fault_ == "load-without-words") throw InputError(std::vector<Problem>{});
   }
 
  private:
@@ -62,7 +63,8 @@ class KeeperOf final : public Tuner {
 };
 
 void add_keepers(PolicySet& policies) {
-  for (const char* fault : {"save-throws", "save-refuses", "save-too-long", "load-throws", "load-refuses"}) {
+  for (const char* fault : {"save-throws", "save-refuses", "save-too-long", "load-throws", "load-refuses",
+                            "load-without-words"}) {
     policies.tuners.push_back({.name = fault,
                                .summary = "hostile",
                                .options = {},

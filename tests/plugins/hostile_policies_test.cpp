@@ -98,7 +98,9 @@ INSTANTIATE_TEST_SUITE_P(
             "save-too-long", 4,
             "the policy save-too-long of a plugin saved a state of 67108865 bytes; 67108864 are the most"},
         TunerCase{"load-throws", 5, "the policy load-throws of a plugin failed: cannot read"},
-        TunerCase{"load-refuses", 5, "the policy could not go on after the restart: not mine"}),
+        TunerCase{"load-refuses", 5, "the policy could not go on after the restart: not mine"},
+        TunerCase{"load-without-words", 5,
+                  "the policy load-without-words of a plugin refused without saying what"}),
     [](const auto& one) {
       std::string name = one.param.use;
       std::erase(name, '-');

@@ -64,7 +64,7 @@ TEST(PredictiveState, EveryDamageIsRefusedAndChangesNothing) {
   }
   TunerSession session = new_session();
   EXPECT_THROW(session.load(text + " 1"), InputError);
-  EXPECT_THROW(session.load("tuner-session-1 8 64\npredictive-2" + text.substr(text.find(' '))), InputError);
+  EXPECT_THROW(session.load("tuner-session-1 8 64\npredictive-3" + text.substr(text.find(' '))), InputError);
   EXPECT_THROW(session.load("tuner-session-1 8 640" + text.substr(text.find('\n'))), InputError);
   EXPECT_THROW(session.load("tuner-session-1 8" + text.substr(text.find('\n'))), InputError);
 }
