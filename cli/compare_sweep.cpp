@@ -2,33 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <filesystem>
 #include <iostream>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
+#include "cli/sweep_results_file.hpp"
+#include "cli/sweep_tables.hpp"
 #include "cli/threads_option.hpp"
-#include "lab/expectations.hpp"
 #include "lab/metric_table.hpp"
 #include "lab/report_sections.hpp"
 #include "lab/result_json.hpp"
 #include "lab/scenario_kinds.hpp"
 #include "lab/sweep_run.hpp"
-#include "report/output_file.hpp"
 #include "sim/core/error.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr std::size_t kMostDown = 40;  // values of an axis that a terminal shows
-constexpr std::size_t kMostAcross = 12;
 
 // What a sweep is mostly about, by its kind.
 constexpr std::array kShownMetrics{
@@ -50,158 +43,6 @@ const MetricDescription& shown_metric(const std::string& kind, const std::string
   }
   throw InputError("--metric",
                    "\"" + name + "\" is no metric of such a scenario." + suggest_name(name, names));
-}
-
-/// The figures of one policy over all runs that have the metric.
-struct Spread {
-  std::string policy;
-  std::vector<double> values;
-  std::size_t runs = 0;
-  std::size_t with_oom = 0;
-  std::size_t best = 0;  ///< runs in which no other policy does better
-};
-
-bool is_better(Better way, double a, double b) { return way == Better::less ? a < b : a > b; }
-
-// The oracle is what the others are measured by, and some metrics rank nothing.
-bool can_be_best(const std::string& policy, const MetricDescription& metric) {
-  return policy != "oracle" && metric.better != Better::neither;
-}
-
-std::optional<double> figure(const LabelledFigures& result, const std::string& name) {
-  const auto value = find_metric(result.metrics, name);
-  return value && !std::isnan(*value) ? value : std::nullopt;
-}
-
-void count_best(const std::vector<LabelledFigures>& run, const MetricDescription& metric,
-                std::vector<Spread>& spreads) {
-  std::optional<double> best;
-  for (const LabelledFigures& result : run) {
-    const auto value = figure(result, metric.name);
-    if (!can_be_best(result.label, metric) || !value) continue;
-    if (!best || is_better(metric.better, *value, *best)) best = value;
-  }
-  for (const LabelledFigures& result : run) {
-    if (!best || !can_be_best(result.label, metric) || figure(result, metric.name) != best) continue;
-    for (Spread& spread : spreads) spread.best += spread.policy == result.label ? 1 : 0;
-  }
-}
-
-// What running out of memory is called depends on the kind.
-bool had_oom(const LabelledFigures& result) {
-  constexpr std::array kNames{"ooms", "oom_kills", "probe_ooms", "epoch_ooms"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](const char* name) { return find_metric(result.metrics, name).value_or(0) > 0; });
-}
-
-std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescription& metric) {
-  std::vector<Spread> spreads;
-  for (const auto& run : results) {
-    if (!run) continue;
-    for (const LabelledFigures& result : *run) {
-      auto place = std::find_if(spreads.begin(), spreads.end(),
-                                [&](const Spread& spread) { return spread.policy == result.label; });
-      if (place == spreads.end())
-        place = spreads.insert(spreads.end(), Spread{.policy = result.label, .values = {}});
-      ++place->runs;
-      place->with_oom += had_oom(result) ? 1 : 0;
-      if (const auto value = figure(result, metric.name)) place->values.push_back(*value);
-    }
-    count_best(*run, metric, spreads);
-  }
-  return spreads;
-}
-
-std::string text_of(double value, const MetricDescription& metric) {
-  if (metric.unit == "share") return fmt::format("{:.1f} %", 100 * value);
-  if (metric.unit == "bytes" && value >= 0) return format_bytes(static_cast<Bytes>(value));
-  return format_number(value);
-}
-
-Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
-  Table table{{{"policy", Table::Align::left},
-               {"runs"},
-               {"with OOM"},
-               {"best in"},
-               {"lowest " + metric.title},
-               {"mean"},
-               {"highest"}}};
-  for (const Spread& spread : spreads) {
-    std::vector<std::string> cells{spread.policy, fmt::format("{}", spread.runs),
-                                   fmt::format("{}", spread.with_oom),
-                                   can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : "-"};
-    if (spread.values.empty()) {
-      cells.insert(cells.end(), {"-", "-", "-"});
-    } else {
-      const auto [low, high] = std::minmax_element(spread.values.begin(), spread.values.end());
-      double sum = 0;
-      for (const double value : spread.values) sum += value;
-      cells.push_back(text_of(*low, metric));
-      cells.push_back(text_of(sum / static_cast<double>(spread.values.size()), metric));
-      cells.push_back(text_of(*high, metric));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-std::string verdict(const std::vector<Spread>& spreads, const MetricDescription& metric, std::size_t done) {
-  const auto best = std::max_element(spreads.begin(), spreads.end(),
-                                     [](const Spread& a, const Spread& b) { return a.best < b.best; });
-  if (best == spreads.end() || best->best == 0) return fmt::format("{} runs.", done);
-  return fmt::format(
-      "{} is best in {} of {} runs ({}), {}.", best->policy, best->best, done, metric.title,
-      best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
-}
-
-// Means over what is not shown: the first axis down, the second across.
-Table matrix(const Sweep& sweep, const SweepResults& results, const std::string& policy,
-             const MetricDescription& metric) {
-  const bool two = sweep.axes.size() > 1;
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, std::size_t>> sums;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i]) continue;
-    for (const LabelledFigures& result : *results[i]) {
-      const auto value = figure(result, metric.name);
-      if (result.label != policy || !value) continue;
-      auto& [sum, count] = sums[{sweep.runs[i].at[0], two ? sweep.runs[i].at[1] : 0}];
-      sum += *value;
-      ++count;
-    }
-  }
-  std::vector<Table::Column> columns{
-      {two ? sweep.axes[0].name + " \\ " + sweep.axes[1].name : sweep.axes[0].name, Table::Align::left}};
-  const std::size_t across = two ? sweep.axes[1].values.size() : 1;
-  for (std::size_t c = 0; c < across; ++c)
-    columns.push_back({two ? value_text(sweep.axes[1].values[c]) : metric.title});
-  Table table{std::move(columns)};
-  for (std::size_t r = 0; r < sweep.axes[0].values.size(); ++r) {
-    std::vector<std::string> cells{value_text(sweep.axes[0].values[r])};
-    for (std::size_t c = 0; c < across; ++c) {
-      const auto sum = sums.find({r, c});
-      cells.push_back(sum == sums.end()
-                          ? "-"
-                          : text_of(sum->second.first / static_cast<double>(sum->second.second), metric));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-// What is wider than a terminal is in the report and in the results.
-void print_matrices(const Sweep& sweep, const SweepResults& results, const std::vector<Spread>& spreads,
-                    const MetricDescription& metric, Output& output) {
-  if (sweep.axes[0].values.size() > kMostDown ||
-      (sweep.axes.size() > 1 && sweep.axes[1].values.size() > kMostAcross)) {
-    output.line("\nThe axes are too long for a table here; --report shows a heat map.");
-    return;
-  }
-  for (const Spread& spread : spreads) {
-    if (spread.policy == "oracle" || spread.values.empty()) continue;
-    output.line(fmt::format("\n{} of {}{}", metric.title, spread.policy,
-                            sweep.axes.size() > 2 ? ", means over the other axes" : ""));
-    output.table(matrix(sweep, results, spread.policy, metric));
-  }
 }
 
 Json results_json(const Sweep& sweep, const SweepResults& results) {
@@ -227,17 +68,16 @@ Json results_json(const Sweep& sweep, const SweepResults& results) {
   return json;
 }
 
-std::size_t finished(const SweepResults& results) {
-  return static_cast<std::size_t>(
-      std::count_if(results.begin(), results.end(), [](const auto& run) { return run.has_value(); }));
-}
-
 // Stopped: what is there is kept, and the user is told how to go on.
 void say_stopped(std::size_t done, std::size_t all, const std::string& file) {
-  std::cerr << fmt::format("Stopped after {} of {} runs. ", done, all)
-            << (file.empty()
-                    ? "Nothing was kept; with --results FILE.jsonl a later call goes on from there.\n"
-                    : "They are in " + file + "; the same command goes on from there.\n");
+  std::cerr << fmt::format("Stopped after {} of {} runs. ", done, all);
+  if (file.empty()) {
+    std::cerr << "Nothing was kept; with --results FILE.jsonl a later call goes on from there.\n";
+  } else if (done > 0) {
+    std::cerr << "They are in " << file << "; the same command goes on from there.\n";
+  } else {
+    std::cerr << "There is nothing to keep yet.\n";
+  }
 }
 
 // Says both errors if what was finished cannot be kept either.
@@ -251,36 +91,6 @@ void keep_after(const InputError& error, const Keep& keep) {
     throw InputError(std::move(problems));
   }
 }
-
-/// The file that --results names, if any.
-class ResultsFile {
- public:
-  explicit ResultsFile(std::string name) : name_(std::move(name)) {
-    if (!name_.empty()) require_results_name(name_);
-  }
-
-  /// What it has. Throws InputError also if it could not be written later, after all the work.
-  SweepResults read(const Sweep& sweep, const std::vector<std::string>& keys) const {
-    if (name_.empty()) return SweepResults(sweep.runs.size());
-    SweepResults results = read_sweep_results(sweep, keys, name_);
-    OutputFile{name_};
-    return results;
-  }
-
-  /// Returns whether there was anything new to write. Names and order of the axes may be, too.
-  bool keep(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys) const {
-    if (name_.empty() || finished(results) == 0) return false;
-    const std::string text = sweep_text(sweep, results, keys, name_);
-    if (std::filesystem::exists(name_) && read_input_file(name_) == text) return false;
-    write_file(name_, text);
-    return true;
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-};
 
 }  // namespace
 
@@ -308,11 +118,11 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   require_sweep(scenario);
   const std::string kind = scenario.kind.empty() ? "training" : scenario.kind;
   const MetricDescription& metric = shown_metric(kind, arguments["metric"].as<std::string>());
-  const ResultsFile file{arguments["results"].as<std::string>()};
+  const SweepResultsFile file{arguments["results"].as<std::string>()};
   const Sweep sweep = read_sweep(scenario);
   const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
   SweepResults results = file.read(sweep, keys);
-  const std::size_t before = finished(results);
+  const std::size_t before = finished_runs(results);
   const auto keep = [&] { return file.keep(sweep, results, keys); };
   try {
     const Interrupt interrupt;
@@ -330,7 +140,7 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
     keep_after(InputError("", error.what()), keep);
     throw;
   }
-  const std::size_t done = finished(results);
+  const std::size_t done = finished_runs(results);
   if (done < sweep.runs.size()) {
     keep();
     say_stopped(done, sweep.runs.size(), file.name());
@@ -343,7 +153,7 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   const std::string head =
       fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
                   before > 0 ? fmt::format(", {} of them from {}", before, file.name()) : "");
-  output.line(verdict(spreads, metric, done));
+  output.line(sweep_verdict(spreads, metric, done));
   output.line(head);
   output.line("");
   output.table(spreads_table(spreads, metric));
@@ -352,7 +162,7 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
   if (output.report().wanted()) {
     output.report().add(sweep_section(sweep, results,
                                       {name, json.value("description", std::string{}), kind, metric.name},
-                                      {verdict(spreads, metric, done), head}));
+                                      {sweep_verdict(spreads, metric, done), head}));
   }
   Json result = results_json(sweep, results);
   Json whole;

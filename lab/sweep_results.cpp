@@ -228,6 +228,11 @@ void read_csv(const fs::path& file, Collector& collector) {
 
 }  // namespace
 
+std::size_t finished_runs(const SweepResults& results) {
+  return static_cast<std::size_t>(
+      std::count_if(results.begin(), results.end(), [](const auto& run) { return run.has_value(); }));
+}
+
 void require_results_name(const fs::path& file) {
   if (file.extension() == ".jsonl" || file.extension() == ".csv") return;
   throw InputError(file.string(), "the name of a sweep's results must end in .jsonl or .csv.");

@@ -14,6 +14,9 @@ namespace vramlab {
 /// By run; empty = not done.
 using SweepResults = std::vector<std::optional<std::vector<LabelledFigures>>>;
 
+/// How many runs are done.
+std::size_t finished_runs(const SweepResults& results);
+
 /// What a result depends on, in 16 hexadecimal digits: the combination, the labels chosen, the program's
 /// version, and the content of every file that the scenario names and of every plugin given besides.
 std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
