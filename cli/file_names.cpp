@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sim/core/error.hpp"
+#include "trace/truth_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -16,6 +17,16 @@ fs::path canonical(const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots) {
+  std::vector<std::string> files = snapshots;
+  for (const std::string& snapshot : snapshots) {
+    for (const auto& sibling : {find_truth_file(snapshot), find_beside(snapshot, ".marks.json")}) {
+      if (sibling) files.push_back(sibling->string());
+    }
+  }
+  return files;
+}
 
 void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
   std::set<fs::path> read;

@@ -101,7 +101,7 @@ Verb find_batch_verb() {
   return {.name = "find-batch",
           .summary = "the largest batch that fits, how it was found, the distance to the edge",
           .operands = "SCENARIO",
-          .example = "vramlab find-batch scenarios/find-gpt2.json",
+          .example = "vramlab find-batch scenarios/find-gpt2.json --policy model",
           .least_operands = 1,
           .most_operands = 1,
           .add_options = add_options,

@@ -185,10 +185,13 @@ std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, c
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto file = arguments["output"].as<std::string>();
-  require_output_names(operands(arguments), {file, arguments["json"].as<std::string>()});
   const Texts marks = arguments.contains("marks") ? arguments["marks"].as<Texts>() : Texts{};
   const Texts parameters = arguments.contains("param") ? arguments["param"].as<Texts>() : Texts{};
   const std::string times = arguments.contains("times") ? arguments["times"].as<std::string>() : "";
+  Texts inputs = operands(arguments);
+  inputs.insert(inputs.end(), marks.begin(), marks.end());
+  inputs.push_back(times);
+  require_output_names(inputs, {file, arguments["json"].as<std::string>()});
   const std::string name = arguments.contains("name") ? arguments["name"].as<std::string>()
                                                       : std::filesystem::path(file).stem().string();
   FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters), name);

@@ -79,7 +79,10 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
   question.allocator.settings = parse_allocator_settings(arguments["alloc-conf"].as<std::string>());
   if (arguments.contains("limit")) {
     const auto limit = parse_bytes(arguments["limit"].as<std::string>());
-    if (!limit) throw InputError("--limit", "is not a size. Write 12GiB, 12288MiB or a number of bytes.");
+    if (!limit || *limit == 0) {
+      throw InputError("--limit", "\"" + arguments["limit"].as<std::string>() +
+                                      "\" is not a size. Write 12GiB, 12288MiB or a number of bytes.");
+    }
     question.allocator.limit = *limit;
   }
   read_settings(arguments, question);
@@ -213,12 +216,27 @@ int compare(const Arguments& arguments, const WorkloadModel& model, Output& outp
   return kDone;
 }
 
+// A grid says itself where and at what its points were measured.
+void require_options_of_form(const Arguments& arguments, bool against) {
+  for (const char* name : {"set", "gpu", "limit", "alloc-conf", "largest"}) {
+    if (against && arguments.contains(name) && !arguments[name].defaulted()) {
+      throw InputError(std::string{"--"} + name,
+                       "does not go with --against: the grid says what was measured.");
+    }
+  }
+  if (!against && arguments.contains("points"))
+    throw InputError("--points", "goes with --against GRID.json.");
+}
+
 int run(const Arguments& arguments) {
   Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  const bool against = arguments.contains("against");
+  require_options_of_form(arguments, against);
+  Texts inputs = operands(arguments);
+  if (against) inputs.push_back(arguments["against"].as<std::string>());
+  require_output_names(inputs, {arguments["json"].as<std::string>()});
   const auto model = read_model(operands(arguments)[0]);
-  return arguments.contains("against") ? compare(arguments, *model, output)
-                                       : predict(arguments, *model, output);
+  return against ? compare(arguments, *model, output) : predict(arguments, *model, output);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ void print_details(const VerifiedRecording& recording, Output& output) {
 
 int run(const Arguments& arguments) {
   Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>()});
+  require_output_names(with_siblings(operands(arguments)), {arguments["json"].as<std::string>()});
   std::vector<VerifiedRecording> recordings;
   for (const std::string& file : operands(arguments)) {
     for (VerifiedRecording& recording : verify_recording(file)) recordings.push_back(std::move(recording));

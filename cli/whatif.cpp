@@ -166,6 +166,12 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
     output.line(fmt::format("\n{}{}", name, room ? fmt::format(" ({} usable)", format_bytes(*room)) : ""));
     output.table(rows_table(programs, group, smallest));
   }
+  const auto is_short = [](const WhatIfRow& row) { return short_conf(row.conf) != conf_name(row.conf); };
+  if (std::none_of(answer.rows.begin(), answer.rows.end(), is_short)) return;
+  std::string legend;
+  for (const auto& [key, shorter] : kShortKeys)
+    legend += fmt::format("{}{} for {}", legend.empty() ? "Short: " : ", ", shorter, key);
+  output.line(legend + ".");
 }
 
 // What PyTorch's message does not tell, for the first row that fails.
@@ -249,7 +255,9 @@ PredictedPrograms programs_asked_for(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto exported = arguments["export"].as<std::string>();
-  require_output_names(operands(arguments),
+  Texts inputs = operands(arguments);
+  for (const std::string& marks : texts(arguments, "marks")) inputs.push_back(marks);
+  require_output_names(with_siblings(inputs),
                        {arguments["json"].as<std::string>(), exported, output.report().file()});
   const WhatIfQuestion question = read_question(arguments);
   const PredictedPrograms asked = programs_asked_for(arguments);

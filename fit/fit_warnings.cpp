@@ -32,7 +32,7 @@ void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warn
 
 void warn_of_workspaces(const RecordedSpec& spec, const FitResiduals& r, std::vector<std::string>& warnings) {
   const Bytes inexact = r.by_algorithm_bytes + r.interpolated_bytes + r.single_bytes;
-  if (50 * inexact < r.bytes || spec.shapes.size() < 2) return;
+  if (r.bytes == 0 || 50 * inexact < r.bytes || spec.shapes.size() < 2) return;
   std::vector<std::string> names;
   for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
   const Monomial& monomial = spec.monomials[spec.main_product];

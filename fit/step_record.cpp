@@ -26,6 +26,7 @@ class Cutter {
     std::size_t at = 0;
     for (std::size_t m = 0; m < marks.size(); ++m) {
       if (marks[m].is_step) {
+        if (at >= ends[m] && !marks[m].oom) refuse_empty_step(m);
         run_.steps.push_back({.mark = marks[m]});
       } else if (!run_.steps.empty() && at < ends[m]) {
         skipped_ = true;
@@ -49,6 +50,12 @@ class Cutter {
   }
 
  private:
+  // Marks of another run end like this, and what they say of a shape would replace what is known of it.
+  [[noreturn]] void refuse_empty_step(std::size_t mark) const {
+    throw InputError(name_, "no entry of the history lies between mark " + std::to_string(mark + 1) +
+                                ", a step, and the one before it. Are these the marks of this snapshot?");
+  }
+
   void enter(const TraceEntry& entry, bool in_step) {
     if (entry.action == TraceEntry::Action::oom && in_step) {
       StepRecord& step = run_.steps.back();

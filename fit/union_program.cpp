@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "fit/sequence_alignment.hpp"
@@ -83,8 +84,9 @@ class Merger {
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       merge(global_ops(shapes_[shape], shape), ShapeSet{1} << shape);
     }
-    // Only extras are taken from the first step; the rest is the same step once more.
-    merge(global_ops(first_step, first_shape), 0);
+    // Only extras are taken from the first step; the rest is the same step once more, and what is not tells
+    // nothing of their place.
+    merge(ops_of_first_step(first_step, first_shape), 0);
     std::erase_if(result_.ops,
                   [](const UnionOp& op) { return op.shapes == 0 && op.op.kind != Kind::ensure; });
   }
@@ -182,6 +184,49 @@ class Merger {
     for (RecordedOp& op : ops) {
       if (op.kind == Kind::allocate || op.kind == Kind::free) op.what = global_[shape][op.what];
       for (std::uint32_t& other : op.place.outside) other = global_[shape][other];
+    }
+    return ops;
+  }
+
+  // By allocation of the first step: that of the settled step of the shape, if it makes it, too.
+  [[nodiscard]] std::vector<std::optional<std::uint32_t>> settled_partners(const ShapeProgram& first,
+                                                                           std::size_t shape) const {
+    const ShapeProgram& settled = shapes_[shape];
+    std::vector<std::optional<std::uint32_t>> partners(first.allocations.size());
+    if (first.allocations.size() == settled.allocations.size()) {
+      for (std::uint32_t i = 0; i < partners.size(); ++i) partners[i] = i;
+      return partners;
+    }
+    const std::vector<Item> known = items_of(settled);
+    const std::vector<Item> items = items_of(first);
+    need_room(known.size(), items.size());
+    const Alignment pairs = align_sequences(known.size(), items.size(), [&](std::size_t i, std::size_t j) {
+      if (known[i].border || items[j].border) {
+        return known[i].border == items[j].border && known[i].number == items[j].number ? kSameLoop : 0;
+      }
+      const ShapeAllocation& a = settled.allocations[known[i].number];
+      const ShapeAllocation& b = first.allocations[items[j].number];
+      return a.loop == b.loop && a.sizes[0] == b.sizes[0] ? kSameAllocation : 0;
+    });
+    for (const auto& [i, j] : merge_sequences(known.size(), items.size(), pairs)) {
+      if (i != kNoPlace && j != kNoPlace && !items[j].border) partners[items[j].number] = known[i].number;
+    }
+    return partners;
+  }
+
+  [[nodiscard]] std::vector<RecordedOp> ops_of_first_step(const ShapeProgram& first,
+                                                          std::size_t shape) const {
+    const auto partners = settled_partners(first, shape);
+    const auto has_none = [&](std::uint32_t number) { return !partners[number]; };
+    std::vector<RecordedOp> ops;
+    for (RecordedOp op : first.ops) {
+      std::erase_if(op.place.outside, has_none);
+      for (std::uint32_t& other : op.place.outside) other = global_[shape][*partners[other]];
+      if (op.kind == Kind::allocate || op.kind == Kind::free) {
+        if (has_none(op.what)) continue;
+        op.what = global_[shape][*partners[op.what]];
+      }
+      ops.push_back(std::move(op));
     }
     return ops;
   }

@@ -27,7 +27,7 @@ fs::path data_folder() {
 }
 
 std::optional<fs::path> find_data_file(const std::string& name, const fs::path& scenario) {
-  const std::array<fs::path, 3> places{scenario.parent_path() / name, data_folder() / name, fs::path{name}};
+  const std::array<fs::path, 3> places{scenario.parent_path() / name, fs::path{name}, data_folder() / name};
   for (const fs::path& place : places) {
     std::error_code ignored;
     if (fs::is_regular_file(place, ignored)) return place;

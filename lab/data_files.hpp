@@ -11,7 +11,7 @@ namespace vramlab {
 /// installed program, else the source tree it was built in. Empty if neither is found.
 std::filesystem::path data_folder();
 
-/// The file that `name` means in `scenario`: beside the scenario, then in the data folder, then here.
+/// The file that `name` means in `scenario`: beside the scenario, then here, then in the data folder.
 /// Empty if it is in none of them.
 std::optional<std::filesystem::path> find_data_file(const std::string& name,
                                                     const std::filesystem::path& scenario);

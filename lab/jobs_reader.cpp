@@ -130,7 +130,7 @@ class JobsReader {
     const auto path = find_data_file(name.get<std::string>(), file_);
     if (path) return *path;
     throw InputError(pointer,
-                     "there is no file " + name.dump() + " beside the scenario, in the data folder or here.");
+                     "there is no file " + name.dump() + " beside the scenario, here or in the data folder.");
   }
 
   void read_trace(const Json& json, JobItems& items) {

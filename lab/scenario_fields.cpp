@@ -82,7 +82,7 @@ std::vector<Field> workload_fields() {
       {.key = "model",
        .kind = Kind::model,
        .help =
-           "a model file, looked up beside the scenario, in the data folder and here; or a model in place",
+           "a model file, looked up beside the scenario, here and in the data folder; or a model in place",
        .required = true},
       {.key = "layers",
        .kind = Kind::integers,

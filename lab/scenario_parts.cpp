@@ -57,7 +57,7 @@ std::shared_ptr<const WorkloadModel> scenario_model(const Json& model, const std
   const auto name = model.get<std::string>();
   if (const auto path = find_data_file(name, scenario)) return load_model_file(*path);
   throw InputError(
-      pointer, "there is no model file \"" + name + "\" beside the scenario, in the data folder or here.");
+      pointer, "there is no model file \"" + name + "\" beside the scenario, here or in the data folder.");
 }
 
 AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problems) {

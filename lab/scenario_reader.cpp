@@ -155,7 +155,7 @@ class ScenarioReader {
     const auto path = find_data_file(name.get<std::string>(), file_);
     if (!path)
       throw InputError(
-          pointer, "there is no file " + name.dump() + " beside the scenario, in the data folder or here.");
+          pointer, "there is no file " + name.dump() + " beside the scenario, here or in the data folder.");
     return load_dual_optimizer_yaml(path->string());
   }
 

@@ -38,7 +38,7 @@ class SnapshotReader {
     const auto path = find_data_file(name.get<std::string>(), file_);
     if (!path) {
       throw InputError("/workload/snapshot", "there is no file " + name.dump() +
-                                                 " beside the scenario, in the data folder or here.");
+                                                 " beside the scenario, here or in the data folder.");
     }
     scenario_.programs = read_client_programs(path->string());
     if (scenario_.programs.size() != 1) {

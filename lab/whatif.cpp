@@ -21,7 +21,11 @@ AllocatorSettings settings_of(const std::string& conf) {
     settings = parse_allocator_settings(conf);
   } catch (const InputError& error) {
     std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) problem.where = "--alloc-conf " + conf;
+    for (Problem& problem : problems) {
+      const std::string key = problem.where.substr(problem.where.rfind(' ') + 1);
+      problem.where = "--alloc-conf " + conf;
+      if (conf.find(',') != std::string::npos) problem.where += ": " + key;  // which of the keys
+    }
     throw InputError(std::move(problems));
   }
   if (settings.backend != AllocatorBackend::native) {

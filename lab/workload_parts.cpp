@@ -71,7 +71,7 @@ class CardsReader {
     const auto path = find_data_file(name, file_);
     if (!path) {
       throw InputError(pointer,
-                       "there is no file \"" + name + "\" beside the scenario, in the data folder or here.");
+                       "there is no file \"" + name + "\" beside the scenario, here or in the data folder.");
     }
     const DeviceProfile profile = read_device_profile(*path);
     if (cards_.gpu.empty()) cards_.gpu = profile.name;

@@ -23,11 +23,26 @@ Needs PyTorch 2.2 or newer and nothing else. Recording costs some microseconds a
 
 import contextlib
 import json
+import operator
 import time
 
 import torch
 
 MAX_ENTRIES = 1_000_000  # of the history; older ones would be lost
+
+
+def _plain(name, value):
+    """A whole number, a word, or a list of either, as the marks file has them; NumPy's numbers become Python's."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, one) for one in value]
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{name}={value!r}: a parameter of a step is a whole number, a word, or a list of either")
 
 
 class Recorder:
@@ -47,11 +62,15 @@ class Recorder:
     @contextlib.contextmanager
     def step(self, **params):
         """Everything inside is one step with these parameters. Out-of-memory errors are noted and passed on."""
+        params = {name: _plain(name, value) for name, value in params.items()}
         label = " ".join(f"{name}{value}" for name, value in params.items() if isinstance(value, int))
         try:
             yield
         except torch.cuda.OutOfMemoryError:
             self._mark("step", label, params, True)
+            raise
+        except Exception:  # no whole step: not to be counted into the next one
+            self._mark("other", f"failed {label}", {}, False)
             raise
         self._mark("step", label, params, False)
 
@@ -64,9 +83,9 @@ class Recorder:
         torch.cuda.synchronize()
         torch.cuda.memory._dump_snapshot(f"{name}.pickle")
         torch.cuda.memory._record_memory_history(None)
+        text = json.dumps({"workload": name, "marks": self.marks}, indent=1)
         with open(f"{name}.marks.json", "w") as file:
-            json.dump({"workload": name, "marks": self.marks}, file, indent=1)
-            file.write("\n")
+            file.write(text + "\n")
 
     def _mark(self, phase, label, params, oom):
         torch.cuda.synchronize()

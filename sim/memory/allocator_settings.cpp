@@ -15,6 +15,7 @@ namespace vramlab {
 namespace {
 
 constexpr std::uint64_t kMostMiB = kUnlimited / 1_MiB;  // larger numbers of MB are clamped
+constexpr std::uint64_t kMostSegmentMiB = 1'048'576;
 
 [[noreturn]] void refuse(std::string_view key, std::string what) {
   throw InputError("allocator settings: " + std::string(key), std::move(what));
@@ -103,6 +104,7 @@ class SettingsReader {
 
   void reset();
   void read_large_segment_size_first();
+  void refuse_pages_without_granularity() const;
 
   void read_backend(std::string_view key);
   void read_max_split_size(std::string_view key);
@@ -164,12 +166,13 @@ void SettingsReader::reset() {
 // R9.5: this key is evaluated before all others, because their ranges depend on it.
 void SettingsReader::read_large_segment_size_first() {
   constexpr std::string_view kKey = "large_segment_size_mb";
+  if (settings_.torch < kLargeSegmentOption) return;  // then the key is refused in its turn
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i] != kKey) continue;
     next_ = i + 2;
     read_large_segment_size(kKey);
   }
-  if (settings_.torch >= kLargeSegmentOption) settings_.max_non_split_rounding = settings_.large_segment_size;
+  settings_.max_non_split_rounding = settings_.large_segment_size;
 }
 
 AllocatorSettings SettingsReader::read() {
@@ -193,7 +196,16 @@ AllocatorSettings SettingsReader::read() {
     (this->*known->read)(key);
     if (!at_end()) take_separator(key, ",");
   }
+  refuse_pages_without_granularity();
   return std::move(settings_);
+}
+
+// R5.10: pages are made of physical memory, whose granularity is 2 MiB (R10.1).
+void SettingsReader::refuse_pages_without_granularity() const {
+  if (!settings_.expandable_segments || settings_.large_segment_size % 2_MiB == 0) return;
+  refuse("large_segment_size_mb",
+         std::to_string(settings_.large_segment_size / 1_MiB) +
+             " is odd; with expandable_segments:True a page must be a multiple of 2 MB.");
 }
 
 void SettingsReader::take_separator(std::string_view key, std::string_view separator) {
@@ -241,7 +253,11 @@ void SettingsReader::read_max_non_split_rounding(std::string_view key) {
 void SettingsReader::read_large_segment_size(std::string_view key) {
   const std::uint64_t value = take_integer(key);
   if (value <= 10) refuse(key, std::to_string(value) + " is too small. Allowed: more than 10 (MB).");
-  settings_.large_segment_size = std::min(value, kMostMiB) * 1_MiB;
+  if (value > kMostSegmentMiB) {
+    refuse(key, std::to_string(value) + " is more than any card has. Allowed: up to " +
+                    std::to_string(kMostSegmentMiB) + " (1 TiB).");
+  }
+  settings_.large_segment_size = value * 1_MiB;
 }
 
 // R1.5, plain form: one number for all sizes.
@@ -267,7 +283,7 @@ void SettingsReader::read_roundup_list(std::string_view key) {
   while (true) {
     const std::string size = take(key);
     if (size == "]") return;
-    ++next_;  // the colon
+    take_separator(key, ":");
     const std::uint64_t value = take_integer(key);
     if (value != 0 && !is_power_of_two(value)) {
       refuse(key, std::to_string(value) + " for size " + in_quotes(size) +
@@ -286,7 +302,11 @@ void SettingsReader::read_roundup_list(std::string_view key) {
       divisions[last] = value;
       first = false;
     }
-    if (take(key) == "]") return;  // else the comma
+    if (!at_end() && tokens_[next_] == "]") {
+      ++next_;
+      return;
+    }
+    take_separator(key, ",");
   }
 }
 

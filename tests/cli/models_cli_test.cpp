@@ -52,6 +52,42 @@ TEST_F(ModelsCliTest, WhatIfAsksARecordingForOtherParameters) {
   EXPECT_EQ(json["rows"][0]["marks"].size(), 4u);  // built and three steps
 }
 
+// A first step that allocates more than the settled ones (algorithm search, compilation): here all marks but
+// those of building and of the last step are gone, so that the first step has the history of ten.
+TEST_F(ModelsCliTest, FitTakesAFirstStepThatDoesMoreThanTheOthers) {
+  Json marks = read_json_file(kRecorded + "lstm_fit.marks.json");
+  Json& list = marks["marks"];
+  list.erase(list.begin() + 2, list.end() - 2);
+  std::ofstream{folder.file("few.marks.json")} << marks.dump();
+  const Ran ran = run("fit '" + kRecorded + "lstm_fit.pickle.gz' --marks few.marks.json -o model.json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST_F(ModelsCliTest, NothingThatIsReadIsOverwritten) {
+  for (const char* name :
+       {"lstm_fit.pickle.gz", "lstm_fit.marks.json", "lstm.pickle.gz", "lstm.truth.json.gz"})
+    std::filesystem::copy_file(kRecorded + name, folder.file(name));
+  std::filesystem::copy_file(kSource + "/tests/data/grids/lstm.json", folder.file("grid.json"));
+  run("fit lstm_fit.pickle.gz --marks lstm_fit.marks.json -o model.json --quiet");
+  const std::string fit = "fit lstm_fit.pickle.gz --marks lstm_fit.marks.json ";
+  for (const std::string& words : {fit + "-o lstm_fit.marks.json", fit + "--times grid.json -o grid.json",
+                                   std::string{"predict model.json --against grid.json --json grid.json"},
+                                   std::string{"whatif lstm_fit.pickle.gz --json lstm_fit.marks.json"},
+                                   std::string{"verify lstm.pickle.gz --json lstm.truth.json.gz"}}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << words;
+    EXPECT_THAT(ran.err, HasSubstr("is read and would be overwritten; name another file.")) << words;
+  }
+}
+
+TEST_F(ModelsCliTest, PredictTakesTheOptionsOfOneForm) {
+  run("fit " + kLstm + " -o model.json --quiet");
+  EXPECT_THAT(run("predict model.json --against grid.json --set batch=4").err,
+              StartsWith("--set: does not go with --against"));
+  EXPECT_THAT(run("predict model.json --points").err, StartsWith("--points: goes with --against"));
+  EXPECT_THAT(run("predict model.json --limit 0").err, StartsWith("--limit: \"0\" is not a size."));
+}
+
 // Fitted first and asked then, the same answer comes out.
 TEST_F(ModelsCliTest, WhatIfIsFitAndPredictInOneGo) {
   run("fit " + kLstm + " -o model.json --quiet");

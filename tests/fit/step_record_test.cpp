@@ -82,6 +82,20 @@ TEST(StepRecord, RefusesAHistoryThatBeginsInTheMiddle) {
   EXPECT_THROW(cut_at_marks(snapshot, {{.time_us = 2, .is_step = true}}, "x"), InputError);
 }
 
+// What such a mark says of its parameters would replace what is known of them.
+TEST(StepRecord, RefusesAStepWithoutHistory) {
+  TorchSnapshot snapshot;
+  snapshot.traces = {{{.address = 512, .size = 512, .time_us = 1, .action = TraceEntry::Action::alloc}}};
+  try {
+    cut_at_marks(snapshot, {{.time_us = 2, .is_step = true}, {.time_us = 3, .is_step = true}}, "x");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "x: no entry of the history lies between mark 2, a step, and the one before it. Are these "
+                 "the marks of this snapshot?");
+  }
+}
+
 TEST(StepRecord, RefusesMarksWithoutASteps) {
   TorchSnapshot snapshot;
   snapshot.traces = {{{.address = 512, .size = 512, .time_us = 1, .action = TraceEntry::Action::alloc}}};

@@ -119,6 +119,39 @@ TEST(AllocatorSettings, RefuseWhatPyTorchRefuses) {
   EXPECT_THAT(refusal("roundup_power2_divisions:[256:1"), HasSubstr("ends before the value"));
 }
 
+// R5.10: physical memory comes in 2 MiB. Expandable segments are sticky (R9.4).
+TEST(AllocatorSettings, RefuseExpandablePagesThatAreOdd) {
+  EXPECT_THAT(refusal("large_segment_size_mb:13,expandable_segments:True"),
+              HasSubstr("large_segment_size_mb: 13 is odd"));
+  EXPECT_EQ(refusal("large_segment_size_mb:13"), "accepted");
+  EXPECT_EQ(refusal("large_segment_size_mb:14,expandable_segments:True"), "accepted");
+  EXPECT_THROW(parse_allocator_settings("large_segment_size_mb:13",
+                                        parse_allocator_settings("expandable_segments:True")),
+               InputError);
+}
+
+// Sums of such sizes would not fit 64 bits.
+TEST(AllocatorSettings, RefuseSegmentsLargerThanAnyCard) {
+  EXPECT_THAT(refusal("large_segment_size_mb:1048577"), HasSubstr("Allowed: up to 1048576 (1 TiB)"));
+  EXPECT_EQ(refusal("large_segment_size_mb:1048576"), "accepted");
+}
+
+// R9.3: the parser before 2.9 demanded the separators, those of the list, too.
+TEST(AllocatorSettings, OlderParsersDemandSeparatorsInTheList) {
+  AllocatorSettings old;
+  old.torch = {2, 8};
+  EXPECT_THROW(parse_allocator_settings("roundup_power2_divisions:[256,1,512,2]", old), InputError);
+  EXPECT_THROW(parse_allocator_settings("roundup_power2_divisions:[256:1:512:2]", old), InputError);
+  EXPECT_EQ(parse_allocator_settings("roundup_power2_divisions:[256:1,512:2]", old).roundup_power2_divisions,
+            parse_allocator_settings("roundup_power2_divisions:[256,1:512,2]").roundup_power2_divisions);
+  try {
+    parse_allocator_settings("large_segment_size_mb:5", old);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("torch 2.8 does not know this key"));
+  }
+}
+
 // K1-04
 TEST(AllocatorSettings, AcceptTheEndsOfTheRanges) {
   for (const char* fraction : {"0.0", "0.5", "1.0"}) {

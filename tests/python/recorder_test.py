@@ -50,11 +50,23 @@ def main(vramlab):
                 raise torch.cuda.OutOfMemoryError("stub")
         except torch.cuda.OutOfMemoryError:
             pass
+        for wrong in (8.0, True, [1, None]):
+            try:
+                with recorder.step(batch=wrong):
+                    raise AssertionError("not reached")
+            except TypeError as error:
+                assert "batch=" in str(error), error
+        try:
+            with recorder.step(batch=2, seq=128):
+                memory.free(memory.alloc(512))
+                raise RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")
+        except RuntimeError:
+            pass
         recorder.save(name)
 
         marks = json.load(open(name + ".marks.json"))["marks"]
-        assert [m["phase"] for m in marks] == ["other"] * 2 + ["step"] * 9
-        assert [m["oom"] for m in marks] == [False] * 10 + [True]
+        assert [m["phase"] for m in marks] == ["other"] * 2 + ["step"] * 9 + ["other"]
+        assert [m["oom"] for m in marks] == [False] * 10 + [True, False]
         assert marks[4]["params"] == {"batch": 4, "seq": 256}
 
         fitted = json.loads(run(vramlab, "fit", name + ".pickle", "--marks", name + ".marks.json", "-o",
