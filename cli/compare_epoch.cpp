@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -119,13 +119,13 @@ class BatchRelay : public BatchListener {
   std::vector<BatchListener*> listeners_;
 };
 
-EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_dir,
+EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_folder,
                     BatchListener* history, std::vector<std::string>& files) {
   BatchRelay relay;
   relay.add(history);
   std::optional<EpochMonitor> monitor;
-  if (!trace_dir.empty()) {
-    monitor.emplace(scenario, entry.label, std::filesystem::path{trace_dir} / file_name_of(entry.label));
+  if (!trace_folder.empty()) {
+    monitor.emplace(scenario, entry.label, trace_folder);
     relay.add(&*monitor);
   }
   EpochResult result = run_composer(scenario, entry, relay.empty() ? nullptr : &relay);
@@ -140,11 +140,17 @@ Json compare(const EpochScenario& scenario, const ComparisonQuestion& question, 
   std::vector<EpochResult> results;
   std::vector<BatchHistory> histories;
   std::vector<std::string> files;
+  std::map<std::string, std::string> folders;  // by label
+  if (!question.trace_dir.empty()) {
+    std::vector<std::string> all;
+    for (const PolicyEntry& entry : scenario.policies) all.push_back(entry.label);
+    folders = trace_bases(all, question.trace_dir);
+  }
   for (const PolicyEntry& entry : scenario.policies) {
     if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
     histories.emplace_back();
     results.push_back(
-        run_one(scenario, entry, question.trace_dir, question.report ? &histories.back() : nullptr, files));
+        run_one(scenario, entry, folders[entry.label], question.report ? &histories.back() : nullptr, files));
   }
   output.line(verdict(results));
   output.line(head(scenario));

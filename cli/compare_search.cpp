@@ -21,8 +21,9 @@ bool has_epoch(const SearchScenario& scenario) { return scenario.epoch.iteration
 // Found and safe, then the largest batch, then the fewest OOMs and probes.
 std::string verdict(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
   const auto rank = [&](const SearchResult& result) {
-    const double safe =
-        has_epoch(scenario) ? metric(result, "epoch_survived") : 1 - metric(result, "extrapolated");
+    const bool fits = metric(result, "batch") <= metric(result, "edge_batch");
+    const double safe = has_epoch(scenario) ? metric(result, "epoch_survived")
+                                            : (fits ? 1 - metric(result, "extrapolated") : -1);
     return std::tuple{-metric(result, "found"), -safe, -metric(result, "batch"), metric(result, "probe_ooms"),
                       metric(result, "probes")};
   };

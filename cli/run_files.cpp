@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 
 std::string file_name_of(const std::string& label) {
   std::string name;
-  for (const char c : label.substr(0, 100))
-    name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
+  for (const char c : label.substr(0, 100)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
   return name;
 }
 

@@ -144,7 +144,11 @@ class SearchReader {
     const Json& json = workload["buckets"];
     const auto name = json["parameter"].get<std::string>();
     const auto length = parameter_index(space_, name, "/workload/buckets/parameter", problems_);
-    if (!length || *length == setup_.parameter) return;
+    if (!length) return;
+    if (*length == setup_.parameter) {
+      problems_.add("/workload/buckets/parameter", "\"" + name + "\" is the batch, which is searched.");
+      return;
+    }
     std::int64_t below = space_.parameters[*length].low - 1;
     for (std::size_t i = 0; i < json["up_to"].size(); ++i) {
       const auto up_to = json["up_to"][i].get<std::int64_t>();

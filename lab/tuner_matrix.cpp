@@ -80,6 +80,8 @@ Scenario disturbed(const MatrixTask& task, std::int64_t seed, const PolicySet& k
   if (task.faults != nullptr) {
     scenario.setup.faults = task.faults->setup.faults;
     scenario.setup.others = task.faults->setup.others;
+    const std::size_t cards = 1 + scenario.setup.more_cards.size();
+    std::erase_if(scenario.setup.others, [&](const OtherProcess& other) { return other.card >= cards; });
   }
   scenario.seed = static_cast<std::uint64_t>(seed);
   scenario.setup.faults.seed = scenario.seed;

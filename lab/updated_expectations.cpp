@@ -9,9 +9,9 @@
 namespace vramlab {
 namespace {
 
-// A value that was true or false stays one.
+// A value that was true or false stays one, if it can.
 std::string written(double value, const std::string& old) {
-  if (old == "true" || old == "false") return value != 0 ? "true" : "false";
+  if ((old == "true" || old == "false") && (value == 0 || value == 1)) return value != 0 ? "true" : "false";
   return number_json(value).dump();
 }
 

@@ -85,7 +85,8 @@ AdmitterAnswer JobQueue::submitted(const AdmitterQuestion& question) {
 JobQueue::Turn JobQueue::turn_of(const ClusterView& cluster, GroupId group, const WaitingJob& first,
                                  SimTime now) const {
   std::int64_t priority = cluster.waiting.demand(group).priority;
-  if (options_.ageing_s > 0) priority += (now - first.since) / from_seconds(options_.ageing_s);
+  const SimTime ageing = from_seconds(options_.ageing_s);  // less than half a nanosecond is none
+  if (ageing > SimTime{0}) priority += (now - first.since) / ageing;
   return {priority, first.ticket, group};
 }
 

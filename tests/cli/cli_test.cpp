@@ -127,6 +127,23 @@ TEST_F(CliTest, FoldersAreSearchedPastWhatIsNoFile) {
   EXPECT_EQ(run("check .").code, 0);
 }
 
+// Two labels may differ only in what names of files leave out.
+TEST_F(CliTest, EveryPolicyOfAnEpochHasAFolderOfItsOwn) {
+  Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/epoch-restarts.json");
+  json.erase("expect");
+  const Json policy = json["policies"][0];
+  json["policies"] = Json::array();
+  for (const char* label : {"a b", "a-b", ".."}) {
+    json["policies"].push_back(policy);
+    json["policies"].back()["label"] = label;
+  }
+  std::ofstream{folder.file("epoch.json")} << json.dump();
+  const Ran ran = run("compare epoch.json --trace-dir traces");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* name : {"traces/a-b", "traces/a-b-", "traces/--"})
+    EXPECT_TRUE(std::filesystem::exists(folder.file(std::string{name} + "/batch_metrics.json"))) << name;
+}
+
 TEST_F(CliTest, ThreadsHaveARange) {
   write_scenario("small.json");
   for (const char* threads : {"-1", "1025"}) {

@@ -48,6 +48,12 @@ TEST(SearchScenario, FindsTheEdge) {
   EXPECT_EQ(metric(result, "headroom_bytes"), 0);
 }
 
+TEST(SearchScenario, RefusesBucketsOfTheBatchItself) {
+  Json json = example();
+  json["workload"]["buckets"] = {{"parameter", "batch"}, {"up_to", {8, 16}}};
+  EXPECT_THAT(errors_of(json), HasSubstr("/workload/buckets/parameter: \"batch\" is the batch"));
+}
+
 TEST(SearchScenario, AnswersWithTheKeysOfTheContract) {
   const SearchScenario scenario = parse(example());
   const Json json = find_batch_json(scenario, compare_searchers(scenario).front());
