@@ -7,8 +7,7 @@
 namespace vramlab {
 namespace {
 
-constexpr std::int64_t kMostRows =
-    1024;  // of values of the other parameters; wider ranges are searched in strides
+constexpr double kMostRows = 1024;  // of values of the other parameters; wider ranges are searched in strides
 constexpr int kMostFullRuns = 500;
 
 /// A point with the work one step does there.
@@ -41,10 +40,8 @@ class OracleSearch {
       : scenario_(scenario), parameters_(scenario.setup.bounds.parameters) {
     const auto settled = static_cast<int>(scenario.model->first_steps()) + 2;
     probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
-    std::int64_t rows = 1;
-    for (std::size_t i = 1; i < parameters_.size(); ++i) rows *= parameters_[i].high - parameters_[i].low + 1;
     leak_ahead_ = leak_ahead(scenario.setup.faults, scenario.setup.iterations, probe_steps_);
-    stride_ = (rows + kMostRows - 1) / kMostRows;
+    choose_strides();
   }
 
   std::optional<PolicyResult> run() {
@@ -54,6 +51,7 @@ class OracleSearch {
       if (comes && !probe(phase.point, {}, 0)) return std::nullopt;
     }
     find_rows();
+    add(scenario_.setup.start);  // which strides may have left out
     for (int runs = 0; runs < kMostFullRuns && !candidates_.empty(); ++runs) {
       const Candidate best = candidates_.top();
       candidates_.pop();
@@ -75,10 +73,28 @@ class OracleSearch {
     } while (next_row(point));
   }
 
+  // The parameter with the most values gets the wider strides, so that all of them move.
+  void choose_strides() {
+    strides_.assign(parameters_.size(), 1);
+    const auto values = [&](std::size_t i) {
+      return (parameters_[i].high - parameters_[i].low) / strides_[i] + 1;
+    };
+    while (true) {
+      std::size_t most = 1;
+      double rows = 1;
+      for (std::size_t i = 1; i < parameters_.size(); ++i) {
+        rows *= static_cast<double>(values(i));
+        if (values(i) > values(most)) most = i;
+      }
+      if (rows <= kMostRows) return;
+      strides_[most] += 1 + strides_[most] / 8;
+    }
+  }
+
   bool next_row(Point& point) const {
     for (std::size_t i = 1; i < point.size(); ++i) {
-      if (point[i] - stride_ >= parameters_[i].low) {
-        point[i] -= stride_;
+      if (point[i] > parameters_[i].low) {
+        point[i] = std::max(parameters_[i].low, point[i] - strides_[i]);
         return true;
       }
       point[i] = parameters_[i].high;
@@ -141,7 +157,7 @@ class OracleSearch {
   const std::vector<Parameter>& parameters_;
   int probe_steps_ = 3;
   Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
-  std::int64_t stride_ = 1;
+  Point strides_;         ///< by parameter; that of the first is not used
   std::priority_queue<Candidate> candidates_;
   std::size_t found_ = 0;
 };
