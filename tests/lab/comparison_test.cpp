@@ -82,6 +82,27 @@ TEST(Comparison, NoSafeFixedChoiceBeatsTheOracle) {
   }
 }
 
+// Three parameters have too many values to look at each: the strides must still move all of them.
+TEST(Comparison, TheOracleMovesEveryParameter) {
+  const Scenario scenario = parse_scenario(
+      R"({"version": 1, "kind": "training", "name": "three", "objective": "samples_per_s",
+          "device": {"gpu": "h100-80gb", "limit": "2GiB"},
+          "workload": {"model": "models/generate.json", "iterations": 5,
+                       "start": {"batch": 1, "new": 16, "prompt": 512},
+                       "bounds": {"batch": [1, 64], "new": [1, 16], "prompt": [1, 2048]}},
+          "policies": [{"use": "fixed"}]})",
+      VRAMLAB_SOURCE_DIR "/scenarios/three.json");
+  const double best = *find_metric(find_oracle(scenario)->metrics, "objective");
+  for (const Point& point : {Point{32, 2, 16}, Point{64, 2, 96}}) {
+    Scenario one = scenario;
+    one.setup.start = scenario.setup.bounds.clamp(point);
+    const PolicyResult fixed = run_policy(one, {"fixed", {.use = "fixed"}});
+    ASSERT_EQ(*find_metric(fixed.metrics, "ooms"), 0);
+    EXPECT_LE(*find_metric(fixed.metrics, "objective"), 1.01 * best)
+        << point[0];  // strides leave a little out
+  }
+}
+
 TEST(Comparison, ARunThatEndedEarlyKeepsOnlyItsShareOfARate) {
   const Scenario scenario = parse_scenario(bent_scenario("\"batch\": 8", "\"batch\": 40"), "small.json");
   const PolicyResult result = run_policy(scenario, scenario.policies[0]);
