@@ -12,11 +12,16 @@
 namespace vramlab {
 namespace fs = std::filesystem;
 
+namespace {
+
+// A file's name for a label, which may hold anything.
 std::string file_name_of(const std::string& label) {
   std::string name;
   for (const char c : label.substr(0, 100)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
   return name;
 }
+
+}  // namespace
 
 std::map<std::string, std::string> trace_bases(const std::vector<std::string>& labels,
                                                const std::string& folder) {

@@ -9,9 +9,6 @@
 
 namespace vramlab {
 
-/// A file's name for a label, which may hold anything.
-std::string file_name_of(const std::string& label);
-
 /// For each label the path in `folder` (made if missing) that its files begin with; no two are equal. Throws
 /// InputError if the folder cannot be made.
 std::map<std::string, std::string> trace_bases(const std::vector<std::string>& labels,

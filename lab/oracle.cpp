@@ -102,15 +102,37 @@ class OracleSearch {
     return false;
   }
 
-  // Memory grows with the first parameter. Returns the value found, or the lowest if none is safe.
+  // Memory grows with the first parameter. Away from the guess in steps that double, then by bisection: the
+  // next row's value is mostly near, but not where another parameter begins anew. Returns the value found, or
+  // the lowest if none is safe.
   std::int64_t add_largest_safe(Point point, std::int64_t guess) {
-    point[0] = guess;
-    while (!probe(point)) {
-      if (--point[0] < parameters_[0].low) return parameters_[0].low;
+    const std::int64_t low = parameters_[0].low;
+    const std::int64_t high = parameters_[0].high;
+    std::int64_t safe = low - 1;
+    std::int64_t unsafe = high + 1;
+    std::optional<double> objective;  // at `safe`
+    std::int64_t step = 1;
+    for (std::int64_t next = guess; unsafe - safe > 1;) {
+      point[0] = next;
+      if (const auto found = probe(point)) {
+        objective = found;
+        safe = next;
+      } else {
+        unsafe = next;
+      }
+      if (unsafe > high) {
+        next = std::min(high, safe + step);
+      } else if (safe < low) {
+        next = std::max(low, unsafe - step);
+      } else {
+        next = safe + (unsafe - safe) / 2;
+      }
+      step *= 2;
     }
-    for (Point larger = point; ++larger[0] <= parameters_[0].high && probe(larger);) point = larger;
-    add(point);
-    return point[0];
+    if (!objective) return low;
+    point[0] = safe;
+    candidates_.push({point, *objective, found_++});
+    return safe;
   }
 
   void add(const Point& point) {

@@ -109,8 +109,7 @@ class MemoryLaw {
   FixedList<Measured, kMostPairs> measured_;
   WorkPair reference_;  ///< features are shares of this pair's
   double misfit_ = kAssumedMisfit;
-  double checks_ =
-      kAssumedChecks;  ///< how many errors, the assumed ones too, `misfit_` is the root mean square of
+  double checks_ = kAssumedChecks;  ///< how many errors `misfit_` is made of, the assumed ones among them
 };
 
 }  // namespace vramlab

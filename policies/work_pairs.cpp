@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTimeNoise = 0.02;  // steps at equal parameters differ by driver calls
 
-// Of a step at the reference, not less is no work: where it were none all pairs were worth the same.
+// Least share of a step that is taken to be no work: with none of it all pairs would be worth the same.
 constexpr double kLeastBase = 0.001;
 
 std::size_t batch_index(const PredictiveOptions& options, const ParameterSpace& space) {
