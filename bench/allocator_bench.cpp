@@ -11,9 +11,9 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/pointer_set_allocator.hpp"
-#include "lab/model_file.hpp"
-#include "sim/memory/caching_allocator.hpp"
-#include "sim/memory/sim_segments.hpp"
+#include "lab/model/file.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

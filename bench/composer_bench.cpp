@@ -2,8 +2,8 @@
 // recorded task mix would, in a straight line.
 #include <benchmark/benchmark.h>
 
-#include "policies/composer_registry.hpp"
-#include "sim/core/random.hpp"
+#include "core/random.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {

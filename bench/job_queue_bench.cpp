@@ -4,9 +4,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policies/admitter_registry.hpp"
-#include "sim/workload/job_queue_loop.hpp"
-#include "trace/openb_trace.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "recordings/jobs/job_lists.hpp"
+#include "sim/runs/job_queue_loop.hpp"
 
 namespace vramlab {
 namespace {

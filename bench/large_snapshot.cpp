@@ -8,11 +8,10 @@
 #include <random>
 #include <string>
 
+#include "core/error.hpp"
+#include "recordings/snapshot/writer.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
-#include "sim/memory/sim_segments.hpp"
-#include "trace/history_recorder.hpp"
-#include "trace/snapshot_writer.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 
 #include "sim/memory/allocator.hpp"
+#include "sim/memory/caching/rounding.hpp"
 #include "sim/memory/memory_stats.hpp"
-#include "sim/memory/rounding.hpp"
-#include "sim/memory/segment_source.hpp"
+#include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
 

@@ -2,7 +2,7 @@
 // searches all pairs for a better one.
 #include <benchmark/benchmark.h>
 
-#include "policies/registry.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {

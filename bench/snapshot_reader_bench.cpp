@@ -6,8 +6,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "trace/input_file.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "recordings/input_file.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "lab/comparison.hpp"
-#include "lab/model_file.hpp"
+#include "lab/kinds/training/run.hpp"
+#include "lab/model/file.hpp"
 
 namespace vramlab {
 namespace {

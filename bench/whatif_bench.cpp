@@ -3,8 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "trace/program_replay.hpp"
-#include "trace/snapshot_program.hpp"
+#include "recordings/replay/program_replay.hpp"
+#include "recordings/scripts/recorded_program.hpp"
 
 namespace vramlab {
 namespace {

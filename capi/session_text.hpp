@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/session.hpp"
+#include "policies/contract/session.hpp"
 
 namespace vramlab {
 

@@ -4,19 +4,16 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/junit.hpp"
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
-#include "cli/scenario_files.hpp"
-#include "cli/threads_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/junit.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/view.hpp"
 #include "lab/parallel.hpp"
-#include "lab/result_json.hpp"
-#include "lab/scenario_kinds.hpp"
-#include "lab/updated_expectations.hpp"
+#include "lab/scenario/expectations.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -9,25 +9,19 @@
 
 #include <fmt/format.h>
 
-#include "cli/card.hpp"
-#include "cli/compare_epoch.hpp"
-#include "cli/compare_jobs.hpp"
-#include "cli/compare_search.hpp"
-#include "cli/compare_snapshot.hpp"
-#include "cli/compare_sweep.hpp"
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
-#include "cli/run_files.hpp"
+#include "cli/compare/kinds.hpp"
+#include "cli/compare/sweep.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
+#include "cli/output/traces.hpp"
 #include "cli/verb.hpp"
-#include "lab/comparison.hpp"
-#include "lab/report_sections.hpp"
-#include "lab/result_json.hpp"
-#include "lab/scenario_kinds.hpp"
-#include "lab/sweep.hpp"
-#include "lab/verdict.hpp"
-#include "report/trace_picture.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/run.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/scenario/sweep.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "cli/option_words.hpp"
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
+#include "core/error.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include "cli/diff_models.hpp"
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/difference.hpp"
-#include "lab/expectations.hpp"
-#include "sim/core/error.hpp"
-#include "trace/input_file.hpp"
-#include "trace/shown_frames.hpp"
+#include "core/error.hpp"
+#include "lab/diff/difference.hpp"
+#include "lab/scenario/expectations.hpp"
+#include "recordings/input_file.hpp"
+#include "recordings/snapshot/peak_attribution.hpp"
 
 namespace vramlab {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "lab/model_difference.hpp"
-#include "lab/model_file.hpp"
-#include "lab/prediction.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/diff/difference.hpp"
+#include "lab/model/file.hpp"
+#include "lab/model/prediction.hpp"
 
 namespace vramlab {
 namespace {

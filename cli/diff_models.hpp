@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/output.hpp"
-#include "lab/json_text.hpp"
+#include "cli/output/output.hpp"
+#include "lab/json.hpp"
 
 namespace vramlab {
 

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/table_estimate.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/model/table_estimate.hpp"
 
 namespace vramlab {
 namespace {

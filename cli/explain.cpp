@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/oom_diagnosis.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/oom/diagnosis.hpp"
+#include "recordings/input_file.hpp"
 #include "sim/memory/oom_report.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

@@ -3,15 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/report_sections.hpp"
-#include "lab/scenario_parts.hpp"
-#include "lab/search_scenario.hpp"
-#include "policies/probe_books.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/kinds/search/spec.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/scenario/file.hpp"
+#include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
 namespace {

@@ -5,17 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/time_points.hpp"
 #include "cli/verb.hpp"
+#include "core/error.hpp"
 #include "fit/fit_model.hpp"
-#include "lab/grid_errors.hpp"
-#include "lab/measured_grid.hpp"
-#include "lab/recorded_model_file.hpp"
+#include "lab/model/measured_grid.hpp"
+#include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

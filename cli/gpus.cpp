@@ -1,7 +1,7 @@
 // vramlab gpus: the cards that a scenario can name.
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "models/gpu_catalogue.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "cli/option_words.hpp"
 #include "cli/verb.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

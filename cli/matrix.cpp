@@ -5,18 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
-#include "cli/scenario_files.hpp"
-#include "cli/threads_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/result_json.hpp"
-#include "lab/scenario_kinds.hpp"
-#include "lab/scenario_parts.hpp"
-#include "lab/tuner_matrix.hpp"
-#include "report/heat_map.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "lab/matrix/tuner_matrix.hpp"
+#include "lab/scenario/file.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

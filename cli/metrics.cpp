@@ -1,10 +1,10 @@
 // vramlab metrics: what each figure of a result means.
 #include <algorithm>
 
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/metric_table.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/metric.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/data_files.hpp"
-#include "lab/model_file.hpp"
+#include "lab/model/file.hpp"
+#include "lab/scenario/file.hpp"
 
 namespace vramlab {
 namespace {

@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/data_files.hpp"
-#include "lab/tuner_matrix.hpp"
-#include "policies/policy_set.hpp"
+#include "core/error.hpp"
+#include "lab/matrix/tuner_matrix.hpp"
+#include "lab/scenario/file.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "recordings/input_file.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -102,12 +102,12 @@ std::string data_text(const char* file) {
 // The skeleton under another name, and what makes a plugin of it.
 std::string source_text(const std::string& name) {
   const std::string text =
-      replaced(data_text("policies/skeleton.cpp"), {{"// The policy to copy: docs/plugins.md.\n", ""},
-                                                    {"policies/builtins.hpp", "plugins/plugin.hpp"},
-                                                    {"; to be copied", ""},
-                                                    {"skeleton_entry", identifier(name) + "_entry"},
-                                                    {"Skeleton", type_name(name)},
-                                                    {"skeleton", name}});
+      replaced(data_text("policies/tuners/skeleton.cpp"), {{"// The policy to copy: docs/plugins.md.\n", ""},
+                                                           {"policies/builtins.hpp", "plugins/plugin.hpp"},
+                                                           {"; to be copied", ""},
+                                                           {"skeleton_entry", identifier(name) + "_entry"},
+                                                           {"Skeleton", type_name(name)},
+                                                           {"skeleton", name}});
   return text + fmt::format(
                     "\nnamespace {{\n\nvoid add(vramlab::PolicySet& policies) {{ "
                     "policies.tuners.push_back(vramlab::{}_entry()); }}\n\n}}  // namespace\n\n"

@@ -1,5 +1,5 @@
-#include "cli/card.hpp"
-#include "sim/core/error.hpp"
+#include "cli/options.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

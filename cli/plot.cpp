@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "report/trace_picture.hpp"
-#include "sim/core/error.hpp"
-#include "trace/run_trace_reader.hpp"
+#include "core/error.hpp"
+#include "recordings/runs/run_trace.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

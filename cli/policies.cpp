@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/json_text.hpp"
-#include "policies/policy_set.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/json.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,16 +1,15 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/data_files.hpp"
-#include "lab/grid_errors.hpp"
-#include "lab/measured_grid.hpp"
-#include "lab/model_file.hpp"
-#include "lab/prediction.hpp"
+#include "core/error.hpp"
+#include "lab/model/file.hpp"
+#include "lab/model/measured_grid.hpp"
+#include "lab/model/prediction.hpp"
+#include "lab/scenario/file.hpp"
 #include "models/gpu_catalogue.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,22 +1,20 @@
 // vramlab run: one policy, its full trace.
+#include "lab/kinds/training/run.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cli/card.hpp"
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
-#include "cli/run_files.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
+#include "cli/output/traces.hpp"
 #include "cli/verb.hpp"
-#include "lab/comparison.hpp"
-#include "lab/expectations.hpp"
-#include "lab/jobs_scenario.hpp"
-#include "lab/report_sections.hpp"
-#include "lab/result_json.hpp"
-#include "lab/run_history.hpp"
-#include "lab/scenario_kinds.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/jobs/spec.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/scenario/expectations.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,12 +1,12 @@
 // vramlab schema: the JSON schema of scenario files, for editors and checkers.
-#include "cli/output.hpp"
-#include "cli/plugin_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "lab/field_document.hpp"
-#include "lab/scenario.hpp"
-#include "lab/scenario_kinds.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/spec.hpp"
+#include "lab/scenario/fields.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,9 +1,9 @@
 #include "cli/time_points.hpp"
 
 #include "fit/step_time_fit.hpp"
-#include "lab/grid_errors.hpp"
+#include "lab/model/measured_grid.hpp"
 #include "models/recorded_model.hpp"
-#include "models/recorded_values.hpp"
+#include "models/recorded_program.hpp"
 
 namespace vramlab {
 

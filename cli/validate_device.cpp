@@ -1,23 +1,32 @@
-// What validate-device does where there is CUDA.
+// vramlab validate-device and what else a build with CUDA can do on a real card.
 #include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "cli/card.hpp"
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
+#include "core/error.hpp"
 #include "cuda/card.hpp"
-#include "cuda/card_replay.hpp"
+#include "cuda/card_performer.hpp"
 #include "cuda/cuda_segments.hpp"
-#include "cuda/driver_costs.hpp"
 #include "cuda/memory_holder.hpp"
-#include "lab/device_profile.hpp"
+#include "cuda/validation.hpp"
+#include "lab/scenario/device_profile.hpp"
+#include "recordings/replay/verification.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
-#include "trace/replayable_recording.hpp"
 
 namespace vramlab {
+
+MakePerformer card_performers() {
+  return [](const WorkloadModel& model, const ProcessSetup& setup) {
+    return std::make_unique<CardPerformer>(model, setup);
+  };
+}
+
+int hold_card_memory() { return run_memory_holder(); }
+
+// What validate-device does where there is CUDA.
 namespace {
 
 struct Validated {

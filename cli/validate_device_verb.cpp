@@ -1,7 +1,7 @@
 // vramlab validate-device: real memory against the simulator, and a profile of the card. Only the help is
 // here; builds without CUDA have it too.
-#include "cli/card.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 
 namespace vramlab {

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "trace/verification.hpp"
+#include "recordings/replay/verification.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,5 +1,5 @@
 // vramlab whatif: would other allocator settings, or another card, have fitted.
-#include "lab/whatif.hpp"
+#include "lab/whatif/whatif.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,20 +9,17 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_names.hpp"
-#include "cli/output.hpp"
-#include "cli/threads_option.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "cli/whatif_model.hpp"
-#include "lab/peak_memory.hpp"
-#include "lab/report_sections.hpp"
-#include "lab/whatif_export.hpp"
-#include "lab/whatif_json.hpp"
-#include "lab/whatif_verdict.hpp"
+#include "core/error.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/whatif/history.hpp"
+#include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
-#include "sim/core/error.hpp"
+#include "recordings/scripts/recorded_program.hpp"
 #include "sim/memory/oom_report.hpp"
-#include "trace/snapshot_program.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,15 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
 #include "fit/fit_model.hpp"
 #include "fit/step_record.hpp"
-#include "lab/predicted_program.hpp"
-#include "lab/prediction.hpp"
+#include "lab/model/prediction.hpp"
 #include "models/recorded_model.hpp"
-#include "sim/core/error.hpp"
-#include "trace/marks_file.hpp"
-#include "trace/snapshot_program.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "recordings/scripts/recorded_program.hpp"
+#include "recordings/snapshot/marks.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 namespace {

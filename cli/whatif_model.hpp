@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/json_text.hpp"
-#include "trace/client_program.hpp"
+#include "lab/json.hpp"
+#include "recordings/scripts/client_program.hpp"
 
 namespace vramlab {
 

@@ -9,7 +9,7 @@ set(VRAMLAB_COMPONENT_core core engine)
 set(VRAMLAB_COMPONENT_plugin contract)
 set(VRAMLAB_COMPONENT_policies models policies)
 set(VRAMLAB_COMPONENT_memory memory)
-set(VRAMLAB_COMPONENT_lab workload trace plugins report lab)
+set(VRAMLAB_COMPONENT_lab runs recordings plugins report lab)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/vramlab)
 
 foreach(component core plugin policies memory lab)
@@ -22,7 +22,7 @@ foreach(component core plugin policies memory lab)
 endforeach()
 
 # Headers keep their folders: a policy is compiled alike in the source tree and outside.
-foreach(folder sim models policies plugins trace report lab)
+foreach(folder core sim models policies plugins recordings report lab)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab COMPONENT development
           FILES_MATCHING PATTERN "*.hpp" PATTERN "template" EXCLUDE PATTERN "html" EXCLUDE)
 endforeach()
@@ -34,13 +34,13 @@ install(FILES ${PROJECT_BINARY_DIR}/vramlab-config.cmake ${PROJECT_BINARY_DIR}/v
               cmake/VramlabPlugin.cmake
         DESTINATION ${config_folder} COMPONENT development)
 
-# The program, and beside it the data folder where lab/data_files.cpp looks.
+# The program, and beside it the data folder where lab/scenario/file.cpp looks.
 set(data_folder ${CMAKE_INSTALL_DATADIR}/vramlab)
 install(TARGETS vramlab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY scenarios DESTINATION ${data_folder} COMPONENT program)
 install(DIRECTORY models DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.json")
 install(FILES tests/data/recorded/resnet.pickle.gz DESTINATION ${data_folder}/tests/data/recorded COMPONENT program)
-install(FILES policies/skeleton.cpp DESTINATION ${data_folder}/policies COMPONENT program)
+install(FILES policies/tuners/skeleton.cpp DESTINATION ${data_folder}/policies/tuners COMPONENT program)
 install(DIRECTORY policies/template DESTINATION ${data_folder}/policies COMPONENT program)
 
 # A policy session for other languages.

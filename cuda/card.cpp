@@ -2,12 +2,179 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
 
-#include "cuda/check.hpp"
+#include <dlfcn.h>
+
 #include "cuda/kernels.hpp"
-#include "cuda/nvml.hpp"
 
 namespace vramlab {
+namespace {
+
+// By name: the two interfaces name the same failure alike but for the prefix.
+std::string advice(const std::string& name) {
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (has("NoDevice") || has("NO_DEVICE")) {
+    return "This machine has no CUDA card, or CUDA_VISIBLE_DEVICES hides it; leave --device out to simulate.";
+  }
+  if (has("InsufficientDriver") || has("SystemDriverMismatch")) {
+    return "The driver is older than the CUDA toolkit of this build, or there is none; install a newer "
+           "driver.";
+  }
+  if (has("MemoryAllocation") || has("OUT_OF_MEMORY")) {
+    return "Free memory of the card (nvidia-smi shows who holds it), or take a smaller limit.";
+  }
+  if (has("IllegalAddress") || has("ILLEGAL_ADDRESS") || has("InvalidValue") || has("INVALID_VALUE")) {
+    return "This is a fault of vramlab; run the same command under compute-sanitizer and report what it "
+           "says.";
+  }
+  if (has("DevicesUnavailable") || has("DEVICE_UNAVAILABLE")) {
+    return "Another process has the card for itself (compute mode); wait for it, or take another card.";
+  }
+  return "nvidia-smi shows the state of the card; the system log may say more.";
+}
+
+std::string reason(cudaError_t error, std::string& name) {
+  name = cudaGetErrorName(error);
+  return cudaGetErrorString(error);
+}
+
+std::string reason(CUresult error, std::string& name) {
+  const char* text = nullptr;
+  const char* symbol = nullptr;
+  const Driver& driver = cuda_driver();
+  if (driver.error_name(error, &symbol) != CUDA_SUCCESS) symbol = "unknown CUresult";
+  if (driver.error_string(error, &text) != CUDA_SUCCESS) text = "no description";
+  name = symbol;
+  return text;
+}
+
+template <class Error>
+std::string describe(Error error, const CudaCall& call) {
+  std::string name;
+  const std::string text = reason(error, name);
+  std::string_view file = call.file;  // as the compiler was given it, often absolute
+  if (const auto folder = file.rfind("cuda/"); folder != std::string_view::npos) file.remove_prefix(folder);
+  return std::string{file} + ":" + std::to_string(call.line) + ": " + call.text + " failed: " + name + " (" +
+         text + "). " + advice(name);
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t error, const CudaCall& call) {
+  if (error != cudaSuccess) throw InputError("", describe(error, call));
+}
+
+void check_cuda(CUresult error, const CudaCall& call) {
+  if (error != CUDA_SUCCESS) throw InputError("", describe(error, call));
+}
+
+void report_cuda(cudaError_t error, const CudaCall& call) noexcept {
+  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
+}
+
+void report_cuda(CUresult error, const CudaCall& call) noexcept {
+  if (error != CUDA_SUCCESS) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
+}
+
+namespace {
+
+constexpr unsigned kOldestDriver = 12000;  // CUDA 12.0; the calls are as old as 10.2
+
+template <class Function>
+void look_up(const char* name, Function*& function) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  VRAMLAB_CUDA(cudaGetDriverEntryPointByVersion(name, &found, kOldestDriver, cudaEnableDefault, &result));
+  if (result != cudaDriverEntryPointSuccess || found == nullptr) {
+    throw InputError("", std::string{"the CUDA driver has no "} + name +
+                             ", which virtual memory needs; install a newer driver.");
+  }
+  function = reinterpret_cast<Function*>(found);
+}
+
+Driver look_up_all() {
+  Driver driver;
+  look_up("cuMemAddressReserve", driver.address_reserve);
+  look_up("cuMemAddressFree", driver.address_free);
+  look_up("cuMemCreate", driver.create);
+  look_up("cuMemRelease", driver.release);
+  look_up("cuMemMap", driver.map);
+  look_up("cuMemUnmap", driver.unmap);
+  look_up("cuMemSetAccess", driver.set_access);
+  look_up("cuMemGetAllocationGranularity", driver.granularity);
+  look_up("cuGetErrorName", driver.error_name);
+  look_up("cuGetErrorString", driver.error_string);
+  return driver;
+}
+
+}  // namespace
+
+const Driver& cuda_driver() {
+  static const Driver driver = look_up_all();
+  return driver;
+}
+
+namespace {
+
+// From NVIDIA's documentation of NVML: 0 is success; the first version of the memory structure.
+using NvmlDevice = void*;
+struct NvmlMemory {
+  unsigned long long total = 0;
+  unsigned long long free = 0;
+  unsigned long long used = 0;
+};
+
+class Library {
+ public:
+  Library() : handle_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) return;
+    const auto init = function<int()>("nvmlInit_v2");
+    ready_ = init != nullptr && init() == 0;
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (handle_ == nullptr) return;
+    const auto shutdown = function<int()>("nvmlShutdown");
+    if (ready_ && shutdown != nullptr) shutdown();
+    dlclose(handle_);
+  }
+
+  [[nodiscard]] bool ready() const { return ready_; }
+
+  template <class Signature>
+  [[nodiscard]] Signature* function(const char* name) const {
+    return reinterpret_cast<Signature*>(dlsym(handle_, name));
+  }
+
+ private:
+  void* handle_;
+  bool ready_ = false;
+};
+
+}  // namespace
+
+std::optional<NvmlReading> read_nvml(const std::string& pci_address) {
+  const Library library;
+  if (!library.ready()) return std::nullopt;
+  const auto find = library.function<int(const char*, NvmlDevice*)>("nvmlDeviceGetHandleByPciBusId_v2");
+  const auto memory_of = library.function<int(NvmlDevice, NvmlMemory*)>("nvmlDeviceGetMemoryInfo");
+  const auto version = library.function<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
+  if (find == nullptr || memory_of == nullptr || version == nullptr) return std::nullopt;
+
+  NvmlDevice device = nullptr;
+  NvmlMemory memory;
+  std::array<char, 96> text{};
+  if (find(pci_address.c_str(), &device) != 0 || memory_of(device, &memory) != 0 ||
+      version(text.data(), static_cast<unsigned>(text.size())) != 0) {
+    return std::nullopt;
+  }
+  return NvmlReading{text.data(), memory.total, memory.used};
+}
+
 namespace {
 
 constexpr Bytes kIdleCard = 16_MiB;  // an idle H100 has 3.25 MiB in use; a context is some hundred

@@ -1,12 +1,76 @@
-// The card of this process: opening it, and what it says of itself.
+// The card of this process: opening it, what it says of itself, and its calls, each of them checked.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "sim/core/units.hpp"
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace vramlab {
+
+/// A call of CUDA in the source.
+struct CudaCall {
+  const char* text;
+  const char* file;
+  int line;
+};
+
+/// Throws InputError unless `error` is a success.
+void check_cuda(cudaError_t error, const CudaCall& call);
+void check_cuda(CUresult error, const CudaCall& call);
+
+/// The same for destructors, which must not throw: prints to standard error.
+void report_cuda(cudaError_t error, const CudaCall& call) noexcept;
+void report_cuda(CUresult error, const CudaCall& call) noexcept;
+
+}  // namespace vramlab
+
+/// Performs a call, or takes what an earlier one gave, and throws if it failed.
+#define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), {#call, __FILE__, __LINE__})
+/// Performs a call and reports if it fails.
+#define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), {#call, __FILE__, __LINE__})
+/// The result of a call some lines above, which had an answer that is no failure.
+#define VRAMLAB_CUDA_RESULT(error, text) ::vramlab::check_cuda((error), {text, __FILE__, __LINE__})
+
+namespace vramlab {
+
+// The calls of the CUDA driver that the runtime library does not wrap. They are looked up while the program
+// runs, so that it starts on machines without a driver.
+
+struct Driver {
+  decltype(&cuMemAddressReserve) address_reserve = nullptr;
+  decltype(&cuMemAddressFree) address_free = nullptr;
+  decltype(&cuMemCreate) create = nullptr;
+  decltype(&cuMemRelease) release = nullptr;
+  decltype(&cuMemMap) map = nullptr;
+  decltype(&cuMemUnmap) unmap = nullptr;
+  decltype(&cuMemSetAccess) set_access = nullptr;
+  decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
+  decltype(&cuGetErrorName) error_name = nullptr;
+  decltype(&cuGetErrorString) error_string = nullptr;
+};
+
+/// Throws InputError if the driver is missing or lacks one of the calls.
+const Driver& cuda_driver();
+
+// NVIDIA's management library, reached while the program runs: its header is not packaged, and machines
+// without a driver lack it.
+
+/// What NVML knows without a CUDA context.
+struct NvmlReading {
+  std::string driver;  ///< version, "580.159.04"
+  Bytes total = 0;     ///< of the card, what the driver keeps for itself included
+  Bytes used = 0;      ///< of the card, by all processes and the driver itself, in bytes
+};
+
+/// Reads the card with that PCI address ("0000:3b:00.0"). Empty where NVML or the card is missing.
+std::optional<NvmlReading> read_nvml(const std::string& pci_address);
+
+// The card of this process: opening it, and what it says of itself.
 
 /// A card as the runtime library and NVML describe it. Sizes in bytes.
 struct CardInfo {

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "cuda/kernels.hpp"
-#include "sim/memory/block_user.hpp"
+#include "sim/memory/allocator.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
 
 namespace vramlab {
 
@@ -59,6 +60,32 @@ class CardMemory : public BlockUser {
   std::map<BlockId, std::vector<cudaEvent_t>> waiting_;  ///< freed, other streams may still read
   std::uint64_t seed_ = 0;
   Bytes checked_bytes_ = 0;
+};
+
+// The caching allocator as a program on a real card sees it: every block it hands out is used.
+
+/// Passes everything on to a CachingAllocator and lets a CardMemory use the blocks. Deferred frees complete
+/// when the events of the other streams have passed on the card.
+class UsedAllocator : public Allocator {
+ public:
+  /// Both must outlive this.
+  UsedAllocator(CachingAllocator& allocator, CardMemory& memory) : allocator_(allocator), memory_(memory) {}
+
+  AllocationResult allocate(Bytes size, StreamId stream) override;
+  void free(BlockId block) override;
+  void empty_cache() override;
+  void reset_peak_stats() override { allocator_.reset_peak_stats(); }
+  [[nodiscard]] const MemoryStats& stats() const override { return allocator_.stats(); }
+
+  /// tensor.record_stream()
+  void record_stream(BlockId block, StreamId stream);
+
+ private:
+  void wait_after_release();
+
+  CachingAllocator& allocator_;
+  CardMemory& memory_;
+  std::int64_t syncs_seen_ = 0;
 };
 
 }  // namespace vramlab

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cuda/check.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "cuda/card.hpp"
 
 namespace vramlab {
 namespace {

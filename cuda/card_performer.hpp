@@ -7,12 +7,10 @@
 #include "cuda/card.hpp"
 #include "cuda/card_memory.hpp"
 #include "cuda/cuda_segments.hpp"
-#include "cuda/held_memory.hpp"
 #include "cuda/memory_holder.hpp"
-#include "cuda/used_allocator.hpp"
-#include "sim/workload/step_executor.hpp"
-#include "sim/workload/step_programs.hpp"
-#include "sim/workload/step_runner.hpp"
+#include "sim/runs/step_executor.hpp"
+#include "sim/runs/step_performer.hpp"
+#include "sim/runs/step_runner.hpp"
 
 namespace vramlab {
 

@@ -2,8 +2,7 @@
 
 #include <iterator>
 
-#include "cuda/check.hpp"
-#include "cuda/driver.hpp"
+#include "cuda/card.hpp"
 
 namespace vramlab {
 namespace {

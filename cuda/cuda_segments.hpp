@@ -4,13 +4,13 @@
 #include <map>
 #include <vector>
 
-#include "sim/memory/segment_source.hpp"
+#include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
 
 /// The segment source of this process on its current CUDA device.
 ///
-/// A call that fails for lack of memory is an answer; any other failure throws InputError (cuda/check.hpp).
+/// A call that fails for lack of memory is an answer; any other failure throws InputError (cuda/card.hpp).
 class CudaSegments : public SegmentSource {
  public:
   CudaSegments() = default;

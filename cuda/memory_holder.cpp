@@ -1,9 +1,12 @@
 #include "cuda/memory_holder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iostream>
+#include <string>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +14,41 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "cuda/card.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Bytes kPage = 2_MiB;
+
+}  // namespace
+
+// In few large pieces, and where those no longer fit in smaller ones.
+void HeldMemory::hold(Bytes bytes) {
+  const Bytes target = round_up(bytes, kPage);
+  while (held_ > target) give_back();
+  for (Bytes piece = 1_GiB; held_ < target && piece >= kPage;) {
+    piece = std::min(piece, target - held_);
+    if (!take(piece)) piece = piece == kPage ? 0 : std::max(kPage, piece / 2 / kPage * kPage);
+  }
+}
+
+bool HeldMemory::take(Bytes size) {
+  const auto base = segments_.reserve(size);
+  if (!base) return false;
+  pieces_.push_back({*base, size});
+  held_ += size;
+  return true;
+}
+
+void HeldMemory::give_back() {
+  segments_.release(pieces_.back().base);
+  held_ -= pieces_.back().size;
+  pieces_.pop_back();
+}
+
+}  // namespace vramlab
 
 extern char** environ;
 
@@ -99,6 +136,25 @@ Bytes MemoryHolder::ask(const std::string& request) {
   const auto parsed = std::from_chars(answer.data(), answer.data() + answer.size() - 1, held);
   if (parsed.ec != std::errc{}) fail("answered \"" + answer + "\"");
   return held;
+}
+
+// What the second process does.
+
+int run_memory_holder() {
+  open_card();
+  HeldMemory memory;
+  std::string request;
+  Bytes bytes = 0;
+  while (std::cin >> request >> bytes) {
+    if (request == "leave") {
+      const Bytes all = memory.held() + card_free();
+      memory.hold(all - std::min(all, bytes));
+    } else {
+      memory.hold(bytes);
+    }
+    std::cout << memory.held() << std::endl;
+  }
+  return 0;
 }
 
 }  // namespace vramlab

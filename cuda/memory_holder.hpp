@@ -1,13 +1,39 @@
-// A second process that holds memory of the card, so that an OOM caused by others is a real one.
+// Memory of the card that is held and not used: by this process, and by a second one.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
+#include "cuda/cuda_segments.hpp"
 
 namespace vramlab {
+
+/// Some bytes of the current device, given back when this dies.
+class HeldMemory {
+ public:
+  [[nodiscard]] Bytes held() const { return held_; }
+
+  /// Holds `bytes`, rounded up to what the card gives out at least (2 MiB, R10.1), or what can be had of
+  /// them.
+  void hold(Bytes bytes);
+
+ private:
+  struct Piece {
+    Address base = 0;
+    Bytes size = 0;
+  };
+  bool take(Bytes size);
+  void give_back();
+
+  CudaSegments segments_;
+  std::vector<Piece> pieces_;
+  Bytes held_ = 0;
+};
+
+// A second process that holds memory of the card, so that an OOM caused by others is a real one.
 
 /// Starts this program again as a holder and tells it how much to hold. It ends, and the card has its memory
 /// back, when this object dies, and also when this process is killed.

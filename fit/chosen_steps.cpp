@@ -1,9 +1,8 @@
-#include "fit/chosen_steps.hpp"
-
 #include <algorithm>
 
+#include "core/error.hpp"
+#include "fit/step_record.hpp"
 #include "models/recorded_spec.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -5,16 +5,13 @@
 #include <numeric>
 #include <optional>
 
-#include "fit/chosen_steps.hpp"
-#include "fit/fit_warnings.hpp"
-#include "fit/item_parameters.hpp"
+#include "core/error.hpp"
 #include "fit/loops.hpp"
 #include "fit/parameters.hpp"
-#include "fit/refused_workspaces.hpp"
 #include "fit/size_laws.hpp"
+#include "fit/step_record.hpp"
 #include "fit/structure.hpp"
-#include "models/recorded_values.hpp"
-#include "sim/core/error.hpp"
+#include "models/recorded_program.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,13 +1,12 @@
-#include "fit/item_parameters.hpp"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 
-#include "models/recorded_values.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "fit/parameters.hpp"
+#include "models/recorded_program.hpp"
 
 namespace vramlab {
 namespace {

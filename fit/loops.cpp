@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "fit/loop_finder.hpp"
-
 namespace vramlab {
 namespace {
 

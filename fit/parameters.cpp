@@ -6,7 +6,7 @@
 
 #include <Eigen/Dense>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

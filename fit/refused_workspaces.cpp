@@ -1,11 +1,11 @@
-#include "fit/refused_workspaces.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "fit/structure.hpp"
 
 namespace vramlab {
 namespace {

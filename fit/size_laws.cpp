@@ -4,9 +4,6 @@
 #include <map>
 #include <numeric>
 
-#include "fit/exact_form.hpp"
-#include "fit/size_pieces.hpp"
-
 namespace vramlab {
 namespace {
 

@@ -1,14 +1,50 @@
-// Gives every allocation of the union a law for its size.
+// Gives every allocation of the union a law for its size: exact forms, forms of some shapes, tables.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "fit/parameters.hpp"
 #include "fit/union_program.hpp"
+#include "models/forms.hpp"
 #include "models/recorded_spec.hpp"
 
 namespace vramlab {
+
+/// One recorded size and the values of all monomials where it was recorded.
+struct SizeSample {
+  std::vector<std::int64_t> monomials;
+  Bytes size = 0;
+
+  friend auto operator<=>(const SizeSample&, const SizeSample&) = default;
+};
+
+/// A form with one, two, three or (if there are enough samples) all of the `candidates` (numbers of
+/// monomials, likeliest first) that gives every sample to the byte; the fewest terms, then the likeliest.
+///
+/// Coefficients are positive fractions with a denominator of at most 64. A form needs one more distinct
+/// sample than it has terms, so that it is always checked by one it was not made from.
+std::optional<SizeForm> find_exact_form(std::vector<SizeSample> samples,
+                                        std::span<const std::uint32_t> candidates);
+
+// Sizes that follow one form at some shapes and another at others, as workspaces of a library do.
+
+/// Some of the samples, and a form for them.
+struct SizePiece {
+  SizeForm form;
+  std::vector<std::size_t> samples;  ///< their numbers, rising
+};
+
+/// Looks for forms of one of the `candidates` (likeliest first), with or without a constant, that give at
+/// least three samples to the byte; samples within 512 bytes of such a form belong to it too, for libraries
+/// pad their workspaces by some bytes (workload-models.md, section 2). Pieces share no sample; those with
+/// most samples come first. At most 64 samples are looked at.
+std::vector<SizePiece> find_pieces(const std::vector<SizeSample>& samples,
+                                   std::span<const std::uint32_t> candidates);
+
+// Gives every allocation of the union a law for its size.
 
 /// How the size of an allocation is known.
 enum class SizeKnowledge : std::uint8_t {

@@ -1,13 +1,15 @@
-// The steps of a recording as programs: what each allocated and freed, in order.
+// The steps of a recording as programs: what each allocated and freed, in order, and which of them stand for
+// the rest.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "sim/core/units.hpp"
-#include "trace/marks_file.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "core/units.hpp"
+#include "recordings/snapshot/marks.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 
@@ -73,5 +75,35 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
 /// `parameters`. Throws InputError if they do not.
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
                            const std::string& name);
+
+// Finds the steps of a training run in its history when nobody marked them.
+
+/// The repeated part at the end of a history.
+struct RepeatedSteps {
+  std::size_t begin = 0;          ///< first entry of the first repetition
+  std::vector<std::size_t> ends;  ///< past the last entry of each repetition
+};
+
+/// Of all periods with which the history ends (at least two equal repetitions of allocations and
+/// frees of the same sizes) the one that explains most of it; the shorter of two.
+RepeatedSteps find_repeated_steps(const std::vector<TraceEntry>& trace);
+
+// Which of the recorded steps a model is made from.
+
+/// The step that stands for each shape, and the first step of the process.
+struct ChosenSteps {
+  std::vector<const StepRecord*>
+      settled;  ///< the last visit of each shape in the first run that has it, in order
+  const StepRecord* first = nullptr;
+  std::size_t first_shape = 0;
+  /// It stands for its shape, for want of another, though it frees no gradients.
+  bool first_is_alone = false;
+};
+
+/// Chooses them from the steps of all `runs` and adds warnings on those left out. Steps that ran out of
+/// memory are left out; so are those at a shape where workspaces were refused, from then on, and the first
+/// step of each process where another has its shape: it frees no gradients. Throws InputError if no step
+/// succeeded, there is only one, or shapes are more than kMostShapes.
+ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings);
 
 }  // namespace vramlab

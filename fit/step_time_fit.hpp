@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/step_time_form.hpp"
+#include "models/forms.hpp"
 
 namespace vramlab {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
 
 namespace vramlab {
 

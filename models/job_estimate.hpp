@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
 
 namespace vramlab {
 

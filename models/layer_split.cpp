@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/program_writer.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "models/step_program.hpp"
 
 namespace vramlab {
 namespace {
@@ -91,6 +91,38 @@ StepProgram LinearWorkload::first_step(const Point& point, std::size_t visits) c
   }
   made.push_back(std::max(left, kSmallestOwnSegment));
   return program(made, point[0]);
+}
+
+namespace {
+
+Bytes own_segment(Bytes size) { return std::max(kSmallestOwnSegment, round_up(size, kUnit)); }
+
+}  // namespace
+
+StepProgram SampleSizeModel::build() const {
+  ProgramWriter writer(1);
+  if (sizes_.resident > 0) writer.make_persistent({0, own_segment(sizes_.resident)});
+  return writer.finish();
+}
+
+StepProgram SampleSizeModel::step(std::span<const Sample> batch) const {
+  std::int64_t longest = 0;
+  for (const Sample& sample : batch) longest = std::max(longest, sample.tokens);
+  ProgramWriter writer(1);
+  std::vector<Tensor> tensors;
+  for (const Sample& sample : batch) {
+    Bytes size = sizes_.per_token * static_cast<Bytes>(longest);
+    if (!sizes_.by_images.empty()) {
+      const auto images = static_cast<std::size_t>(sample.images);
+      size += sizes_.by_images[std::min(images, sizes_.by_images.size() - 1)];
+    }
+    if (size > 0) tensors.push_back(writer.make(own_segment(size)));
+  }
+  for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
+  StepProgram program = writer.finish();
+  program.duration = from_seconds(
+      std::max(sizes_.floor_seconds, sizes_.seconds_per_sample * static_cast<double>(batch.size())));
+  return program;
 }
 
 }  // namespace vramlab

@@ -1,11 +1,206 @@
 #include "models/recorded_program.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "models/workspace_attempts.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
+namespace {
+
+constexpr double kParameterWeight = 0.1;  // of a parameter's ratio beside that of the main product
+constexpr double kTie = 1e-9;
+constexpr double kMostBytes = 0x1p60;
+
+std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions& conditions,
+                      std::int64_t item) {
+  std::int64_t total = 0;
+  for (std::size_t f = 0; f < variable.weights.size(); ++f) {
+    if (variable.weights[f] == 0) continue;
+    total += variable.weights[f] * conditions.fields[f][static_cast<std::size_t>(item)];
+  }
+  return total;
+}
+
+std::int64_t global_value(const RecordedVariable& variable, const RecordedConditions& conditions,
+                          std::int64_t items) {
+  switch (variable.kind) {
+    case RecordedVariable::Kind::fixed:
+      return variable.value;
+    case RecordedVariable::Kind::items:
+      return items;
+    case RecordedVariable::Kind::first_item:
+      return items == 0 ? 0 : weighted(variable, conditions, 0);
+    case RecordedVariable::Kind::last_item:
+      return items == 0 ? 0 : weighted(variable, conditions, items - 1);
+    case RecordedVariable::Kind::sum:
+    case RecordedVariable::Kind::most: {
+      std::int64_t total = 0;
+      for (std::int64_t item = 0; item < items; ++item) {
+        const std::int64_t one = weighted(variable, conditions, item);
+        total = variable.kind == RecordedVariable::Kind::sum ? total + one : std::max(total, one);
+      }
+      return total;
+    }
+    case RecordedVariable::Kind::parameter:
+    case RecordedVariable::Kind::item:
+    case RecordedVariable::Kind::round:
+      break;
+  }
+  return 0;
+}
+
+double logarithm(std::int64_t value) {
+  return std::log(static_cast<double>(std::max<std::int64_t>(value, 1)));
+}
+
+}  // namespace
+
+RecordedValues::RecordedValues(const RecordedSpec& spec, const RecordedConditions& conditions)
+    : spec_(spec), conditions_(conditions), variables_(spec.variables.size(), 0) {
+  if (conditions.point.size() != spec.parameters.size() || conditions.fields.size() != spec.fields.size()) {
+    throw InternalError("a recorded model is asked for a step with other parameters than its own");
+  }
+  items_ = spec.fields.empty() ? 0 : static_cast<std::int64_t>(conditions.fields[0].size());
+  for (const auto& field : conditions.fields) {
+    if (static_cast<std::int64_t>(field.size()) == items_) continue;
+    throw InputError("", "the fields of the items have different lengths. Give one value an item for each.");
+  }
+  for (std::size_t v = 0; v < spec.variables.size(); ++v) {
+    variables_[v] = v < conditions.point.size() ? conditions.point[v]
+                                                : global_value(spec.variables[v], conditions, items_);
+  }
+  monomials_.resize(spec.monomials.size());
+  update_monomials();
+}
+
+void RecordedValues::update_monomials() {
+  for (std::size_t m = 0; m < monomials_.size(); ++m) {
+    const auto value = spec_.monomials[m].value(variables_);
+    if (!value) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+    monomials_[m] = *value;
+  }
+}
+
+void RecordedValues::enter(const RecordedLoop* loop, std::int64_t round) {
+  std::int64_t item = loop == nullptr ? 0 : round + loop->skipped;
+  if (loop != nullptr && loop->from_last) item = items_ - 1 - item;
+  for (std::size_t v = 0; v < spec_.variables.size(); ++v) {
+    const RecordedVariable& variable = spec_.variables[v];
+    if (variable.is_global()) continue;
+    variables_[v] = 0;
+    if (loop == nullptr) continue;
+    if (variable.kind == RecordedVariable::Kind::round) {
+      variables_[v] = round;
+    } else if (item >= 0 && item < items_) {
+      variables_[v] = weighted(variable, conditions_, item);
+    }
+  }
+  update_monomials();
+}
+
+std::int64_t RecordedValues::rounds(const RecordedLoop& loop) const {
+  return std::max<std::int64_t>(variables_[loop.count] + loop.plus, 0);
+}
+
+RecordedNeighbours::RecordedNeighbours(const RecordedSpec& spec, const RecordedValues& values)
+    : spec_(spec), step_monomials_(values.monomials().begin(), values.monomials().end()) {
+  product_ = std::max<std::int64_t>(step_monomials_[spec.main_product], 1);
+  for (const VariableValues& shape : spec.shapes) {
+    const std::int64_t main = spec.monomials[spec.main_product].value(shape).value_or(1);
+    products_.push_back(std::max<std::int64_t>(main, 1));
+    double distance = std::abs(logarithm(products_.back()) - logarithm(product_));
+    for (std::size_t p = 0; p < spec.parameters.size(); ++p) {
+      distance += kParameterWeight * std::abs(logarithm(values.variables()[p] + 1) - logarithm(shape[p] + 1));
+    }
+    distances_.push_back(distance);
+  }
+}
+
+std::size_t RecordedNeighbours::nearest(ShapeSet within) const {
+  std::size_t best = spec_.shapes.size();
+  for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+    if ((within >> shape & 1) == 0) continue;
+    if (best == spec_.shapes.size()) {
+      best = shape;
+      continue;
+    }
+    const double difference = distances_[shape] - distances_[best];
+    // in the middle between two, the larger one
+    if (difference < -kTie || (difference < kTie && products_[shape] > products_[best])) best = shape;
+  }
+  return best;
+}
+
+bool RecordedNeighbours::occurs(const RecordedGroup& group) const {
+  if (group.in == group.within) return true;
+  if (group.monomial < 0) return (group.in >> nearest(group.within) & 1) != 0;
+  const std::int64_t value = step_monomials_[static_cast<std::size_t>(group.monomial)];
+  return (value >= group.from) != group.below;
+}
+
+Bytes RecordedNeighbours::size(const RecordedTable& table) const {
+  ShapeSet seen = 0;
+  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+    if (table.sizes[shape] > 0) seen |= ShapeSet{1} << shape;
+  }
+  const std::size_t shape = nearest(seen);
+  if (distances_[shape] < kTie) return table.sizes[shape];
+  if (table.forms[shape] < 0) return on_line(table);
+  const auto size = spec_.forms[static_cast<std::size_t>(table.forms[shape])].value(step_monomials_);
+  if (!size) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+  return *size;
+}
+
+Bytes RecordedNeighbours::on_line(const RecordedTable& table) const {
+  // of the shapes with one main product the nearest stands for all
+  std::map<std::int64_t, std::size_t> shapes;
+  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+    if (table.sizes[shape] == 0) continue;
+    const auto [entry, fresh] = shapes.try_emplace(products_[shape], shape);
+    if (!fresh && distances_[shape] < distances_[entry->second]) entry->second = shape;
+  }
+  const auto exact = shapes.find(product_);
+  if (exact != shapes.end()) return table.sizes[exact->second];
+  auto above = shapes.upper_bound(product_);
+  const bool inside = above != shapes.end() && above != shapes.begin();
+  const auto from = above == shapes.begin() ? above : std::prev(above);
+  const auto size = static_cast<double>(table.sizes[from->second]);
+  const double in_proportion = size / static_cast<double>(from->first);
+  double slope = table.scales ? in_proportion : 0;
+  if (shapes.size() > 1) {
+    if (above == shapes.end()) --above;
+    if (above == shapes.begin()) ++above;
+    const auto below = std::prev(above);
+    slope =
+        (static_cast<double>(table.sizes[above->second]) - static_cast<double>(table.sizes[below->second])) /
+        static_cast<double>(above->first - below->first);
+    if (!inside) slope = std::clamp(slope, 0.0, in_proportion);
+  }
+  const double result = size + slope * static_cast<double>(product_ - from->first);
+  return static_cast<Bytes>(std::clamp(std::round(result), 1.0, kMostBytes));
+}
+
+namespace {
+
+Bytes moved(Bytes size, Bytes first, Bytes own) {
+  const Bytes distance = std::max(size, first) - std::min(size, first);
+  if (distance > first / 10) {
+    const double scale = static_cast<double>(own) / static_cast<double>(first);
+    return static_cast<Bytes>(std::llround(static_cast<double>(size) * scale));
+  }
+  if (size >= first) return own + distance;
+  return own - std::min(distance, own - 1);
+}
+
+}  // namespace
+
+std::vector<Bytes> attempts_at(const std::vector<Bytes>& recorded, Bytes own) {
+  std::vector<Bytes> sizes;
+  for (const Bytes size : recorded) sizes.push_back(moved(size, recorded.front(), own));
+  return sizes;
+}
 
 using Kind = RecordedOp::Kind;
 

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/size_form.hpp"
-#include "models/step_time_form.hpp"
-#include "sim/core/parameter_space.hpp"
+#include "core/parameter_space.hpp"
+#include "models/forms.hpp"
 
 namespace vramlab {
 

@@ -1,10 +1,12 @@
-// Samples of mixed tasks, and what a batch of them adds up to.
+// Samples of mixed tasks, what a batch of them adds up to, and how they are packed into rows.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace vramlab {
 
@@ -29,7 +31,7 @@ struct BatchShape {
   std::int64_t images = 0;
   std::int64_t tokens = 0;   ///< of all samples
   std::int64_t longest = 0;  ///< tokens of the longest
-  bool packs = false;        ///< the collator puts several samples into a row (models/packing.hpp)
+  bool packs = false;        ///< the collator puts several samples into a row (models/sample.hpp)
   bool accumulates = false;  ///< a micro-batch that keeps the gradients of the one before
   std::array<std::int64_t, kMostTasks> task_samples{};
   std::array<std::int64_t, kMostTasks> task_images{};
@@ -56,5 +58,16 @@ struct BatchShape {
 
   friend bool operator==(const BatchShape&, const BatchShape&) = default;
 };
+
+// Putting things of different cost into bins, and sizes that grow step by step (K2-14).
+
+/// First fit decreasing: items by descending cost (equal ones in their order), each into the first bin whose
+/// sum stays within `capacity`. An item that alone exceeds it has a bin of its own. Returns the items'
+/// numbers by bin.
+std::vector<std::vector<std::size_t>> pack(std::span<const std::int64_t> costs, std::int64_t capacity);
+
+/// The size to try after `size`: `factor` times as large (a half goes to the even neighbour), and at least
+/// one larger, so that no factor makes an endless loop.
+std::int64_t next_size(std::int64_t size, double factor);
 
 }  // namespace vramlab

@@ -1,13 +1,36 @@
-// What a workload does to memory: a program that builds it, and a step program for every point.
+// What a workload does to memory: a program that builds it, and a step program for every point or batch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
+#include "core/parameter_space.hpp"
+#include "core/units.hpp"
+#include "models/sample.hpp"
 #include "models/step_program.hpp"
-#include "sim/core/parameter_space.hpp"
 
 namespace vramlab {
+
+/// max(floor, base + slope · pixels). Below the floor the host is the bottleneck: it cannot launch the
+/// kernels of a step any faster, however small they are.
+struct StepTimeLaw {
+  double floor_seconds = 0;
+  double base_seconds = 0;
+  double seconds_per_pixel = 0;  ///< of the input, all samples together
+
+  /// Duration of a step over `pixels` ≥ 0 input pixels, to the nearest nanosecond; at most 1,000 s.
+  [[nodiscard]] SimTime duration(std::int64_t pixels) const {
+    const double compute = base_seconds + seconds_per_pixel * static_cast<double>(pixels);
+    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute)));
+  }
+
+  friend bool operator==(const StepTimeLaw&, const StepTimeLaw&) = default;
+};
+
+// What a workload does to memory: a program that builds it, and a step program for every point.
 
 /// A workload whose memory use and step time follow from its parameters alone.
 class WorkloadModel {
@@ -43,5 +66,25 @@ class WorkloadModel {
   [[nodiscard]] virtual std::int64_t samples(const Point& point) const = 0;
   [[nodiscard]] virtual std::int64_t pixels(const Point& point) const = 0;
 };
+
+// What a batch of samples does to memory: a program that builds the workload, and a step for every batch.
+
+/// A workload whose steps follow from the samples of a batch.
+class BatchModel {
+ public:
+  virtual ~BatchModel() = default;
+
+  /// What is allocated before the first step; only persistent slots.
+  [[nodiscard]] virtual StepProgram build() const = 0;
+
+  /// The step over `batch`, which has at least one sample. Throws InputError for a batch that the model
+  /// cannot express.
+  [[nodiscard]] virtual StepProgram step(std::span<const Sample> batch) const = 0;
+};
+
+/// `step` as a later micro-batch of an accumulated step does it: the gradients of the micro-batches before
+/// stay, and each new one lives only until it has been added to the old. Which persistent tensors are
+/// gradients: those that the step itself makes anew each time.
+StepProgram accumulating(StepProgram step);
 
 }  // namespace vramlab

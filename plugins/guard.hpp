@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
+#include "core/units.hpp"
 #include "plugins/heap_count.hpp"
-#include "policies/policy.hpp"
-#include "sim/core/error.hpp"
-#include "sim/core/units.hpp"
+#include "policies/contract/policy.hpp"
 
 namespace vramlab {
 

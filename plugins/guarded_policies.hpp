@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plugins/guard.hpp"
-#include "policies/policy_set.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "policies/option_table.hpp"
-#include "policies/policy_set.hpp"
+#include "policies/contract/options.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 

@@ -2,10 +2,7 @@
 // the function NAME_entry() of the source beside it; users see the policies in the order of the lists.
 #pragma once
 
-#include "policies/admitter_registry.hpp"
-#include "policies/composer_registry.hpp"
-#include "policies/registry.hpp"
-#include "policies/searcher_registry.hpp"
+#include "policies/contract/policy_set.hpp"
 
 // clang-format off
 #define VRAMLAB_TUNERS(POLICY) \

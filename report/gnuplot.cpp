@@ -1,5 +1,5 @@
-#include "report/gnuplot.hpp"
-
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -9,8 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/error.hpp"
 #include "report/output_file.hpp"
-#include "sim/core/error.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {
@@ -98,6 +99,96 @@ void draw_with_gnuplot(const GnuplotScript& script, const fs::path& file) {
   const std::string content{std::istreambuf_iterator<char>{input}, {}};
   if (content.empty()) throw InputError(file.string(), "gnuplot wrote an empty picture.");
   write_file(file, content);
+}
+
+namespace {
+
+constexpr int kWidth = 1000;
+constexpr int kPanelHeight = 190;
+constexpr int kHeadHeight = 60;
+constexpr const char* kColours[] = {"#1f5fa8", "#b35900", "#00796b", "#5b3a9e", "#8d2f5f", "#777777"};
+
+std::string number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{:.6g}", value); }
+
+std::string head(const std::filesystem::path& output, bool png, int height) {
+  return gnuplot_terminal(kWidth, height, output, png) +
+         "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n"
+         "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333' nomirror\nset lmargin 10\n"
+         "set key outside top right horizontal maxrows 1 samplen 1 font ',9'\nset yrange [0:*]\n";
+}
+
+std::string panels_script(const PanelPicture& picture, const std::filesystem::path& output, bool png) {
+  const int height = kHeadHeight + kPanelHeight * static_cast<int>(picture.panels.size());
+  std::string text = "$data << EOD\n";
+  for (std::size_t row = 0; row < picture.axis.size(); ++row) {
+    text += number(picture.axis[row]);
+    for (const Panel& panel : picture.panels) {
+      for (const Curve& curve : panel.curves) text += " " + number(curve.values[row]);
+    }
+    text += "\n";
+  }
+  text += "EOD\n" + head(output, png, height);
+  text += fmt::format("set multiplot layout {},1 title {} font ',13'\n", picture.panels.size(),
+                      gnuplot_text(picture.title));
+  std::size_t column = 2;
+  for (std::size_t i = 0; i < picture.panels.size(); ++i) {
+    const Panel& panel = picture.panels[i];
+    text += i + 1 == picture.panels.size() ? fmt::format("set xlabel {}\n", gnuplot_text(picture.axis_name))
+                                           : "unset xlabel\n";
+    text += fmt::format("set ylabel {}\nplot ", gnuplot_text(panel.unit));
+    for (std::size_t c = 0; c < panel.curves.size(); ++c) {
+      text += fmt::format("{}$data using 1:{} with lines lw 1.5 lc rgb '{}' title {}", c ? ", " : "",
+                          column++, kColours[c % std::size(kColours)], gnuplot_text(panel.curves[c].name));
+    }
+    text += "\n";
+  }
+  return text + "unset multiplot\nunset output\n";
+}
+
+std::string bars_script(const BarPicture& picture, const std::filesystem::path& output, bool png) {
+  std::string text = "$data << EOD\n";
+  for (std::size_t group = 0; group < picture.groups.size(); ++group) {
+    text += fmt::format("{}", group);
+    for (const Curve& bar : picture.bars) text += " " + number(bar.values[group]);
+    text += "\n";
+  }
+  text += "EOD\n" + head(output, png, 420);
+  text += fmt::format("set title {}\nset ylabel {}\nset style data histograms\nset style fill solid 0.85\n",
+                      gnuplot_text(picture.title), gnuplot_text(picture.unit));
+  text += "set xtics (";
+  for (std::size_t group = 0; group < picture.groups.size(); ++group) {
+    text += fmt::format("{}{} {}", group ? ", " : "", gnuplot_text(picture.groups[group]), group);
+  }
+  text += ")\nplot ";
+  for (std::size_t bar = 0; bar < picture.bars.size(); ++bar) {
+    text += fmt::format("{}$data using {} lc rgb '{}' title {}", bar ? ", " : "", bar + 2,
+                        kColours[bar % std::size(kColours)], gnuplot_text(picture.bars[bar].name));
+  }
+  return text + "\nunset output\n";
+}
+
+// gnuplot refuses to draw a curve without a single value.
+void drop_empty(std::vector<Curve>& curves) {
+  std::erase_if(curves, [](const Curve& curve) {
+    return std::all_of(curve.values.begin(), curve.values.end(),
+                       [](double value) { return std::isnan(value); });
+  });
+}
+
+}  // namespace
+
+void draw_panels(PanelPicture picture, const std::filesystem::path& file) {
+  for (Panel& panel : picture.panels) drop_empty(panel.curves);
+  std::erase_if(picture.panels, [](const Panel& panel) { return panel.curves.empty(); });
+  draw_with_gnuplot(
+      [&](const std::filesystem::path& output, bool png) { return panels_script(picture, output, png); },
+      file);
+}
+
+void draw_bars(BarPicture picture, const std::filesystem::path& file) {
+  drop_empty(picture.bars);
+  draw_with_gnuplot(
+      [&](const std::filesystem::path& output, bool png) { return bars_script(picture, output, png); }, file);
 }
 
 }  // namespace vramlab

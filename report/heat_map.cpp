@@ -1,13 +1,12 @@
-#include "report/heat_map.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
+#include "report/html_page.hpp"
 #include "report/output_file.hpp"
-#include "report/xml_text.hpp"
-#include "sim/core/error.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

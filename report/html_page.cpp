@@ -1,9 +1,32 @@
 #include "report/html_page.hpp"
 
-#include "report/xml_text.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
+
+std::string xml_text(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return safe;
+}
+
 namespace {
 
 // Inside a script element only "</script" and "<!--" mean anything, and a string may hold either.

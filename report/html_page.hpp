@@ -1,4 +1,5 @@
-// The page that --report writes: one file with its charts, which opens without a network.
+// The page that --report writes: one file with its charts, which opens without a network; text inside XML and
+// HTML.
 #pragma once
 
 #include <string>
@@ -6,7 +7,13 @@
 
 namespace vramlab {
 
-/// The page with `title` in its head and `json`, the report (sections of lab/report_sections.hpp), in its
+/// `text` as content or as a value in double quotes; "?" stands for control characters, which XML 1.0 has no
+/// way to write.
+std::string xml_text(std::string_view text);
+
+// The page that --report writes: one file with its charts, which opens without a network.
+
+/// The page with `title` in its head and `json`, the report (sections of lab/page/sections.hpp), in its
 /// body. Throws InputError, saying how to get it, if this build was made without the chart library.
 std::string html_page(std::string_view title, std::string_view json, std::string_view version);
 

@@ -1,12 +1,10 @@
-#include "report/queue_picture.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 
 #include <fmt/format.h>
 
-#include "report/gnuplot.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

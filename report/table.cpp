@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/core/csv.hpp"
-#include "sim/core/error.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

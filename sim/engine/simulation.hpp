@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "sim/engine/event_queue.hpp"
 
 namespace vramlab {

@@ -1,11 +1,11 @@
-// The seam above every allocator: what a program asks of it and what it gets back.
+// The seam above every allocator: what a program asks of it, what it gets back, and who is told of it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <variant>
 
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
 #include "sim/memory/memory_stats.hpp"
 
 namespace vramlab {
@@ -95,6 +95,61 @@ class Allocator {
   virtual void reset_peak_stats() = 0;
 
   [[nodiscard]] virtual const MemoryStats& stats() const = 0;
+};
+
+// What a caching allocator does, entry by entry, as PyTorch's memory history records it (R11.3).
+
+/// One entry of the allocator's history.
+struct AllocatorEvent {
+  enum class Action : std::uint8_t {
+    alloc,           ///< size = what was requested, not the block's size
+    free_requested,  ///< size = what had been requested
+    free_completed,  ///< the same; later than free_requested when other streams used the block
+    segment_alloc,   ///< cudaMalloc; size of the segment
+    segment_free,    ///< cudaFree
+    segment_map,     ///< the range mapped in an expandable segment
+    segment_unmap,   ///< the range unmapped
+    oom,             ///< address = free memory of the device, size = rounded size of the request
+  };
+
+  Action action{};
+  Address address = 0;
+  Bytes size = 0;
+  StreamId stream = 0;
+
+  friend bool operator==(const AllocatorEvent&, const AllocatorEvent&) = default;
+};
+
+/// Receives the history while it happens.
+class AllocatorListener {
+ public:
+  virtual ~AllocatorListener() = default;
+
+  /// Called in the order of the history. Must not call the allocator.
+  virtual void on_event(const AllocatorEvent& event) = 0;
+};
+
+// What a program does with the memory of its blocks. Nothing on a pretended card; kernels on a real one.
+
+/// Told of everything that happens to the blocks of a CachingAllocator that does not happen inside it.
+class BlockUser {
+ public:
+  virtual ~BlockUser() = default;
+
+  /// `block`, `size` bytes at `address`, was allocated for work on `stream`.
+  virtual void allocated(BlockId block, Address address, Bytes size, StreamId stream) = 0;
+
+  /// `stream` uses the block as well (tensor.record_stream).
+  virtual void stream_recorded(BlockId block, StreamId stream) = 0;
+
+  /// The program is about to free the block: its last work on it is queued now.
+  virtual void freeing(BlockId block) = 0;
+
+  /// The program takes it for granted that other streams' work on a freed block is done: waits until it is.
+  virtual void wait_for(BlockId block) = 0;
+
+  /// The same for all work of the device.
+  virtual void wait_for_all() = 0;
 };
 
 }  // namespace vramlab

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-#include "sim/memory/rounding.hpp"
+#include "sim/memory/caching/rounding.hpp"
 
 namespace vramlab {
 

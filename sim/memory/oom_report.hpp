@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
 #include "sim/memory/allocator.hpp"
 
 namespace vramlab {

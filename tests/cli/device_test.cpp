@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/json_text.hpp"
+#include "lab/json.hpp"
 #include "tests/cli/program_run.hpp"
 
 namespace vramlab {

@@ -1,8 +1,7 @@
-#include "report/heat_map.hpp"
-
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {

@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
-#include "lab/json_text.hpp"
+#include "lab/json.hpp"
+#include "recordings/input_file.hpp"
 #include "report/table.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

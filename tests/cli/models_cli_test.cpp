@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/json_text.hpp"
-#include "sim/core/units.hpp"
+#include "core/units.hpp"
+#include "lab/json.hpp"
+#include "recordings/input_file.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lab/json_text.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/json.hpp"
+#include "recordings/input_file.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <sys/wait.h>
 
+#include "recordings/input_file.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 

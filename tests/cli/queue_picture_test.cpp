@@ -1,9 +1,8 @@
-#include "report/queue_picture.hpp"
-
 #include <gmock/gmock.h>
 
+#include "recordings/input_file.hpp"
+#include "report/pictures.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

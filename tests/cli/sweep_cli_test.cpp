@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "lab/json_text.hpp"
+#include "lab/json.hpp"
 #include "tests/cli/cli_rig.hpp"
 
 namespace vramlab {

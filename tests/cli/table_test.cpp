@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,11 +1,10 @@
-#include "report/trace_picture.hpp"
-
 #include <gtest/gtest.h>
 
-#include "lab/json_text.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "lab/json.hpp"
+#include "recordings/input_file.hpp"
+#include "report/pictures.hpp"
 #include "tests/cli/scratch_folder.hpp"
-#include "trace/input_file.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 #include <gtest/gtest.h>
 

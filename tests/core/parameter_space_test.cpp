@@ -1,4 +1,4 @@
-#include "sim/core/parameter_space.hpp"
+#include "core/parameter_space.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/card_performer.hpp"
-#include "cuda/card_replay.hpp"
-#include "cuda/check.hpp"
+#include "cuda/validation.hpp"
 #include "models/linear.hpp"
 
 namespace vramlab {

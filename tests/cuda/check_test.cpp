@@ -1,8 +1,8 @@
 // What a failing CUDA call says.
-#include "cuda/check.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cuda/card.hpp"
 
 namespace vramlab {
 namespace {

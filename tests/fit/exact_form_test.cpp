@@ -1,8 +1,8 @@
-#include "fit/exact_form.hpp"
-
 #include <array>
 
 #include <gtest/gtest.h>
+
+#include "fit/size_laws.hpp"
 
 namespace vramlab {
 namespace {

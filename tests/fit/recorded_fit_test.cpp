@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "fit/fit_model.hpp"
-#include "lab/prediction.hpp"
-#include "lab/recorded_model_file.hpp"
+#include "lab/model/prediction.hpp"
+#include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
 #include "models/recorded_program.hpp"
-#include "sim/core/error.hpp"
 #include "tests/fit/recorded_run.hpp"
 
 namespace vramlab {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "trace/marks_file.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "recordings/snapshot/marks.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 

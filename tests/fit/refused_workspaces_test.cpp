@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "fit/fit_model.hpp"
-#include "lab/recorded_model_file.hpp"
+#include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
-#include "sim/core/error.hpp"
 #include "tests/fit/recorded_run.hpp"
 
 namespace vramlab {

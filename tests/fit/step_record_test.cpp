@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/fit/recorded_run.hpp"
 
 namespace vramlab {

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "sim/core/error.hpp"
-#include "trace/pickle_reader.hpp"
-#include "trace/snapshot_reader.hpp"
-#include "trace/snapshot_replay.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "core/error.hpp"
+#include "recordings/pickle/pickle.hpp"
+#include "recordings/replay/snapshot_replay.hpp"
+#include "recordings/snapshot/reader.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace {
 

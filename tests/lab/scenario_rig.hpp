@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/scenario.hpp"
+#include "lab/kinds/training/spec.hpp"
 
 namespace vramlab {
 

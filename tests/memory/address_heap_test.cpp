@@ -1,8 +1,7 @@
-#include "sim/memory/address_heap.hpp"
-
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "sim/memory/others/live_blocks.hpp"
 
 namespace vramlab {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "sim/memory/allocator.hpp"
 
 namespace vramlab {

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include "sim/memory/async_allocator.hpp"
-#include "sim/memory/bfc_allocator.hpp"
-#include "sim/memory/direct_allocator.hpp"
+#include "sim/memory/others/bfc_allocator.hpp"
+#include "sim/memory/others/driver_allocators.hpp"
 #include "tests/memory/memory_rig.hpp"
 
 namespace vramlab {

@@ -1,11 +1,11 @@
-#include "sim/memory/allocator_settings.hpp"
+#include "sim/memory/caching/allocator_settings.hpp"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,9 +1,8 @@
-#include "sim/memory/async_allocator.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/memory/oom_report.hpp"
-#include "sim/memory/sim_segments.hpp"
+#include "sim/memory/others/driver_allocators.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

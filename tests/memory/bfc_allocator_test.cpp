@@ -1,13 +1,12 @@
 // Vectors derived by hand from section 12.2; there is no recording of this allocator.
-#include "sim/memory/bfc_allocator.hpp"
+#include "sim/memory/others/bfc_allocator.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "sim/memory/sim_segments.hpp"
-#include "sim/memory/simulated_card.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

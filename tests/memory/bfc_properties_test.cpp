@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "sim/memory/bfc_allocator.hpp"
-#include "sim/memory/sim_segments.hpp"
+#include "sim/memory/others/bfc_allocator.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,12 +1,12 @@
 // The test vectors V1 to V7 and V10 of the allocator's specification, and the rules around them.
-#include "sim/memory/caching_allocator.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/memory/memory_rig.hpp"
 
 namespace vramlab {

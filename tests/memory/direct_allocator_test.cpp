@@ -1,11 +1,9 @@
-#include "sim/memory/direct_allocator.hpp"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "sim/memory/sim_segments.hpp"
-#include "sim/memory/simulated_card.hpp"
+#include "sim/memory/others/driver_allocators.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/memory/free_list.hpp"
+#include "sim/memory/caching/free_list.hpp"
 
 #include <map>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

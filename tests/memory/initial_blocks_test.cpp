@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
-#include "sim/memory/caching_allocator.hpp"
-#include "sim/memory/recorded_segments.hpp"
-#include "sim/memory/validate.hpp"
+#include "core/error.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/caching/validate.hpp"
+#include "sim/memory/segments/recorded_segments.hpp"
 
 namespace vramlab {
 namespace {

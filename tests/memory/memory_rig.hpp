@@ -7,11 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/memory/caching_allocator.hpp"
-#include "sim/memory/segment_adaptors.hpp"
-#include "sim/memory/sim_segments.hpp"
-#include "sim/memory/simulated_card.hpp"
-#include "sim/memory/validate.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/caching/validate.hpp"
+#include "sim/memory/segments/segment_source.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
 

@@ -1,7 +1,7 @@
 // R7.1 to R7.5 and R7.9: graph captures and MemPools.
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/memory/memory_rig.hpp"
 
 namespace vramlab {

@@ -1,4 +1,4 @@
-#include "sim/memory/rounding.hpp"
+#include "sim/memory/caching/rounding.hpp"
 
 #include <string>
 

@@ -1,12 +1,12 @@
 // The pretended card: memory accounting (R10.1 to R10.4), addresses (R10.7, R10.9) and times (R10.6).
-#include "sim/memory/sim_segments.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
-#include "sim/memory/driver_times.hpp"
-#include "sim/memory/recorded_segments.hpp"
-#include "sim/memory/segment_adaptors.hpp"
+#include "core/error.hpp"
+#include "sim/memory/segments/driver.hpp"
+#include "sim/memory/segments/recorded_segments.hpp"
+#include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
 namespace {

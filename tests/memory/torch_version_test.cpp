@@ -1,9 +1,8 @@
 // Section 15 of the rules: what differs between versions of PyTorch.
-#include "sim/memory/torch_version.hpp"
-
 #include <gmock/gmock.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/oom_report.hpp"
 #include "tests/memory/memory_rig.hpp"
 

@@ -1,7 +1,7 @@
 // Sizes as recorded at batch 6, patches of 96 × 96 (55,296 pixels).
-#include "models/convolution_workspace.hpp"
-
 #include <gtest/gtest.h>
+
+#include "models/super_resolution.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 namespace {

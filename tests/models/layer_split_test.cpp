@@ -6,10 +6,10 @@
 
 #include <gmock/gmock.h>
 
-#include "lab/model_file.hpp"
-#include "policies/searcher_registry.hpp"
-#include "sim/core/error.hpp"
-#include "sim/workload/batch_search_loop.hpp"
+#include "core/error.hpp"
+#include "lab/model/file.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "sim/runs/batch_search_loop.hpp"
 
 namespace vramlab {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "sim/core/error.hpp"
-#include "sim/workload/simulated_process.hpp"
+#include "core/error.hpp"
+#include "sim/runs/step_executor.hpp"
 #include "tests/models/program_check.hpp"
 
 namespace vramlab {

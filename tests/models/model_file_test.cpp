@@ -1,7 +1,6 @@
-#include "lab/model_file.hpp"
-
 #include <gmock/gmock.h>
 
+#include "lab/model/file.hpp"
 #include "models/super_resolution.hpp"
 
 namespace vramlab {

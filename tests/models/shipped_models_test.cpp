@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/grid_errors.hpp"
-#include "lab/model_file.hpp"
+#include "lab/model/file.hpp"
+#include "lab/model/measured_grid.hpp"
 #include "models/recorded_model.hpp"
-#include "sim/workload/step_runner.hpp"
+#include "sim/runs/step_runner.hpp"
 
 namespace vramlab {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/json_text.hpp"
-#include "lab/model_file.hpp"
-#include "sim/workload/simulated_process.hpp"
+#include "lab/json.hpp"
+#include "lab/model/file.hpp"
+#include "sim/runs/step_executor.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/model_file.hpp"
-#include "sim/workload/simulated_process.hpp"
+#include "lab/model/file.hpp"
+#include "sim/runs/step_executor.hpp"
 
 namespace vramlab {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "lab/json_text.hpp"
-#include "lab/model_file.hpp"
+#include "core/error.hpp"
+#include "lab/json.hpp"
+#include "lab/model/file.hpp"
 #include "models/super_resolution.hpp"
-#include "sim/core/error.hpp"
 #include "tests/models/program_check.hpp"
 
 namespace vramlab {

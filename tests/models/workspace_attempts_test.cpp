@@ -1,7 +1,7 @@
-#include "models/workspace_attempts.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "models/recorded_program.hpp"
 
 namespace vramlab {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/error.hpp"
 #include "plugins/plugin.hpp"
-#include "sim/core/error.hpp"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // A policy of a plugin that throws or answers what no answer can be ends its own run, with a reason.
 #include <gmock/gmock.h>
 
-#include "lab/comparison.hpp"
-#include "lab/epoch_scenario.hpp"
-#include "lab/jobs_scenario.hpp"
+#include "lab/kinds/epoch/spec.hpp"
+#include "lab/kinds/jobs/spec.hpp"
+#include "lab/kinds/search/spec.hpp"
+#include "lab/kinds/training/run.hpp"
 #include "lab/parallel.hpp"
-#include "lab/search_scenario.hpp"
 #include "plugins/guard.hpp"
-#include "policies/candidates.hpp"
+#include "policies/contract/epoch_books.hpp"
 #include "tests/lab/scenario_rig.hpp"
 #include "tests/plugins/loaded.hpp"
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "core/error.hpp"
 #include "plugins/plugin_loader.hpp"
-#include "sim/core/error.hpp"
 
 namespace vramlab {
 

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "lab/json_text.hpp"
+#include "lab/json.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/lab/scenario_rig.hpp"
 #include "tests/plugins/loaded.hpp"

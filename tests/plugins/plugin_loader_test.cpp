@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "plugins/plugin.hpp"
-#include "policies/session.hpp"
+#include "policies/contract/session.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/plugins/loaded.hpp"
 

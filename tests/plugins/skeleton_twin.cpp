@@ -1,6 +1,6 @@
 // The skeleton as a plugin, under another name: its source as it is, and the lines that make it a plugin.
 #include "plugins/plugin.hpp"
-#include "policies/skeleton.cpp"
+#include "policies/tuners/skeleton.cpp"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // A policy as a plugin gives what it gives as a built-in, byte by byte.
 #include <gtest/gtest.h>
 
-#include "lab/comparison.hpp"
-#include "lab/epoch_scenario.hpp"
-#include "lab/jobs_scenario.hpp"
-#include "lab/result_json.hpp"
-#include "lab/search_scenario.hpp"
+#include "lab/kinds/epoch/spec.hpp"
+#include "lab/kinds/jobs/spec.hpp"
+#include "lab/kinds/search/spec.hpp"
+#include "lab/kinds/training/run.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "recordings/runs/run_trace.hpp"
 #include "tests/plugins/loaded.hpp"
-#include "trace/run_trace.hpp"
 
 namespace vramlab {
 namespace {

@@ -4,14 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/packing.hpp"
-#include "policies/accumulation.hpp"
-#include "policies/composer_registry.hpp"
-#include "policies/loss_weights.hpp"
-#include "policies/oom_guardian.hpp"
-#include "policies/regression_predictor.hpp"
-#include "policies/table_predictor.hpp"
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
+#include "models/sample.hpp"
+#include "policies/composers/oom_guardian.hpp"
+#include "policies/contract/epoch_books.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "policies/predictors/regression_predictor.hpp"
+#include "policies/predictors/table_predictor.hpp"
 
 namespace vramlab {
 namespace {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "policies/figures.hpp"
+#include "policies/contract/policy.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

@@ -1,8 +1,7 @@
 // What each profile does when a step fails for lack of memory.
-#include "policies/dual_optimizer_recovery.hpp"
-
 #include <gmock/gmock.h>
 
+#include "policies/tuners/dual_optimizer_moves.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

@@ -1,9 +1,8 @@
 // The sizes of the steps of each profile, at their edges. Targets and usages are binary fractions, so that
 // the room between them is exact.
-#include "policies/dual_optimizer_steps.hpp"
-
 #include <gmock/gmock.h>
 
+#include "policies/tuners/dual_optimizer_moves.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

@@ -1,8 +1,6 @@
-#include "policies/dual_optimizer_yaml.hpp"
-
 #include <gmock/gmock.h>
 
-#include "policies/dual_optimizer_options.hpp"
+#include "policies/tuners/dual_optimizer_options.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "policies/registry.hpp"
-#include "policies/session.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "policies/contract/session.hpp"
 
 namespace vramlab {
 

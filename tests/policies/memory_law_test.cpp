@@ -1,5 +1,5 @@
 // The law of memory behind `predictive`, against laws of the same form.
-#include "policies/memory_law.hpp"
+#include "policies/predictors/memory_law.hpp"
 
 #include <gtest/gtest.h>
 

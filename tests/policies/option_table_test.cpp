@@ -1,8 +1,8 @@
-#include "policies/option_table.hpp"
-
 #include <limits>
 
 #include <gmock/gmock.h>
+
+#include "policies/contract/options.hpp"
 
 namespace vramlab {
 namespace {

@@ -1,10 +1,10 @@
 // The search for a pair against looking at every pair.
-#include "policies/pair_search.hpp"
-
 #include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
+
+#include "policies/tuners/work_pairs.hpp"
 
 namespace vramlab {
 namespace {

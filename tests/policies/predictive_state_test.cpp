@@ -1,7 +1,7 @@
 // A session that is saved and loaded decides as the one that went on; damaged texts are refused.
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/policies/made_up_run.hpp"
 
 namespace vramlab {

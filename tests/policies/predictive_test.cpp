@@ -1,7 +1,7 @@
 // `predictive` on made-up laws of memory: what it must do and must not do, in figures of the laws themselves.
 #include <gtest/gtest.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/policies/made_up_run.hpp"
 
 namespace vramlab {

@@ -1,8 +1,7 @@
-#include "policies/registry.hpp"
-
 #include <gmock/gmock.h>
 
-#include "policies/dual_optimizer_options.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "policies/tuners/dual_optimizer_options.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/searcher_registry.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab::testing_rig {
 

@@ -1,10 +1,10 @@
-#include "policies/session.hpp"
+#include "policies/contract/session.hpp"
 
 #include <limits>
 
 #include <gmock/gmock.h>
 
-#include "sim/core/error.hpp"
+#include "core/error.hpp"
 #include "tests/policies/tuner_rig.hpp"
 
 namespace vramlab {

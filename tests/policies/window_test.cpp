@@ -1,12 +1,12 @@
 // The window of candidates against a twin that looks at every one of them.
-#include "policies/window.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include "policies/composers/candidate_window.hpp"
 
 namespace vramlab {
 namespace {

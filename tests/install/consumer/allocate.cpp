@@ -1,7 +1,6 @@
 // PyTorch's allocator by itself: 19 MiB are served from a block of 20 (R3.1).
-#include "sim/memory/caching_allocator.hpp"
-#include "sim/memory/sim_segments.hpp"
-#include "sim/memory/simulated_card.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
 
 int main() {
   using namespace vramlab;

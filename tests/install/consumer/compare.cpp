@@ -1,9 +1,9 @@
 // compare SCENARIO PLUGIN: reads a scenario whose policy the plugin has, and runs it.
 #include <iostream>
 
-#include "lab/comparison.hpp"
+#include "lab/kinds/training/run.hpp"
 #include "plugins/plugin_loader.hpp"
-#include "trace/input_file.hpp"
+#include "recordings/input_file.hpp"
 
 int main(int, char** argv) {
   using namespace vramlab;

@@ -1,0 +1,352 @@
+#include "cli/compare/sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/options.hpp"
+#include "cli/output/progress.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/scenario/expectations.hpp"
+#include "lab/scenario/sweep_results.hpp"
+#include "recordings/input_file.hpp"
+#include "report/output_file.hpp"
+
+namespace vramlab {
+
+SweepResultsFile::SweepResultsFile(std::string name) : name_(std::move(name)) {
+  if (!name_.empty()) require_results_name(name_);
+}
+
+SweepResults SweepResultsFile::read(const Sweep& sweep, const std::vector<std::string>& keys) const {
+  if (name_.empty()) return SweepResults(sweep.runs.size());
+  SweepResults results = read_sweep_results(sweep, keys, name_);
+  OutputFile{name_};  // what stands in its way is better known now
+  return results;
+}
+
+// Also where no run is new the sweep may have other names and another order by now.
+bool SweepResultsFile::keep(const Sweep& sweep, const SweepResults& results,
+                            const std::vector<std::string>& keys) const {
+  if (name_.empty() || finished_runs(results) == 0) return false;
+  const std::string text = sweep_text(sweep, results, keys, name_);
+  if (std::filesystem::exists(name_) && read_input_file(name_) == text) return false;
+  write_file(name_, text);
+  return true;
+}
+
+namespace {
+
+constexpr std::size_t kMostDown = 40;  // values of an axis that a terminal shows
+constexpr std::size_t kMostAcross = 12;
+
+bool is_better(Better way, double a, double b) { return way == Better::less ? a < b : a > b; }
+
+// The oracle is what the others are measured by, and some metrics rank nothing.
+bool can_be_best(const std::string& policy, const MetricDescription& metric) {
+  return policy != "oracle" && metric.better != Better::neither;
+}
+
+std::optional<double> figure(const LabelledFigures& result, const std::string& name) {
+  const auto value = find_metric(result.metrics, name);
+  return value && !std::isnan(*value) ? value : std::nullopt;
+}
+
+void count_best(const std::vector<LabelledFigures>& run, const MetricDescription& metric,
+                std::vector<Spread>& spreads) {
+  std::optional<double> best;
+  for (const LabelledFigures& result : run) {
+    const auto value = figure(result, metric.name);
+    if (!can_be_best(result.label, metric) || !value) continue;
+    if (!best || is_better(metric.better, *value, *best)) best = value;
+  }
+  for (const LabelledFigures& result : run) {
+    if (!best || !can_be_best(result.label, metric) || figure(result, metric.name) != best) continue;
+    for (Spread& spread : spreads) spread.best += spread.policy == result.label ? 1 : 0;
+  }
+}
+
+// What running out of memory is called depends on the kind.
+bool had_oom(const LabelledFigures& result) {
+  constexpr std::array kNames{"ooms", "oom_kills", "probe_ooms", "epoch_ooms"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](const char* name) { return find_metric(result.metrics, name).value_or(0) > 0; });
+}
+
+std::string text_of(double value, const MetricDescription& metric) {
+  if (metric.unit == "share") return fmt::format("{:.1f} %", 100 * value);
+  if (metric.unit == "bytes" && value >= 0) return format_bytes(static_cast<Bytes>(value));
+  return format_number(value);
+}
+
+// Means over what is not shown: the first axis down, the second across.
+Table matrix(const Sweep& sweep, const SweepResults& results, const std::string& policy,
+             const MetricDescription& metric) {
+  const bool two = sweep.axes.size() > 1;
+  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, std::size_t>> sums;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    for (const LabelledFigures& result : *results[i]) {
+      const auto value = figure(result, metric.name);
+      if (result.label != policy || !value) continue;
+      auto& [sum, count] = sums[{sweep.runs[i].at[0], two ? sweep.runs[i].at[1] : 0}];
+      sum += *value;
+      ++count;
+    }
+  }
+  std::vector<Table::Column> columns{
+      {two ? sweep.axes[0].name + " \\ " + sweep.axes[1].name : sweep.axes[0].name, Table::Align::left}};
+  const std::size_t across = two ? sweep.axes[1].values.size() : 1;
+  for (std::size_t c = 0; c < across; ++c)
+    columns.push_back({two ? value_text(sweep.axes[1].values[c]) : metric.title});
+  Table table{std::move(columns)};
+  for (std::size_t r = 0; r < sweep.axes[0].values.size(); ++r) {
+    std::vector<std::string> cells{value_text(sweep.axes[0].values[r])};
+    for (std::size_t c = 0; c < across; ++c) {
+      const auto sum = sums.find({r, c});
+      cells.push_back(sum == sums.end()
+                          ? "-"
+                          : text_of(sum->second.first / static_cast<double>(sum->second.second), metric));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescription& metric) {
+  std::vector<Spread> spreads;
+  for (const auto& run : results) {
+    if (!run) continue;
+    for (const LabelledFigures& result : *run) {
+      auto place = std::find_if(spreads.begin(), spreads.end(),
+                                [&](const Spread& spread) { return spread.policy == result.label; });
+      if (place == spreads.end())
+        place = spreads.insert(spreads.end(), Spread{.policy = result.label, .values = {}});
+      ++place->runs;
+      place->with_oom += had_oom(result) ? 1 : 0;
+      if (const auto value = figure(result, metric.name)) place->values.push_back(*value);
+    }
+    count_best(*run, metric, spreads);
+  }
+  return spreads;
+}
+
+Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
+  Table table{{{"policy", Table::Align::left},
+               {"runs"},
+               {"with OOM"},
+               {"best in"},
+               {"lowest " + metric.title},
+               {"mean"},
+               {"highest"}}};
+  for (const Spread& spread : spreads) {
+    std::vector<std::string> cells{spread.policy, fmt::format("{}", spread.runs),
+                                   fmt::format("{}", spread.with_oom),
+                                   can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : "-"};
+    if (spread.values.empty()) {
+      cells.insert(cells.end(), {"-", "-", "-"});
+    } else {
+      const auto [low, high] = std::minmax_element(spread.values.begin(), spread.values.end());
+      double sum = 0;
+      for (const double value : spread.values) sum += value;
+      cells.push_back(text_of(*low, metric));
+      cells.push_back(text_of(sum / static_cast<double>(spread.values.size()), metric));
+      cells.push_back(text_of(*high, metric));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescription& metric,
+                          std::size_t done) {
+  const auto best = std::max_element(spreads.begin(), spreads.end(),
+                                     [](const Spread& a, const Spread& b) { return a.best < b.best; });
+  if (best == spreads.end() || best->best == 0) return fmt::format("{} runs.", done);
+  return fmt::format(
+      "{} is best in {} of {} runs ({}), {}.", best->policy, best->best, done, metric.title,
+      best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
+}
+
+// What is wider than a terminal is in the report and in the results.
+void print_matrices(const Sweep& sweep, const SweepResults& results, const std::vector<Spread>& spreads,
+                    const MetricDescription& metric, Output& output) {
+  if (sweep.axes[0].values.size() > kMostDown ||
+      (sweep.axes.size() > 1 && sweep.axes[1].values.size() > kMostAcross)) {
+    output.line("\nThe axes are too long for a table here; --report shows a heat map.");
+    return;
+  }
+  for (const Spread& spread : spreads) {
+    if (spread.policy == "oracle" || spread.values.empty()) continue;
+    output.line(fmt::format("\n{} of {}{}", metric.title, spread.policy,
+                            sweep.axes.size() > 2 ? ", means over the other axes" : ""));
+    output.table(matrix(sweep, results, spread.policy, metric));
+  }
+}
+
+namespace {
+
+namespace po = boost::program_options;
+
+// What a sweep is mostly about, by its kind.
+constexpr std::array kShownMetrics{
+    std::pair{"training", "regret"},
+    std::pair{"jobs", "mean_completion_s"},
+    std::pair{"epoch", "samples_per_s"},
+    std::pair{"search", "batch"},
+};
+
+const MetricDescription& shown_metric(const std::string& kind, const std::string& asked) {
+  std::string name = asked;
+  for (const auto& [one, metric] : kShownMetrics) {
+    if (name.empty() && kind == one) name = metric;
+  }
+  std::vector<std::string> names;
+  for (const MetricDescription& metric : metrics_of(kind)) {
+    if (metric.name == name) return metric;
+    names.push_back(metric.name);
+  }
+  throw InputError("--metric",
+                   "\"" + name + "\" is no metric of such a scenario." + suggest_name(name, names));
+}
+
+Json results_json(const Sweep& sweep, const SweepResults& results) {
+  Json json;
+  json["axes"] = Json::array();
+  for (const SweepAxis& axis : sweep.axes)
+    json["axes"].push_back({{"name", axis.name}, {"key", axis.pointer}, {"values", axis.values}});
+  json["runs"] = Json::array();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    Json run;
+    for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+      run["at"][sweep.axes[a].name] = sweep.axes[a].values[sweep.runs[i].at[a]];
+    run["policies"] = Json::array();
+    for (const LabelledFigures& result : *results[i]) {
+      Json entry;
+      entry["label"] = result.label;
+      for (const Metric& one : result.metrics) entry["metrics"][one.name] = number_json(one.value);
+      run["policies"].push_back(std::move(entry));
+    }
+    json["runs"].push_back(std::move(run));
+  }
+  return json;
+}
+
+// Stopped: what is there is kept, and the user is told how to go on.
+void say_stopped(std::size_t done, std::size_t all, const std::string& file) {
+  std::cerr << fmt::format("Stopped after {} of {} runs. ", done, all);
+  if (file.empty()) {
+    std::cerr << "Nothing was kept; with --results FILE.jsonl a later call goes on from there.\n";
+  } else if (done > 0) {
+    std::cerr << "They are in " << file << "; the same command goes on from there.\n";
+  } else {
+    std::cerr << "There is nothing to keep yet.\n";
+  }
+}
+
+// Says both errors if what was finished cannot be kept either.
+template <class Keep>
+void keep_after(const InputError& error, const Keep& keep) {
+  try {
+    keep();
+  } catch (const InputError& second) {
+    std::vector<Problem> problems = error.problems();
+    problems.insert(problems.end(), second.problems().begin(), second.problems().end());
+    throw InputError(std::move(problems));
+  }
+}
+
+}  // namespace
+
+void add_sweep_options(Options& options) {
+  options.add_options()(
+      "results", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "of a sweep: one line a run and policy, .jsonl or .csv; what the file has is not run again")(
+      "metric", po::value<std::string>()->default_value("")->value_name("NAME"),
+      "of a sweep: the metric to show (default: regret, mean_completion_s, samples_per_s or batch, by its "
+      "kind)");
+  add_threads_option(options);
+}
+
+void require_no_sweep_options(const Arguments& arguments) {
+  if (!arguments["results"].as<std::string>().empty()) {
+    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
+  }
+  if (!arguments["metric"].as<std::string>().empty()) {
+    throw InputError("", "--metric is for scenarios with a \"sweep\"; the table here shows all.");
+  }
+}
+
+Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,
+                   const Arguments& arguments, Output& output, int& code) {
+  require_sweep(scenario);
+  const std::string kind = scenario.kind.empty() ? "training" : scenario.kind;
+  const MetricDescription& metric = shown_metric(kind, arguments["metric"].as<std::string>());
+  const SweepResultsFile file{arguments["results"].as<std::string>()};
+  const Sweep sweep = read_sweep(scenario);
+  const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
+  SweepResults results = file.read(sweep, keys);
+  const std::size_t before = finished_runs(results);
+  const auto keep = [&] { return file.keep(sweep, results, keys); };
+  try {
+    const Interrupt interrupt;
+    Progress progress{sweep.runs.size() - before, "runs", arguments["quiet"].as<bool>()};
+    run_sweep(sweep,
+              {.labels = labels,
+               .threads = chosen_threads(arguments),
+               .stop = &interrupt.flag(),
+               .on_run = [&] { progress.step(); }},
+              results);
+  } catch (const InputError& error) {  // one run that could not be made loses no other
+    keep_after(error, keep);
+    throw;
+  } catch (const std::exception& error) {
+    keep_after(InputError("", error.what()), keep);
+    throw;
+  }
+  const std::size_t done = finished_runs(results);
+  if (done < sweep.runs.size()) {
+    keep();
+    say_stopped(done, sweep.runs.size(), file.name());
+    code = kStoppedByUser;
+    return nullptr;
+  }
+  const Json json = parse_json(scenario.text, scenario.file);
+  const auto spreads = spreads_of(results, metric);
+  const std::string name = json["name"].get<std::string>();
+  const std::string head =
+      fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
+                  before > 0 ? fmt::format(", {} of them from {}", before, file.name()) : "");
+  output.line(sweep_verdict(spreads, metric, done));
+  output.line(head);
+  output.line("");
+  output.table(spreads_table(spreads, metric));
+  print_matrices(sweep, results, spreads, metric, output);
+  if (keep()) output.wrote(file.name());  // behind the tables: on a full disk they are what is left
+  if (output.report().wanted()) {
+    output.report().add(sweep_section(sweep, results,
+                                      {name, json.value("description", std::string{}), kind, metric.name},
+                                      {sweep_verdict(spreads, metric, done), head}));
+  }
+  Json result = results_json(sweep, results);
+  Json whole;
+  whole["scenario"] = name;
+  whole.update(result);
+  return whole;
+}
+
+}  // namespace vramlab

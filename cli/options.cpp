@@ -1,0 +1,136 @@
+#include "cli/options.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "plugins/plugin_loader.hpp"
+#include "recordings/snapshot/marks.hpp"
+
+namespace vramlab {
+
+void add_device_option(Options& options) {
+  options.add_options()(
+      "device", boost::program_options::value<std::string>()->default_value("simulated")->value_name("NAME"),
+      "where steps run: simulated, or cuda (this machine's first visible card)");
+}
+
+MakePerformer chosen_performer(const Arguments& arguments) {
+  const std::string device = arguments["device"].as<std::string>();
+  if (device == "cuda") return card_performers();
+  if (device == "simulated") return {};
+  throw InputError("--device",
+                   "\"" + device + "\" is no device." + suggest_name(device, {"simulated", "cuda"}));
+}
+
+namespace po = boost::program_options;
+
+void add_plugin_option(Options& options) {
+  options.add_options()(
+      "plugin", po::value<std::vector<std::string>>()->composing()->default_value({}, "")->value_name("FILE"),
+      "a shared library with further policies; may be given several times (docs/plugins.md)");
+}
+
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments) {
+  auto policies = builtin_policies();
+  const char* path = std::getenv("VRAMLAB_PLUGIN_PATH");
+  std::istringstream folders{path == nullptr ? "" : path};
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty()) continue;
+    for (const auto& file : plugins_in(folder)) policies = with_plugin(policies, file);
+  }
+  for (const auto& file : arguments["plugin"].as<std::vector<std::string>>()) {
+    policies = with_plugin(policies, file);
+  }
+  return policies;
+}
+
+namespace po = boost::program_options;
+
+void add_threads_option(Options& options) {
+  options.add_options()("jobs,j", po::value<std::int64_t>()->default_value(0, "all cores")->value_name("N"),
+                        "threads; the results do not depend on it");
+}
+
+unsigned chosen_threads(const Arguments& arguments) {
+  constexpr std::int64_t kMost = 1024;
+  const auto threads = arguments["jobs"].as<std::int64_t>();
+  if (threads < 0 || threads > kMost) {
+    throw InputError(
+        "--jobs", fmt::format("{} is out of range; allowed is 1 to {}, or 0 for all cores.", threads, kMost));
+  }
+  return threads != 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path canonical(const std::string& name) {
+  std::error_code ignored;
+  return fs::weakly_canonical(name, ignored);
+}
+
+}  // namespace
+
+std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots) {
+  std::vector<std::string> files = snapshots;
+  for (const std::string& snapshot : snapshots) {
+    for (const auto& sibling : {find_truth_file(snapshot), find_beside(snapshot, ".marks.json")}) {
+      if (sibling) files.push_back(sibling->string());
+    }
+  }
+  return files;
+}
+
+void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  std::set<fs::path> read;
+  for (const std::string& input : inputs) read.insert(canonical(input));
+  std::set<fs::path> written;
+  for (const std::string& output : outputs) {
+    if (output.empty() || output == "-") continue;
+    const fs::path folder = fs::path{output}.parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+      throw InputError(output, "cannot be written: there is no folder " + folder.string() + ".");
+    }
+    if (read.contains(canonical(output)))
+      throw InputError(output, "is read and would be overwritten; name another file.");
+    if (!written.insert(canonical(output)).second)
+      throw InputError(output, "is named twice for different outputs.");
+  }
+}
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      const bool is_named_so =
+          entry.path().extension() == ".json" && entry.path().filename() != "schema.json";
+      if (is_named_so && !entry.is_directory(ignored)) inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError(path, "holds no scenario files (*.json).");
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+}  // namespace vramlab

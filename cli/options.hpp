@@ -1,0 +1,63 @@
+// What several verbs take: where steps run, plugins, threads, files; and what this build can do on a real
+// card.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/verb.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "sim/runs/training_loop.hpp"
+
+namespace vramlab {
+
+/// Adds --device.
+void add_device_option(Options& options);
+
+/// What runs the steps of a scenario: empty for a pretended card; with `--device cuda` the card, where
+/// segment source, executor, probe and clock are real and nothing else changes. Throws InputError for any
+/// other device, and if this build has no CUDA.
+MakePerformer chosen_performer(const Arguments& arguments);
+
+/// Makes what runs steps on the card. Throws InputError if this build has no CUDA.
+MakePerformer card_performers();
+
+/// validate-device, without its help.
+int validate_device(const Arguments& arguments);
+
+/// The process that holds memory for others (cuda/memory_holder.hpp).
+int hold_card_memory();
+
+// The option --plugin, and the folders of VRAMLAB_PLUGIN_PATH.
+
+void add_plugin_option(Options& options);
+
+/// The built-in policies and those of all plugins: first of the folders that the environment names, then of
+/// the option, in the order given. Throws InputError for the first that cannot be loaded.
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments);
+
+// The option -j: how many threads.
+
+/// Results never depend on it. By default all cores.
+void add_threads_option(Options& options);
+
+/// At least 1.
+unsigned chosen_threads(const Arguments& arguments);
+
+// Looks at the names of files before any work is done, so that a late mistake costs no time and no file.
+
+/// `snapshots`, and what lies beside them and is read with them: their truth and marks files.
+std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots);
+
+/// Throws InputError if one of `outputs` lies in a folder that is missing, is an input, or is named twice.
+/// Empty names and "-" are passed over.
+void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+// The scenario files that operands stand for.
+
+/// A folder stands for the scenario files (*.json) in it and below, in the order of their names; any other
+/// path for itself. Throws InputError for a folder without one.
+std::vector<std::string> scenario_files(const std::vector<std::string>& paths);
+
+}  // namespace vramlab

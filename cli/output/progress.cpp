@@ -1,0 +1,76 @@
+#include "cli/output/progress.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace vramlab {
+
+std::string progress_text(std::size_t done, std::size_t total, const std::string& what, double seconds) {
+  std::string text = fmt::format("{} of {} {}", done, total, what);
+  if (done == 0 || done >= total) return text;
+  const double left = seconds / static_cast<double>(done) * static_cast<double>(total - done);
+  if (left < 90) return text + fmt::format(", {:.0f} s left", left);
+  if (left < 5400) return text + fmt::format(", {:.0f} min left", left / 60);
+  return text + fmt::format(", {:.1f} h left", left / 3600);
+}
+
+Progress::Progress(std::size_t total, std::string what, bool quiet)
+    : total_(total),
+      what_(std::move(what)),
+      shown_(!quiet && ::isatty(STDERR_FILENO) == 1),
+      begin_(Clock::now()),
+      last_(begin_) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::step() {
+  const std::lock_guard lock{mutex_};
+  ++done_;
+  const auto now = Clock::now();
+  if (!shown_ || now - begin_ < std::chrono::seconds{1} || now - last_ < std::chrono::milliseconds{200})
+    return;
+  last_ = now;
+  const std::string text =
+      progress_text(done_, total_, what_, std::chrono::duration<double>(now - begin_).count());
+  clear();
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+  width_ = text.size();
+}
+
+void Progress::clear() {
+  if (width_ > 0) fmt::print(stderr, "\r{:{}}\r", "", width_);
+  width_ = 0;
+}
+
+namespace {
+
+std::atomic<bool> stop_wanted{false};  // a handler can reach nothing but statics
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+constexpr std::array kSignals{SIGINT, SIGTERM};
+
+extern "C" void want_stop(int signal) {
+  stop_wanted.store(true);
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  stop_wanted.store(false);
+  for (const int signal : kSignals) std::signal(signal, want_stop);
+}
+
+Interrupt::~Interrupt() {
+  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+}
+
+const std::atomic<bool>& Interrupt::flag() const { return stop_wanted; }
+
+}  // namespace vramlab

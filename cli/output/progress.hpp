@@ -1,0 +1,53 @@
+// Long work: how far it has come, and Ctrl-C as a wish to stop it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace vramlab {
+
+/// Shows nothing unless standard error is a terminal and the work lasts over a second.
+class Progress {
+ public:
+  Progress(std::size_t total, std::string what, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// One more piece is done; from any thread.
+  void step();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear();
+
+  std::mutex mutex_;
+  std::size_t total_;
+  std::size_t done_ = 0;
+  std::string what_;
+  bool shown_;
+  std::size_t width_ = 0;
+  Clock::time_point begin_;
+  Clock::time_point last_;
+};
+
+/// "312 of 1000 runs, 2 min left". `seconds` passed until `done` of `total` were done.
+std::string progress_text(std::size_t done, std::size_t total, const std::string& what, double seconds);
+
+// Ctrl-C as a wish to stop: work that is under way ends, nothing new begins, and what is done is kept.
+
+/// While it lives, the first SIGINT or SIGTERM sets a flag; a second one ends the program as usual.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  [[nodiscard]] const std::atomic<bool>& flag() const;
+};
+
+}  // namespace vramlab

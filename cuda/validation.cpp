@@ -1,0 +1,160 @@
+#include "cuda/validation.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "cuda/card.hpp"
+#include "cuda/card_memory.hpp"
+#include "cuda/cuda_segments.hpp"
+#include "sim/memory/segments/recorded_segments.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Bytes kPage = 2_MiB;  // R10.1
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void find_parted_calls(const std::vector<SegmentCall>& card, const std::vector<SegmentCall>& simulated,
+                       CardReplay& replay) {
+  for (std::size_t i = 0; i < std::min(card.size(), simulated.size()); ++i) {
+    const PartedCall both{i, card[i], simulated[i]};
+    if (!replay.other_free && both.card.free_before != both.simulated.free_before) replay.other_free = both;
+    if (both.card.kind != both.simulated.kind || both.card.size != both.simulated.size) return;
+    if (both.card.served == both.simulated.served) continue;
+    replay.other_answer = both;
+    return;  // from here on they ask for different things
+  }
+}
+
+CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
+  CardReplay replay;
+  CudaSegments segments;
+  LoggedSegments logged{segments};
+  {
+    CardMemory memory;
+    for (const ClientAction& action : program.actions) memory.stream(action.stream);
+    VRAMLAB_CUDA(cudaDeviceSynchronize());
+    replay.free_at_start = segments.device_free();
+    replay.card_seconds = seconds_of([&] {
+      replay.card = replay_program_on(logged, program, setup, &memory);
+      memory.read_live();
+      memory.require_intact();
+    });
+    replay.checked = memory.checked_bytes();
+  }
+
+  const auto simulate = [&](Bytes usable, std::vector<SegmentCall>& calls) {
+    RecordedSegments given{segments.device_total(), usable};
+    logged.supply(given);
+    LoggedSegments source{given};
+    ReplayedProgram simulated;
+    replay.simulated_seconds = seconds_of([&] { simulated = replay_program_on(source, program, setup); });
+    calls = source.calls();
+    return compare_replays(replay.card, simulated, true);
+  };
+  std::vector<SegmentCall> calls;
+  replay.given = simulate(replay.free_at_start, calls);
+  find_parted_calls(logged.calls(), calls, replay);
+  if (replay.other_answer) replay.page_less = simulate(replay.free_at_start - kPage, calls);
+
+  SimulatedCard card{segments.device_total(), segments.device_total() - replay.free_at_start};
+  SimSegments fitted{card};
+  replay.fitted = compare_replays(replay.card, replay_program_on(fitted, program, setup), false);
+  return replay;
+}
+
+}  // namespace
+
+CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup) {
+  CardReplay done = replay(program, setup);
+  done.free_at_end = card_free();
+  return done;
+}
+
+namespace {
+
+constexpr int kCalls = 15;  // of which the median counts
+
+template <class Call>
+SimTime time_of(const Call& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now() - begin);
+}
+
+SimTime median(std::vector<SimTime> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+DriverCost measure(Bytes size) {
+  std::vector<SimTime> mallocs;
+  std::vector<SimTime> frees;
+  Bytes used = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    void* memory = nullptr;
+    const Bytes before = card_free();
+    mallocs.push_back(time_of([&] { VRAMLAB_CUDA(cudaMalloc(&memory, size)); }));
+    used = before - card_free();
+    frees.push_back(time_of([&] { VRAMLAB_CUDA(cudaFree(memory)); }));
+  }
+  return {size, median(mallocs), median(frees), used};
+}
+
+MappingCost measure_page(Bytes size) {
+  const Driver& driver = cuda_driver();
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  VRAMLAB_CUDA(cudaGetDevice(&properties.location.id));
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  CUdeviceptr base = 0;
+  VRAMLAB_CUDA(driver.address_reserve(&base, size, 0, 0, 0));
+  std::vector<SimTime> creates;
+  std::vector<SimTime> maps;
+  std::vector<SimTime> unmaps;
+  for (int i = 0; i < kCalls; ++i) {
+    CUmemGenericAllocationHandle memory{};
+    creates.push_back(time_of([&] { VRAMLAB_CUDA(driver.create(&memory, size, &properties, 0)); }));
+    maps.push_back(time_of([&] {
+      VRAMLAB_CUDA(driver.map(base, size, 0, memory, 0));
+      VRAMLAB_CUDA(driver.set_access(base, size, &access, 1));
+    }));
+    unmaps.push_back(time_of([&] {
+      VRAMLAB_CUDA(driver.unmap(base, size));
+      VRAMLAB_CUDA(driver.release(memory));
+    }));
+  }
+  VRAMLAB_CUDA(driver.address_free(base, size));
+  return {size, median(creates), median(maps), median(unmaps)};
+}
+
+}  // namespace
+
+std::vector<DriverCost> measure_driver_costs() {
+  std::vector<DriverCost> costs;
+  for (const Bytes size : {Bytes{512}, 1_MiB, 2_MiB, 20_MiB, 64_MiB, 256_MiB, 1_GiB, 4_GiB, 16_GiB}) {
+    if (size <= card_free() / 2) costs.push_back(measure(size));
+  }
+  return costs;
+}
+
+std::vector<MappingCost> measure_mapping_costs() {
+  std::vector<MappingCost> costs;
+  for (const Bytes size : {2_MiB, 20_MiB, 200_MiB}) {
+    if (size <= card_free() / 2) costs.push_back(measure_page(size));
+  }
+  return costs;
+}
+
+}  // namespace vramlab

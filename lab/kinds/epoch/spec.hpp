@@ -1,0 +1,76 @@
+// A scenario of kind `epoch`: a data set of mixed tasks on a card, the composers to try, and what must come
+// out.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lab/kinds/training/spec.hpp"
+#include "lab/metric.hpp"
+#include "lab/scenario/fields.hpp"
+#include "sim/runs/epoch_loop.hpp"
+
+namespace vramlab {
+
+/// An epoch scenario, checked and ready to run.
+struct EpochScenario {
+  std::string file;  ///< as it was named
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  std::string gpu;  ///< name of the card, for people
+  std::shared_ptr<const BatchModel> model;
+  std::shared_ptr<const BatchModel> checkpointed;  ///< null = none
+  EpochSetup setup;                                ///< refers to both models
+  std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
+  std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
+  std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
+  std::vector<PolicyEntry> policies;
+  std::vector<Expectation> expectations;  ///< on metrics only
+};
+
+/// What one composer made of the data set.
+struct EpochResult {
+  std::string policy;
+  std::string profile;
+  std::string label;
+  EpochRun run;
+  std::vector<Metric> metrics;
+};
+
+/// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.
+EpochScenario parse_epoch_scenario(const std::string& text, const std::filesystem::path& file,
+                                   std::shared_ptr<const PolicySet> known = builtin_policies());
+
+/// The keys of such a file, and its JSON schema (draft 7).
+std::vector<Field> epoch_fields();
+Json epoch_schema(const PolicySet& known);
+
+/// The schema of an entry of `policies`: `entry` with the options of each composer of `known`.
+Json composer_schemas(const Json& entry, const PolicySet& known);
+
+/// Throws InputError for a label that is not in the scenario.
+void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels);
+
+/// Runs the composer of one entry; `listener` is told of every batch and may be null. After a restart
+/// process and composer are new: all that they know is the state that was saved.
+EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry,
+                         BatchListener* listener = nullptr);
+
+/// Runs the composers labelled so, all if there are none. Throws InputError for an unknown label.
+std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
+                                           const std::vector<std::string>& labels = {});
+
+/// All metrics of a run in a fixed order (docs/metrics.md).
+std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run);
+std::vector<std::string> epoch_metric_names();
+
+/// Shares and errors of each task: of the data, of the samples trained on, of the gradient weight.
+Json task_json(const EpochSetup& setup, const EpochRun& run);
+
+Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& results);
+
+}  // namespace vramlab

@@ -1,0 +1,107 @@
+// The jobs of a scenario: written one by one, drawn from a mix, run as a model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/json.hpp"
+#include "lab/scenario/file.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/runs/job.hpp"
+
+namespace vramlab {
+
+/// One sort of job in a mix. Needs are drawn evenly, in MiB; durations evenly in their logarithm (by
+/// octaves).
+struct JobSort {
+  std::string name;
+  std::int64_t weight = 1;
+  Bytes need_low = 0;
+  Bytes need_high = 0;
+  SimTime shortest{0};
+  SimTime longest{0};
+  /// Cards, priority, batch; its need is drawn (for `batch` samples where that is above 1) unless it has a
+  /// model, of which it then runs as many steps as the duration drawn holds.
+  JobDemand demand;
+  std::optional<JobModel> model;
+  JobPhase step;  ///< one step of the model
+  std::int32_t busy_milli = 1000;
+};
+
+/// `count` jobs that arrive evenly at random within `span`. Integers only: equal on every machine.
+std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t count, SimTime span,
+                                   std::uint64_t seed);
+
+/// Sets the real use of every job to its need times 1 ± `spread` (thousandths, drawn evenly). A job with
+/// several phases, or with a use of its own, stays as it is. What a model uses is what it is: there the need
+/// that is declared becomes so many times itself.
+void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes card_total, std::uint64_t seed);
+
+// The models that jobs of a scenario run: read once, put at a point, and measured for what they declare.
+
+class JobModels {
+ public:
+  /// Processes have contexts of `context` bytes. Models are looked up as `scenario` names them.
+  JobModels(std::filesystem::path scenario, Bytes context, AllocatorOptions allocator)
+      : scenario_(std::move(scenario)), context_(context), allocator_(std::move(allocator)) {}
+
+  /// The model that `json` names or holds. Throws InputError at `pointer`, also for one without a parameter
+  /// "batch".
+  JobModel read(const Json& json, const std::string& pointer);
+
+  /// The point with `batch` and the other parameters from `values` or, where they are not there, from `base`
+  /// (may be null). Throws InputError at `pointer` for unknown, missing and unfit ones.
+  [[nodiscard]] static Point point(const JobModel& model, std::int64_t batch, const Json& values,
+                                   const Point* base, const std::string& pointer);
+
+  /// Makes `phase` one of `steps` steps at `point`: its duration is that of the steps, alone on a card.
+  [[nodiscard]] static JobPhase phase(const JobModel& model, const Point& point, std::int64_t steps);
+
+  /// Sets `demand` to what the model really takes at `demand.batch` and at the smallest batch, and a straight
+  /// line between. Simulated in one process on a card that is never full.
+  void measure(const JobModel& model, const std::vector<JobPhase>& phases, JobDemand& demand);
+
+ private:
+  [[nodiscard]] Bytes most_held(const JobModel& model, const std::vector<Point>& points);
+
+  std::filesystem::path scenario_;
+  Bytes context_;
+  AllocatorOptions allocator_;
+  std::map<std::string, std::shared_ptr<const WorkloadModel>> models_;  ///< by file
+  std::map<std::pair<const WorkloadModel*, std::vector<Point>>, Bytes> held_;
+};
+
+// Reads jobs that are written one by one, in a scenario or in a list of their own, and sorts to draw from.
+
+class JobItems {
+ public:
+  /// `accounts`: the quotas by name.
+  JobItems(JobModels models, std::map<std::string, std::uint32_t> accounts)
+      : models_(std::move(models)), accounts_(std::move(accounts)) {}
+
+  /// The jobs of `list`, whose fields passed their checks; `pointer` is the place of the list. Names count
+  /// from `first` where a job has none.
+  std::vector<JobSpec> read(const Json& list, const std::string& pointer, std::size_t first,
+                            FileProblems& problems);
+
+  /// The sorts of a "mix". Throws InputError.
+  std::vector<JobSort> read_mix(const Json& mix, const std::string& pointer);
+
+ private:
+  JobSpec read_job(const Json& json, const std::string& pointer, std::size_t number);
+  void read_phases(const Json& json, const std::string& pointer, JobSpec& job);
+  JobPhase read_model_phase(const Json& json, const std::string& pointer, const JobSpec& job,
+                            const Point* base);
+  void read_demand(const Json& json, const std::string& pointer, JobSpec& job);
+  [[nodiscard]] std::uint32_t account_of(const Json& name, const std::string& pointer) const;
+
+  JobModels models_;
+  std::map<std::string, std::uint32_t> accounts_;
+};
+
+}  // namespace vramlab

@@ -1,0 +1,71 @@
+// A scenario of kind `jobs`: jobs on shared cards, the queue policies to try, and what must come out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lab/kinds/training/spec.hpp"
+#include "lab/metric.hpp"
+#include "lab/scenario/fields.hpp"
+#include "sim/runs/job_queue_loop.hpp"
+
+namespace vramlab {
+
+/// A scenario of jobs, checked and ready to run.
+struct JobsScenario {
+  std::string file;  ///< as it was named
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  bool draws = false;  ///< something of it is drawn with the seed
+  JobQueueSetup setup;
+  std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
+  std::vector<PolicyEntry> policies;
+  std::vector<Expectation> expectations;  ///< on metrics only
+};
+
+/// What one policy made of the jobs.
+struct JobsResult {
+  std::string policy;
+  std::string profile;
+  std::string label;
+  JobQueueRun run;
+  std::vector<Metric> metrics;
+};
+
+/// Reads a scenario file of kind `jobs`; its seed counts from `seed_offset` above what it says. Throws
+/// InputError with every problem of the file.
+JobsScenario read_jobs_scenario(const std::filesystem::path& file);
+JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file,
+                                 std::uint64_t seed_offset = 0,
+                                 std::shared_ptr<const PolicySet> known = builtin_policies());
+
+/// The keys of such a file, and its JSON schema (draft 7).
+std::vector<Field> jobs_fields();
+/// Those of a JSON list of jobs in a file of its own.
+std::vector<Field> job_list_fields();
+Json jobs_schema(const PolicySet& known);
+
+/// The schema of an entry of `policies`: `entry` with the options of each admitter of `known`.
+Json admitter_schemas(const Json& entry, const PolicySet& known);
+
+/// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
+std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
+                                       const std::vector<std::string>& labels = {});
+
+/// All metrics of a run in a fixed order (docs/metrics.md).
+std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
+std::vector<std::string> jobs_metric_names();
+
+/// `trace_files` gives the files written for a label, where there are some.
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+               const std::map<std::string, std::vector<std::string>>& trace_files = {});
+
+/// "completed", "refused", …
+std::string_view outcome_name(JobOutcome outcome);
+
+}  // namespace vramlab

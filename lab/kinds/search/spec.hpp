@@ -1,0 +1,85 @@
+// A scenario of kind `search`: a workload, the searchers to try on it, and what must come out.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/kinds/training/spec.hpp"
+#include "lab/metric.hpp"
+#include "lab/scenario/fields.hpp"
+#include "sim/runs/batch_search_loop.hpp"
+
+namespace vramlab {
+
+/// A search of one length bucket; without buckets there is one.
+struct SearchBucket {
+  std::string name;  ///< "seq 512"; empty without buckets
+  BatchSearchSetup setup;
+  std::vector<EpochBucket::Draw> draws;  ///< lengths of the epoch's steps
+};
+
+/// A scenario of searches, checked and ready to run.
+struct SearchScenario {
+  std::string file;  ///< as it was named
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  std::string gpu;                                              ///< name of the card, for people
+  std::vector<std::shared_ptr<const WorkloadModel>> models;     ///< what the setups refer to
+  std::vector<SearchBucket> buckets;                            ///< at least one
+  SearchEpochSetup epoch;                                       ///< without buckets; 0 iterations = none
+  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
+  std::vector<PolicyEntry> policies;
+  std::vector<Expectation> expectations;  ///< on metrics only
+};
+
+/// What one searcher found in one bucket.
+struct BucketResult {
+  BatchSearchRun run;
+  std::int64_t edge = 0;             ///< the largest batch that fits at all (`largest_batch`)
+  std::optional<SearchTrial> check;  ///< the answer, run once more: what it leaves free
+  [[nodiscard]] bool found() const { return run.answer.action == SearcherAnswer::Action::found; }
+};
+
+/// What one searcher made of a scenario.
+struct SearchResult {
+  std::string policy;
+  std::string profile;
+  std::string label;
+  std::vector<BucketResult> buckets;
+  SearchEpochRun epoch;
+  std::vector<Metric> metrics;
+};
+
+/// Reads a scenario file of kind `search`. Throws InputError with every problem of the file.
+SearchScenario read_search_scenario(const std::filesystem::path& file,
+                                    std::shared_ptr<const PolicySet> known = builtin_policies());
+SearchScenario parse_search_scenario(const std::string& text, const std::filesystem::path& file,
+                                     std::shared_ptr<const PolicySet> known = builtin_policies());
+
+/// The keys of such a file, and its JSON schema (draft 7).
+std::vector<Field> search_fields();
+Json search_schema(const PolicySet& known);
+
+/// The schema of an entry of `policies`: `entry` with the options of each searcher of `known`.
+Json searcher_schemas(const Json& entry, const PolicySet& known);
+
+/// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
+std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
+                                            const std::vector<std::string>& labels = {});
+
+/// Names of all metrics in a fixed order (docs/metrics.md).
+std::vector<std::string> search_metric_names();
+
+Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>& results);
+
+/// The answer of `vramlab find-batch`.
+Json find_batch_json(const SearchScenario& scenario, const SearchResult& result);
+
+/// "ok", "oom", "held", "failed".
+std::string_view probe_outcome_name(ProbeOutcome outcome);
+
+}  // namespace vramlab

@@ -1,0 +1,175 @@
+#include "lab/kinds/training/view.hpp"
+
+#include <algorithm>
+
+#include "lab/kinds/search/spec.hpp"
+#include "lab/page/sections.hpp"
+#include "policies/searchers/probe_books.hpp"
+
+namespace vramlab {
+namespace {
+
+// The card whose peak is the largest share of its total.
+const ProbedCard& fullest(const Probe& probe) {
+  return *std::max_element(probe.cards.begin(), probe.cards.end(),
+                           [](const ProbedCard& a, const ProbedCard& b) {
+                             return static_cast<double>(a.peak) * static_cast<double>(b.total) <
+                                    static_cast<double>(b.peak) * static_cast<double>(a.total);
+                           });
+}
+
+Json card_json(const ProbedCard& card, std::int64_t batch) {
+  const auto grown = static_cast<double>(card.peak - std::min(card.peak, card.start));
+  Json json;
+  json["start_bytes"] = card.start;
+  json["peak_bytes"] = card.peak;
+  json["peak_reserved_bytes"] = card.peak_reserved;
+  json["current_bytes"] = card.current;
+  json["total_bytes"] = card.total;
+  json["bytes_per_sample"] = batch > 0 ? number_json(grown / static_cast<double>(batch)) : Json(nullptr);
+  return json;
+}
+
+Json trial_json(const SearchTrial& trial, const BatchSearchSetup& setup) {
+  const Probe& probe = trial.probe;
+  Json json = card_json(fullest(probe), probe.batch);
+  json["batch"] = probe.batch;
+  json["outcome"] = std::string{probe_outcome_name(probe.outcome)};
+  json["phase"] = probe.phase;
+  json["usage"] = number_json(probed_usage(probe, CardsRule::fullest));
+  json["seconds"] = number_json(to_seconds(trial.duration));
+  if (!probe.error.empty()) json["error"] = probe.error;
+  json["phases"] = Json::array();
+  for (std::size_t i = 0; i < trial.steps.size(); ++i) {
+    json["phases"].push_back({{"name", setup.phases[i].name}, {"steps", trial.steps[i]}});
+  }
+  if (probe.cards.size() > 1) {
+    json["cards"] = Json::array();
+    for (const ProbedCard& card : probe.cards) json["cards"].push_back(card_json(card, probe.batch));
+  }
+  return json;
+}
+
+Json bucket_json(const SearchBucket& bucket, const BucketResult& result) {
+  const SearcherAnswer& answer = result.run.answer;
+  Json json;
+  json["bucket"] = bucket.name;
+  json["batch"] = result.found() ? Json(answer.batch) : Json(nullptr);
+  json["found"] = result.found();
+  json["trials"] = Json::array();
+  for (const SearchTrial& trial : result.run.trials)
+    json["trials"].push_back(trial_json(trial, bucket.setup));
+  json["edge_batch"] = result.edge;
+  json["headroom_bytes"] = nullptr;
+  if (result.check && result.check->probe.outcome == ProbeOutcome::ok) {
+    const ProbedCard& card = fullest(result.check->probe);
+    json["headroom_bytes"] = card.total - std::min(card.total, card.peak);
+  }
+  json["extrapolated"] = answer.extrapolated;
+  json["reason"] = answer.reason;
+  json["probe_seconds"] = number_json(to_seconds(result.run.duration));
+  json["ooms"] = result.run.ooms;
+  return json;
+}
+
+Json epoch_json(const SearchEpochRun& epoch) {
+  return {{"iterations", epoch.iterations},
+          {"ooms", epoch.ooms},
+          {"retries", epoch.retries},
+          {"peak_ratio", number_json(epoch.peak_share)},
+          {"reserved_ratio", number_json(epoch.reserved_share)},
+          {"seconds", number_json(to_seconds(epoch.duration))}};
+}
+
+}  // namespace
+
+Json find_batch_json(const SearchScenario& scenario, const SearchResult& result) {
+  // The last bucket, that of the longest samples, speaks for all.
+  Json json = bucket_json(scenario.buckets.back(), result.buckets.back());
+  json.erase("bucket");
+  json["scenario"] = scenario.name;
+  json["policy"] = result.label;
+  if (scenario.buckets.size() > 1) {
+    json["buckets"] = Json::array();
+    for (std::size_t i = 0; i < result.buckets.size(); ++i) {
+      json["buckets"].push_back(bucket_json(scenario.buckets[i], result.buckets[i]));
+    }
+  }
+  if (scenario.epoch.iterations > 0) json["epoch"] = epoch_json(result.epoch);
+  json["metrics"] = figures_json(result.metrics);
+  return json;
+}
+
+Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
+  Json json;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["policies"] = Json::array();
+  for (const SearchResult& result : results) {
+    Json entry = find_batch_json(scenario, result);
+    entry.erase("scenario");
+    entry["policy"] = result.policy;
+    entry["profile"] = result.profile;
+    entry["label"] = result.label;
+    json["policies"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string_view probe_outcome_name(ProbeOutcome outcome) {
+  switch (outcome) {
+    case ProbeOutcome::ok:
+      return "ok";
+    case ProbeOutcome::oom:
+      return "oom";
+    case ProbeOutcome::held:
+      return "held";
+    case ProbeOutcome::failed:
+      break;
+  }
+  return "failed";
+}
+
+namespace {
+
+// What the ladder shows of one search.
+Json ladder_json(const Json& search, const std::string& label) {
+  Json json;
+  json["label"] = label;
+  for (const char* key :
+       {"batch", "found", "edge_batch", "headroom_bytes", "extrapolated", "reason", "trials"}) {
+    json[key] = search.value(key, Json(nullptr));
+  }
+  return json;
+}
+
+}  // namespace
+
+Json search_section(const Json& result, const SectionHead& head, const std::string& description) {
+  Json json;
+  json["kind"] = "search";
+  json["title"] = result.value("scenario", result.value("name", std::string{"search"}));
+  json["verdict"] = head.verdict;
+  json["head"] = head.head;
+  json["description"] = description;
+  json["limit"] = nullptr;
+  json["metrics"] = metrics_json("search");
+  json["results"] = Json::array();
+  json["policies"] = Json::array();
+  for (const Json& policy : result["policies"]) {
+    const auto label = policy["label"].get<std::string>();
+    json["results"].push_back({{"label", label}, {"metrics", policy["metrics"]}});
+    if (!policy.contains("buckets")) {
+      json["policies"].push_back(ladder_json(policy, label));
+    } else {
+      for (const Json& bucket : policy["buckets"]) {
+        json["policies"].push_back(ladder_json(bucket, label + ", " + bucket["bucket"].get<std::string>()));
+      }
+    }
+    const Json& trials = json["policies"].back()["trials"];
+    if (!trials.empty()) json["limit"] = trials.front().value("total_bytes", Json(nullptr));
+  }
+  return json;
+}
+
+}  // namespace vramlab

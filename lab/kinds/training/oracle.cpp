@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+#include "lab/kinds/training/run.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr double kMostRows = 1024;  // of values of the other parameters; wider ranges are searched in strides
+constexpr int kMostFullRuns = 500;
+
+/// A point with the work one step does there.
+struct Candidate {
+  Point point;
+  double objective = 0;
+  std::size_t found = 0;  ///< order of discovery: among equals the earlier one is better
+
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return a.objective != b.objective ? a.objective < b.objective : a.found > b.found;
+  }
+};
+
+// What a run leaks between the probe's last step and its own last one, in the process that leaks most. The
+// last step's own leak comes after its peak.
+Bytes leak_ahead(const Faults& faults, std::int64_t iterations, std::int64_t probe_steps) {
+  const Restart& restart = faults.restart;
+  const bool restarts = restart.after > 0 && restart.after <= iterations;
+  const Bytes first = faults.leaked(1, (restarts ? restart.after : iterations) - 1);
+  const Bytes second = restarts ? faults.leaked(restart.checkpoint() + 1, iterations - 1) : 0;
+  const Bytes most = std::max(first, second);
+  return most - std::min(most, faults.leaked(1, probe_steps - 1));
+}
+
+/// Probes every row (one value of all parameters but the first) for its largest safe first parameter, then
+/// runs the best of these in full, and a smaller one of the same row where the full run breaks a condition.
+class OracleSearch {
+ public:
+  explicit OracleSearch(const Scenario& scenario)
+      : scenario_(scenario), parameters_(scenario.setup.bounds.parameters) {
+    const auto settled = static_cast<int>(scenario.model->first_steps()) + 2;
+    probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
+    leak_ahead_ = leak_ahead(scenario.setup.faults, scenario.setup.iterations, probe_steps_);
+    choose_strides();
+  }
+
+  std::optional<PolicyResult> run() {
+    for (const Phase& phase : scenario_.setup.phases) {
+      const bool comes = phase.every <= scenario_.setup.iterations;
+      // No choice of the other parameters can mend that.
+      if (comes && !probe(phase.point, {}, 0)) return std::nullopt;
+    }
+    find_rows();
+    add(scenario_.setup.start);  // which strides may have left out
+    for (int runs = 0; runs < kMostFullRuns && !candidates_.empty(); ++runs) {
+      const Candidate best = candidates_.top();
+      candidates_.pop();
+      if (auto result = verify(best.point)) return result;
+      Point smaller = best.point;
+      if (--smaller[0] >= parameters_[0].low) add(smaller);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // From large to small; the largest safe value of one row is a good guess for the next.
+  void find_rows() {
+    Point point;
+    for (const Parameter& parameter : parameters_) point.push_back(parameter.high);
+    std::int64_t guess = parameters_[0].low;
+    do {
+      guess = add_largest_safe(point, guess);
+    } while (next_row(point));
+  }
+
+  // The parameter with the most values gets the wider strides, so that all of them move.
+  void choose_strides() {
+    strides_.assign(parameters_.size(), 1);
+    const auto values = [&](std::size_t i) {
+      return (parameters_[i].high - parameters_[i].low) / strides_[i] + 1;
+    };
+    while (true) {
+      std::size_t most = 1;
+      double rows = 1;
+      for (std::size_t i = 1; i < parameters_.size(); ++i) {
+        rows *= static_cast<double>(values(i));
+        if (values(i) > values(most)) most = i;
+      }
+      if (rows <= kMostRows) return;
+      strides_[most] += 1 + strides_[most] / 8;
+    }
+  }
+
+  bool next_row(Point& point) const {
+    for (std::size_t i = 1; i < point.size(); ++i) {
+      if (point[i] > parameters_[i].low) {
+        point[i] = std::max(parameters_[i].low, point[i] - strides_[i]);
+        return true;
+      }
+      point[i] = parameters_[i].high;
+    }
+    return false;
+  }
+
+  // Memory grows with the first parameter. Away from the guess in steps that double, then by bisection: the
+  // next row's value is mostly near, but not where another parameter begins anew. Returns the value found, or
+  // the lowest if none is safe.
+  std::int64_t add_largest_safe(Point point, std::int64_t guess) {
+    const std::int64_t low = parameters_[0].low;
+    const std::int64_t high = parameters_[0].high;
+    std::int64_t safe = low - 1;
+    std::int64_t unsafe = high + 1;
+    std::optional<double> objective;  // at `safe`
+    std::int64_t step = 1;
+    for (std::int64_t next = guess; unsafe - safe > 1;) {
+      point[0] = next;
+      if (const auto found = probe(point)) {
+        objective = found;
+        safe = next;
+      } else {
+        unsafe = next;
+      }
+      if (unsafe > high) {
+        next = std::min(high, safe + step);
+      } else if (safe < low) {
+        next = std::max(low, unsafe - step);
+      } else {
+        next = safe + (unsafe - safe) / 2;
+      }
+      step *= 2;
+    }
+    if (!objective) return low;
+    point[0] = safe;
+    candidates_.push({point, *objective, found_++});
+    return safe;
+  }
+
+  void add(const Point& point) {
+    if (const auto objective = probe(point)) candidates_.push({point, *objective, found_++});
+  }
+
+  std::optional<double> probe(const Point& point) const {
+    return probe(point, scenario_.setup.faults, leak_ahead_);
+  }
+
+  // The first steps of a fresh process with the faults that they have, without company; the work of the last
+  // one, or empty if one is not safe or leaves no room for the leak that surely follows. Faults that may meet
+  // or not are left to the full run.
+  std::optional<double> probe(const Point& point, const Faults& faults, Bytes leak_ahead) const {
+    CardRunner runner{*scenario_.model, cards_of(scenario_.setup)};
+    StepOutcome step;
+    Bytes besides = 0;
+    const auto is_safe = [&](Bytes peak) {
+      return within_target(scenario_.target, peak, runner.card(runner.fullest()).view().total);
+    };
+    for (int i = 1; i <= probe_steps_; ++i) {
+      besides = faults.needed_besides(i, i == 1);
+      step = runner.run(point, {besides, faults.left_behind(i, i == 1)});
+      if (step.result == StepResult::oom || !is_safe(step.peak_allocated)) return std::nullopt;
+    }
+    if (!is_safe(step.peak_allocated - besides + leak_ahead)) return std::nullopt;
+    return objective_of(scenario_.objective, static_cast<double>(scenario_.model->samples(point)),
+                        static_cast<double>(scenario_.model->pixels(point)), to_seconds(step.duration));
+  }
+
+  std::optional<PolicyResult> verify(const Point& point) const {
+    Scenario fixed = scenario_;
+    fixed.setup.start = point;
+    PolicyResult result =
+        run_policy(fixed, {"oracle", {.use = "fixed", .profile = {}, .options = {}, .where = {}}});
+    result.policy = "oracle";
+    const Bytes total = result.run.iterations.back().memory.total;
+    const bool safe = *find_metric(result.metrics, "ooms") == 0 && result.run.ended_early.empty() &&
+                      within_target(scenario_.target, result.run.peak_allocated, total);
+    return safe ? std::optional{std::move(result)} : std::nullopt;
+  }
+
+  const Scenario& scenario_;
+  const std::vector<Parameter>& parameters_;
+  int probe_steps_ = 3;
+  Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
+  Point strides_;         ///< by parameter; that of the first is not used
+  std::priority_queue<Candidate> candidates_;
+  std::size_t found_ = 0;
+};
+
+}  // namespace
+
+std::optional<PolicyResult> find_oracle(const Scenario& scenario) {
+  Scenario simulated = scenario;
+  simulated.setup.make_performer = nullptr;  // hundreds of runs: never on a real card
+  return OracleSearch{simulated}.run();
+}
+
+}  // namespace vramlab

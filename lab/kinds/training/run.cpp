@@ -1,0 +1,245 @@
+#include "lab/kinds/training/run.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "report/output_file.hpp"
+
+namespace vramlab {
+namespace {
+
+TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
+  try {
+    return run_training(scenario.setup, TunerMaker{[&] {
+                          return make_tuner(entry.choice, scenario.setup.bounds, scenario.known->tuners);
+                        }},
+                        entry.cards);
+  } catch (const InputError& error) {
+    throw InputError(scenario.file + ": /workload", error.problems().front().what);
+  }
+}
+
+// The same run without anything that disturbs it, if anything does.
+std::optional<Scenario> undisturbed(const Scenario& scenario) {
+  Scenario calm = scenario;
+  calm.setup.faults = {.seed = scenario.setup.faults.seed};
+  calm.setup.others.clear();
+  calm.setup.phases.clear();
+  const bool differs = calm.setup.faults != scenario.setup.faults || !scenario.setup.others.empty() ||
+                       !scenario.setup.phases.empty();
+  return differs ? std::optional{std::move(calm)} : std::nullopt;
+}
+
+double share_lost(const PolicyResult& result, double without) {
+  return without > 0 ? (without - *find_metric(result.metrics, "objective")) / without : 0;
+}
+
+}  // namespace
+
+void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
+  std::vector<std::string> known;
+  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
+  std::vector<Problem> problems;
+  for (const std::string& label : labels) {
+    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    problems.push_back(
+        {scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known)});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+const PolicyResult* Comparison::find(const std::string& label) const {
+  const auto found = std::find_if(policies.begin(), policies.end(),
+                                  [&](const PolicyResult& result) { return result.label == label; });
+  return found == policies.end() ? nullptr : &*found;
+}
+
+PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
+  const TunerProfile* profile =
+      find_profile(find_tuner(entry.choice.use, {}, scenario.known->tuners), entry.choice.profile);
+  PolicyResult result{.policy = entry.choice.use,
+                      .profile = profile != nullptr ? profile->name : "",
+                      .label = entry.label,
+                      .run = run_tuner(scenario, entry),
+                      .metrics = {}};
+  result.metrics = training_metrics(scenario, result.run);
+  return result;
+}
+
+Comparison compare_policies(const Scenario& scenario, const std::vector<std::string>& labels) {
+  require_labels(scenario, labels);
+  const std::optional<Scenario> calm = undisturbed(scenario);
+  Comparison comparison;
+  for (const PolicyEntry& entry : scenario.policies) {
+    const bool wanted =
+        labels.empty() || std::find(labels.begin(), labels.end(), entry.label) != labels.end();
+    if (!wanted) continue;
+    comparison.policies.push_back(run_policy(scenario, entry));
+    if (!calm) continue;
+    PolicyResult& result = comparison.policies.back();
+    const PolicyResult without = run_policy(*calm, entry);
+    result.metrics.push_back(
+        {"disturbance_cost", share_lost(result, *find_metric(without.metrics, "objective"))});
+  }
+  auto oracle = find_oracle(scenario);
+  if (!oracle) return comparison;
+  const double best = *find_metric(oracle->metrics, "objective");
+  comparison.policies.push_back(std::move(*oracle));
+  for (PolicyResult& result : comparison.policies) {
+    result.metrics.push_back({"regret", share_lost(result, best)});
+  }
+  return comparison;
+}
+
+namespace {
+
+constexpr std::size_t kBefore = 2;  // lines shown before and after the one it is about
+constexpr std::size_t kMostJobs = 5;
+
+using Records = std::vector<IterationRecord>;
+
+// The n-th failed step or change; where there are fewer the last one; the run's last step if there is none.
+template <class Is>
+std::size_t nth(const Records& records, std::int64_t n, const Is& is) {
+  std::size_t found = records.size() - 1;
+  for (std::size_t i = 0; i < records.size() && n > 0; ++i) {
+    if (!is(records[i])) continue;
+    found = i;
+    --n;
+  }
+  return found;
+}
+
+bool failed(const IterationRecord& record) { return record.result == StepResult::oom; }
+bool changed(const IterationRecord& record) { return !record.delta.empty(); }
+
+std::size_t place_of(const Expectation& expectation, const Records& records) {
+  using Subject = Expectation::Subject;
+  const std::string_view name = expectation.name;
+  constexpr std::int64_t kLast = INT64_MAX;
+  switch (expectation.subject) {
+    case Subject::oom:
+      return nth(records, expectation.number, failed);
+    case Subject::adjustment:
+      return nth(records, expectation.number, changed);
+    case Subject::final_value:
+      return nth(records, kLast, changed);
+    case Subject::metric:
+      break;
+  }
+  if (name.find("oom") != std::string_view::npos) return nth(records, 1, failed);
+  if (name.find("peak") == std::string_view::npos && name.find("headroom") == std::string_view::npos) {
+    return nth(records, kLast, changed);
+  }
+  const auto highest = std::max_element(records.begin(), records.end(),
+                                        [](const IterationRecord& a, const IterationRecord& b) {
+                                          return a.step_peak_allocated < b.step_peak_allocated;
+                                        });
+  return static_cast<std::size_t>(highest - records.begin());
+}
+
+std::string line_of(const IterationRecord& record, const ParameterSpace& space) {
+  std::string text = fmt::format("iteration {}:", record.iteration);
+  for (std::size_t i = 0; i < record.point.size(); ++i) {
+    text += fmt::format(" {} {}", space.parameters[i].name, record.point[i]);
+  }
+  text += fmt::format(", peak {}, reserved {}", format_bytes(record.step_peak_allocated),
+                      format_bytes(record.step_peak_reserved));
+  if (failed(record)) text += ", OOM";
+  if (changed(record)) text += fmt::format(", then {:+d}", fmt::join(record.delta, ", "));
+  return text + (record.reason.empty() ? "" : " (" + record.reason + ")");
+}
+
+}  // namespace
+
+std::vector<std::string> iterations_around(const Expectation& expectation, const Scenario& scenario,
+                                           const TrainingRun& run) {
+  if (run.iterations.empty()) return {};
+  const std::size_t at = place_of(expectation, run.iterations);
+  std::vector<std::string> lines;
+  for (std::size_t i = at - std::min(at, kBefore); i < std::min(at + kBefore + 1, run.iterations.size());
+       ++i) {
+    lines.push_back((i == at ? "> " : "  ") + line_of(run.iterations[i], scenario.setup.bounds));
+  }
+  if (!run.ended_early.empty()) lines.push_back("  ended early: " + run.ended_early);
+  return lines;
+}
+
+std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::size_t> order(run.jobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto completed = [&](std::size_t i) { return run.jobs[i].outcome == JobOutcome::completed; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (completed(a) != completed(b)) return completed(b);
+    return completed(a) ? run.jobs[a].waited > run.jobs[b].waited : run.jobs[a].end < run.jobs[b].end;
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(order.size(), kMostJobs); ++i) {
+    const JobRecord& job = run.jobs[order[i]];
+    lines.push_back(fmt::format("  {}: arrived at {:.1f} s, waited {:.1f} s, {} at {:.1f} s, {} OOMs{}",
+                                setup.jobs[order[i]].name, to_seconds(setup.jobs[order[i]].arrival),
+                                to_seconds(job.waited), outcome_name(job.outcome), to_seconds(job.end),
+                                job.ooms, job.reason.empty() ? "" : " (" + job.reason + ")"));
+  }
+  return lines;
+}
+
+namespace {
+
+std::int64_t microseconds(SimTime time) { return time.count() / 1000; }
+
+}  // namespace
+
+RunHistory::RunHistory(ParameterSpace space, std::uint64_t max_entries)
+    : space_(std::move(space)),
+      history_(max_entries == 0 ? std::numeric_limits<std::size_t>::max() : max_entries) {}
+
+void RunHistory::step_begins(std::int64_t iteration, const Point& point, SimTime now) {
+  history_.set_time_us(microseconds(now));
+  std::string name = "iteration " + std::to_string(iteration);
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    name += ", " + space_.parameters[i].name + ' ' + std::to_string(point[i]);
+  }
+  annotations_.push_back({std::move(name), true, 0, microseconds(now)});
+}
+
+void RunHistory::step_ends(StepResult /*result*/, SimTime now) {
+  history_.set_time_us(microseconds(now));  // for what comes between steps: empty_cache(), phases
+  if (annotations_.empty()) return;
+  annotations_.push_back({annotations_.back().name, false, 0, microseconds(now)});
+}
+
+void RunHistory::run_ends(const CachingAllocator& allocator) {
+  settings_ = allocator.settings();
+  end_ = snapshot_of(allocator);
+}
+
+// The entries of a step carry the time at which it began.
+SegmentMap RunHistory::map() const {
+  const std::vector<TraceEntry> entries = history_.entries();
+  SegmentMap map = segment_map(entries);
+  std::size_t at = 0;
+  for (const SnapshotAnnotation& annotation : annotations_) {
+    if (!annotation.start) continue;
+    while (at < entries.size() && entries[at].time_us < annotation.time_us) ++at;
+    map.marks.push_back({at, annotation.name});
+  }
+  return map;
+}
+
+void RunHistory::write(const std::filesystem::path& file) const {
+  if (!end_) throw InternalError("the history of a run that has not ended");
+  OutputFile output{file};
+  SnapshotWriter writer{[&](std::string_view bytes) { output.write(bytes); }, *end_};
+  writer.begin_device();
+  history_.visit([&](const TraceEntry& entry) { writer.add(entry); });
+  writer.finish(settings_, annotations_);
+  output.commit();
+}
+
+}  // namespace vramlab

@@ -1,0 +1,94 @@
+// Runs the policies of a scenario side by side, measures each against the best fixed choice, and tells what
+// happened in a run.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/kinds/jobs/spec.hpp"
+#include "lab/kinds/training/spec.hpp"
+#include "lab/metric.hpp"
+#include "lab/page/segment_map.hpp"
+#include "recordings/snapshot/writer.hpp"
+#include "sim/runs/training_loop.hpp"
+
+namespace vramlab {
+
+/// What one policy did.
+struct PolicyResult {
+  std::string policy;   ///< name in the registry, or "oracle"
+  std::string profile;  ///< empty if it has none
+  std::string label;
+  TrainingRun run;
+  std::vector<Metric> metrics;
+};
+
+/// All policies of a scenario, in its order; the oracle, where there is one, comes last.
+struct Comparison {
+  std::vector<PolicyResult> policies;
+
+  /// The result with that label; null if there is none.
+  [[nodiscard]] const PolicyResult* find(const std::string& label) const;
+};
+
+/// Runs the policy of one entry.
+PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry);
+
+/// Throws InputError, with the nearest right ones, for a label that is not in the scenario.
+void require_labels(const Scenario& scenario, const std::vector<std::string>& labels);
+
+/// Runs all policies and the oracle, and adds each one's regret. Without any safe fixed choice there is
+/// no oracle and no regret. `labels` names the policies to run; empty = all.
+/// Throws InputError for a label that is not in the scenario.
+Comparison compare_policies(const Scenario& scenario, const std::vector<std::string>& labels = {});
+
+/// The best fixed choice: of all points within bounds that never fail and never use more than target plus
+/// margin, the one that does most work by the scenario's objective; among equals the larger last
+/// parameter. Found by simulating, not by formula. Empty if none of the points tried is safe; ranges with
+/// more than 1,024 values of the other parameters are tried in strides.
+std::optional<PolicyResult> find_oracle(const Scenario& scenario);
+
+// What happened around an expectation that does not hold, in a few lines.
+
+/// The iterations around the event that the expectation is about: the failed step, the change, the highest
+/// peak.
+std::vector<std::string> iterations_around(const Expectation& expectation, const Scenario& scenario,
+                                           const TrainingRun& run);
+
+/// The jobs that did not complete, the first to end first; if all did, those that waited longest.
+std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run);
+
+// What the allocator did in a simulated run, as a snapshot with the steps marked in it.
+
+/// Watches one run (TrainingSetup::watcher) and writes its snapshot afterwards. The entries of a step carry
+/// the simulated time at which it began; each step is an annotation with its iteration and parameters.
+class RunHistory : public RunWatcher {
+ public:
+  /// `max_entries` as in HistoryRecorder; 0 = all.
+  RunHistory(ParameterSpace space, std::uint64_t max_entries);
+
+  void on_event(const AllocatorEvent& event) override { history_.on_event(event); }
+  void step_begins(std::int64_t iteration, const Point& point, SimTime now) override;
+  void step_ends(StepResult result, SimTime now) override;
+  void run_ends(const CachingAllocator& allocator) override;
+
+  /// After the run. Throws InputError if the file cannot be written.
+  void write(const std::filesystem::path& file) const;
+
+  /// What there is of the history, oldest entry first, and the steps in it.
+  [[nodiscard]] SegmentMap map() const;
+
+  /// Entries that made room for newer ones.
+  [[nodiscard]] std::uint64_t lost() const { return history_.lost(); }
+
+ private:
+  ParameterSpace space_;
+  HistoryRecorder history_;
+  std::vector<SnapshotAnnotation> annotations_;
+  AllocatorSettings settings_;
+  std::optional<TorchSnapshot> end_;
+};
+
+}  // namespace vramlab

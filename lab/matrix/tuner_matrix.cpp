@@ -1,0 +1,233 @@
+#include "lab/matrix/tuner_matrix.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "lab/parallel.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::int64_t kUsualFrequency = 10;
+
+struct Contestant {
+  std::string label;
+  std::string use;
+  std::string profile;
+};
+
+std::vector<Contestant> contestants(const PolicySet& known) {
+  std::vector<Contestant> all{{"fixed", "fixed", ""},
+                              {"threshold-step", "threshold-step", ""},
+                              {"aimd", "aimd", ""},
+                              {"blind", "dual-optimizer", "blind"},
+                              {"peak", "dual-optimizer", "peak"},
+                              {"settled", "dual-optimizer", "settled"},
+                              {"predictive", "predictive", ""}};
+  for (const PolicyPlugin& plugin : known.plugins) {
+    for (const TunerEntry& tuner : known.tuners) {
+      const bool is_its = std::count(plugin.policies.begin(), plugin.policies.end(), tuner.name) > 0;
+      if (!is_its) continue;
+      if (std::any_of(all.begin(), all.end(),
+                      [&](const Contestant& one) { return one.label == tuner.name; })) {
+        throw InputError(plugin.file, "adds a tuner \"" + tuner.name +
+                                          "\", and the matrix has a column of that name. Give it another.");
+      }
+      all.push_back({tuner.name, tuner.name, tuner.default_profile});
+    }
+  }
+  return all;
+}
+
+std::int64_t frequency_of(const Scenario& scenario) {
+  for (const PolicyEntry& entry : scenario.policies) {
+    const OptionEntry* option = entry.choice.options.find("adjustment_frequency");
+    if (option == nullptr) continue;
+    if (const auto* steps = std::get_if<std::int64_t>(&option->value)) return *steps;
+  }
+  return kUsualFrequency;
+}
+
+bool has_option(const TunerEntry& tuner, const std::string& key) {
+  return std::any_of(tuner.options.begin(), tuner.options.end(),
+                     [&](const OptionDescription& option) { return option.key == key; });
+}
+
+// Drives the same goals into a tuner as a scenario file does.
+PolicyEntry usual_entry(const Scenario& scenario, const Contestant& who) {
+  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
+  OptionMap options;
+  const auto set = [&](const char* key, OptionValue value) {
+    if (has_option(tuner, key)) options.set(key, std::move(value), {});
+  };
+  set("adjustment_frequency", frequency_of(scenario));
+  set("target_vram_usage", scenario.target.usage);
+  set("safety_margin", scenario.target.margin);
+  set("objective", objective_name(scenario.objective));
+  return {who.label, {.use = who.use, .profile = who.profile, .options = options, .where = {}}};
+}
+
+bool is_of(const Scenario& scenario, const PolicyEntry& entry, const Contestant& who) {
+  if (entry.choice.use != who.use) return false;
+  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
+  const TunerProfile* profile = find_profile(tuner, entry.choice.profile);
+  return (profile == nullptr ? "" : profile->name) == who.profile;
+}
+
+Scenario disturbed(const MatrixTask& task, std::int64_t seed, const PolicySet& known) {
+  Scenario scenario = with_matrix_tuners(*task.scenario, known);
+  if (task.faults != nullptr) {
+    scenario.setup.faults = task.faults->setup.faults;
+    scenario.setup.others = task.faults->setup.others;
+    const std::size_t cards = 1 + scenario.setup.more_cards.size();
+    std::erase_if(scenario.setup.others, [&](const OtherProcess& other) { return other.card >= cards; });
+  }
+  scenario.seed = static_cast<std::uint64_t>(seed);
+  scenario.setup.faults.seed = scenario.seed;
+  return scenario;
+}
+
+bool is_random(const Faults& faults) {
+  return (faults.outlier > 0 && faults.outlier_chance > 0) || faults.error_chance > 0 ||
+         faults.missing_readings > 0;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double largest(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+MatrixCell cell_of(const std::vector<Comparison>& runs, const std::string& label, std::int64_t iterations) {
+  const auto all = [&](const char* name) {
+    std::vector<double> values;
+    for (const Comparison& run : runs) {
+      if (const auto value = find_metric(run.find(label)->metrics, name)) values.push_back(*value);
+    }
+    return values;
+  };
+  const std::vector<double> regrets = all("regret");
+  MatrixCell cell{.ooms = mean(all("ooms")),
+                  .adjustments = mean(all("adjustments")),
+                  .evaluations_to_settle = largest(all("evaluations_to_settle")),
+                  .settled_at = largest(all("last_adjustment_iteration")) / static_cast<double>(iterations),
+                  .direction_changes = largest(all("direction_changes")),
+                  .disturbance_cost = mean(all("disturbance_cost"))};
+  if (!regrets.empty()) {
+    cell.mean_regret = mean(regrets);
+    cell.worst_regret = largest(regrets);
+  }
+  cell.ended_early = std::any_of(runs.begin(), runs.end(), [&](const Comparison& run) {
+    return !run.find(label)->run.ended_early.empty();
+  });
+  return cell;
+}
+
+bool is_best(const MatrixRow& row, std::size_t who) {
+  const auto is_safe = [](const MatrixCell& cell) { return cell.ooms == 0 && cell.mean_regret; };
+  const MatrixCell& mine = row.cells[who];
+  return is_safe(mine) && std::none_of(row.cells.begin(), row.cells.end(), [&](const MatrixCell& other) {
+           return is_safe(other) && *other.mean_regret < *mine.mean_regret;
+         });
+}
+
+}  // namespace
+
+std::vector<std::string> matrix_labels(const PolicySet& known) {
+  std::vector<std::string> labels;
+  for (const Contestant& who : contestants(known)) labels.push_back(who.label);
+  return labels;
+}
+
+Scenario with_matrix_tuners(Scenario scenario, const PolicySet& known) {
+  std::vector<PolicyEntry> entries;
+  for (const Contestant& who : contestants(known)) {
+    PolicyEntry entry = usual_entry(scenario, who);
+    const auto own = std::find_if(scenario.policies.begin(), scenario.policies.end(),
+                                  [&](const PolicyEntry& one) { return is_of(scenario, one, who); });
+    if (own != scenario.policies.end()) entry.choice = own->choice;
+    entries.push_back(std::move(entry));
+  }
+  scenario.policies = std::move(entries);
+  return scenario;
+}
+
+std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
+                                    unsigned threads, const PolicySet& known) {
+  struct Piece {
+    std::size_t task = 0;
+    std::int64_t seed = 0;
+  };
+  std::vector<Piece> pieces;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    const std::int64_t runs = is_random(disturbed(tasks[task], 1, known).setup.faults) ? seeds : 1;
+    for (std::int64_t seed = 1; seed <= runs; ++seed) pieces.push_back({task, seed});
+  }
+  std::vector<Comparison> results(pieces.size());
+  for_each_index(pieces.size(), threads, [&](std::size_t i) {
+    results[i] = compare_policies(disturbed(tasks[pieces[i].task], pieces[i].seed, known));
+    for (PolicyResult& result : results[i].policies) {  // the records of every step are not looked at again
+      result.run.iterations = {};
+      result.run.log = {};
+    }
+  });
+
+  const std::vector<std::string> labels = matrix_labels(known);
+  std::vector<MatrixRow> rows;
+  for (std::size_t task = 0, piece = 0; task < tasks.size(); ++task) {
+    std::vector<Comparison> runs;
+    for (; piece < pieces.size() && pieces[piece].task == task; ++piece) {
+      runs.push_back(std::move(results[piece]));
+    }
+    MatrixRow row{.scenario = tasks[task].scenario->name,
+                  .faults = tasks[task].faults != nullptr ? tasks[task].faults->name : "",
+                  .seeds = std::ssize(runs),
+                  .cells = {}};
+    for (const std::string& label : labels) {
+      row.cells.push_back(cell_of(runs, label, tasks[task].scenario->setup.iterations));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
+                                     const std::vector<std::string>& labels) {
+  std::vector<MatrixSummary> all;
+  for (std::size_t who = 0; who < labels.size(); ++who) {
+    MatrixSummary summary{.label = labels[who]};
+    std::vector<double> regrets;
+    std::vector<double> adjustments;
+    for (const MatrixRow& row : rows) {
+      const MatrixCell& cell = row.cells[who];
+      if (cell.mean_regret) regrets.push_back(*cell.mean_regret);
+      adjustments.push_back(cell.adjustments);
+      summary.rows_with_ooms += cell.ooms > 0 ? 1 : 0;
+      summary.ooms += cell.ooms;
+      summary.worst_evaluations = std::max(summary.worst_evaluations, cell.evaluations_to_settle);
+      summary.worst_turns = std::max(summary.worst_turns, cell.direction_changes);
+      summary.best_rows += is_best(row, who) ? 1 : 0;
+    }
+    if (!regrets.empty()) {
+      summary.median_regret = median(regrets);
+      summary.worst_regret = largest(regrets);
+    }
+    summary.median_adjustments = median(adjustments);
+    all.push_back(std::move(summary));
+  }
+  return all;
+}
+
+}  // namespace vramlab

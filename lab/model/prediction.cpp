@@ -1,0 +1,194 @@
+#include "lab/model/prediction.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "models/recorded_model.hpp"
+#include "models/step_program.hpp"
+#include "sim/runs/step_executor.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr int kSteps = 3;  // the first makes what stays for good, the second settles
+
+// A parameter that the recording held still is known by name, and refused with the reason.
+void refuse_if_fixed(const WorkloadModel& model, const std::string& name, std::int64_t value) {
+  const auto* recorded = dynamic_cast<const RecordedModel*>(&model);
+  if (recorded == nullptr) return;
+  for (const RecordedVariable& variable : recorded->spec().variables) {
+    if (variable.kind != RecordedVariable::Kind::fixed || variable.name != name) continue;
+    if (variable.value == value) return;
+    throw InputError("--set " + name,
+                     fmt::format("{0} was {1} in every recorded step, so nothing is known of {2}. "
+                                 "Record steps at two or more values of {0} and fit again.",
+                                 name, variable.value, value));
+  }
+}
+
+bool is_fixed(const WorkloadModel& model, const std::string& name) {
+  const auto* recorded = dynamic_cast<const RecordedModel*>(&model);
+  if (recorded == nullptr) return false;
+  const auto& variables = recorded->spec().variables;
+  return std::any_of(variables.begin(), variables.end(), [&](const RecordedVariable& variable) {
+    return variable.kind == RecordedVariable::Kind::fixed && variable.name == name;
+  });
+}
+
+std::size_t find_parameter(const WorkloadModel& model, const std::string& name, const std::string& where) {
+  if (const auto found = model.parameters().find(name)) return *found;
+  std::vector<std::string> names;
+  for (const Parameter& parameter : model.parameters().parameters) names.push_back(parameter.name);
+  throw InputError(where, '"' + name + "\" is no parameter of the model." + suggest_name(name, names));
+}
+
+}  // namespace
+
+PredictionQuestion::PredictionQuestion(const WorkloadModel& asked) : model(&asked) {
+  const auto* recorded = dynamic_cast<const RecordedModel*>(model);
+  const auto& ranges = recorded != nullptr ? recorded->spec().recorded : model->parameters().parameters;
+  for (const Parameter& range : ranges) point.push_back(range.low + (range.high - range.low) / 2);
+}
+
+void PredictionQuestion::set(const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  const std::string name = setting.substr(0, equals);
+  std::int64_t value = 0;
+  const char* end = setting.data() + setting.size();
+  const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
+  const auto [rest, error] = std::from_chars(begin, end, value);
+  if (error != std::errc{} || rest != end) {
+    throw InputError("--set", '"' + setting + "\" is no setting. Write a name and a whole number: batch=8.");
+  }
+  refuse_if_fixed(*model, name, value);
+  if (is_fixed(*model, name)) return;
+  const std::size_t place = find_parameter(*model, name, "--set");
+  const Parameter& range = model->parameters().parameters[place];
+  if (value < range.low || value > range.high) {
+    throw InputError("--set " + name, fmt::format("{} is outside what the model is meant for, {} to {}.",
+                                                  value, range.low, range.high));
+  }
+  point[place] = value;
+}
+
+Bytes PredictionQuestion::usable() const {
+  const Bytes card = gpu->total - gpu->context;
+  return allocator.limit ? std::min(*allocator.limit, card) : card;
+}
+
+Prediction predict_step(const PredictionQuestion& question) {
+  SimulatedCard card{question.gpu->total, question.gpu->context};
+  SimulatedProcess process{card, question.allocator};
+  Prediction prediction;
+  const auto perform = [&](const StepProgram& program) {
+    const ExecutedStep step = process.executor().run(program);
+    if (step.oom) prediction.failed = step.oom->requested;
+    return step.result == StepResult::ok;
+  };
+  const StepProgram step = question.model->step(question.point);
+  prediction.fits = perform(question.model->build());
+  for (int i = 0; i < kSteps && prediction.fits; ++i) prediction.fits = perform(step);
+  const MemoryStats& stats = process.allocator().stats();
+  prediction.peak_allocated = static_cast<Bytes>(stats.allocated_bytes.all().peak);
+  prediction.peak_reserved = static_cast<Bytes>(stats.reserved_bytes.all().peak);
+  prediction.allocator_ooms = static_cast<std::uint64_t>(stats.num_ooms);
+  prediction.step_seconds = to_seconds(step.duration);
+  if (const auto* recorded = dynamic_cast<const RecordedModel*>(question.model)) {
+    prediction.outside_range = !recorded->in_recorded_range(recorded->with_items(question.point));
+  }
+  return prediction;
+}
+
+LargestValue find_largest(PredictionQuestion question, const std::string& parameter) {
+  const std::size_t place = find_parameter(*question.model, parameter, "--largest");
+  const Parameter& range = question.model->parameters().parameters[place];
+  const auto fits = [&](std::int64_t value) {
+    question.point[place] = value;
+    return predict_step(question).fits;
+  };
+  LargestValue result{0, range.low, false};
+  if (!fits(range.low)) return result;
+  if (fits(range.high)) return {range.high, range.low, true};
+  std::int64_t good = range.low;
+  std::int64_t bad = range.high;
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  result.value = good;
+  return result;
+}
+
+namespace {
+
+class ProgramAuthor {
+ public:
+  explicit ProgramAuthor(ClientProgram& program) : program_(program) {}
+
+  void perform(const StepProgram& step, const std::string& mark) {
+    if (slots_.size() < step.slots) slots_.resize(step.slots);
+    for (const MemoryOp& op : step.ops) {
+      switch (op.kind) {
+        case MemoryOpKind::free:
+          free(op.slot);
+          break;
+        case MemoryOpKind::ensure:
+          if (!slots_[op.slot]) allocate(op);
+          break;
+        case MemoryOpKind::allocate:
+        case MemoryOpKind::workspace:
+          allocate(op);
+          break;
+      }
+    }
+    program_.texts.push_back(mark);
+    add({.detail = static_cast<std::uint32_t>(program_.texts.size() - 1), .kind = ClientAction::Kind::mark});
+  }
+
+ private:
+  void add(ClientAction action) {
+    action.source = static_cast<std::uint32_t>(program_.actions.size());
+    program_.actions.push_back(action);
+  }
+
+  void allocate(const MemoryOp& op) {
+    if (op.size == 0) return;
+    slots_[op.slot] = program_.blocks++;
+    add({.bytes = op.size, .block = *slots_[op.slot], .kind = ClientAction::Kind::alloc});
+  }
+
+  void free(std::uint32_t slot) {
+    if (!slots_[slot]) return;
+    add({.block = *slots_[slot], .kind = ClientAction::Kind::free});
+    slots_[slot].reset();
+  }
+
+  ClientProgram& program_;
+  std::vector<std::optional<ProgramBlock>> slots_;
+};
+
+}  // namespace
+
+ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
+                                const ClientProgram& recording) {
+  ClientProgram program;
+  program.file = recording.file;
+  program.device = recording.device;
+  program.settings = recording.settings;
+  program.limit = recording.limit;
+  program.room = recording.room;
+  program.limit_inferred = recording.limit_inferred;
+  program.device_total = recording.device_total;
+  ProgramAuthor author(program);
+  author.perform(model.build(), "built");
+  const StepProgram step = model.step(point);
+  for (int number = 1; number <= kSteps; ++number) author.perform(step, fmt::format("step {}", number));
+  return program;
+}
+
+}  // namespace vramlab

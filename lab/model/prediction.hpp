@@ -1,0 +1,58 @@
+// What a model says of steps at given parameters on a given card.
+#pragma once
+
+#include <string>
+
+#include "models/gpu_catalogue.hpp"
+#include "models/workload_model.hpp"
+#include "recordings/scripts/client_program.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+
+namespace vramlab {
+
+/// A model, parameters, a card and the allocator's settings.
+struct PredictionQuestion {
+  explicit PredictionQuestion(const WorkloadModel& asked);
+
+  /// Reads "batch=8". Throws InputError for a parameter the model does not have, one that never moved in its
+  /// recording, or a value outside its range.
+  void set(const std::string& setting);
+
+  /// What the allocator can reserve at most: the limit if one is set, else the card without its context.
+  [[nodiscard]] Bytes usable() const;
+
+  const WorkloadModel* model;
+  Point point;  ///< at first the middle of each range
+  const Gpu* gpu = nullptr;
+  AllocatorOptions allocator;
+};
+
+/// Two steps of a fresh process: the second finds the first one's gradients and optimizer state.
+struct Prediction {
+  bool fits = false;
+  Bytes peak_allocated = 0;  ///< up to the failure if it does not fit
+  Bytes peak_reserved = 0;
+  Bytes failed = 0;  ///< the request that failed
+  double step_seconds = 0;
+  std::uint64_t allocator_ooms = 0;  ///< refused requests, those that a library answered included
+  bool outside_range = false;        ///< beyond what was recorded
+};
+Prediction predict_step(const PredictionQuestion& question);
+
+struct LargestValue {
+  std::int64_t value = 0;     ///< 0 = not even the smallest fits
+  std::int64_t smallest = 0;  ///< of the model's range
+  bool at_bound = false;      ///< the model knows no larger one
+};
+/// The largest value of a parameter at which the step fits, the others as in `question`; found by bisection,
+/// as memory grows with the parameter. Throws InputError for an unknown parameter.
+LargestValue find_largest(PredictionQuestion question, const std::string& parameter);
+
+// What a fitted model would ask of its allocator at given parameters, as a program for what-if replays.
+
+/// Building and three steps of `model` at `point`, with a mark after each. Settings, limit and card are those
+/// of `recording`, which the model was fitted from. A workspace is asked for once and may not stay away.
+ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
+                                const ClientProgram& recording);
+
+}  // namespace vramlab

@@ -1,0 +1,107 @@
+#include "lab/page/sections.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
+
+namespace vramlab {
+
+Json segments_section(const SegmentMap& map, const std::string& title, const SectionHead& head) {
+  Json json;
+  json["kind"] = "segments";
+  json["title"] = title;
+  json["verdict"] = head.verdict;
+  json["head"] = head.head;
+  json["unit"] = "entry";
+  json["units"] = "entries";
+  json["entries"] = map.entries;
+  json["stride"] = map.stride;
+  json["rows"] = map.rows;
+  json["row_bytes"] = map.row_bytes;
+  json["ranges"] = Json::array();
+  // Addresses are text: a number of JavaScript has 53 bits.
+  for (const SegmentMap::Range& range : map.ranges)
+    json["ranges"].push_back({range.row, fmt::format("{}", range.address)});
+  json["cells"] = Json::array();
+  for (const SegmentCell& cell : map.cells)
+    json["cells"].push_back({cell.from, cell.to, cell.first, cell.last, cell.state});
+  json["live"] = curve_json(map.live);
+  json["reserved"] = curve_json(map.reserved);
+  json["marks"] = Json::array();
+  for (const SegmentMap::Mark& mark : map.marks) json["marks"].push_back({mark.entry, mark.text});
+  return json;
+}
+
+namespace {
+
+// What the page's table shows beside the metric chosen.
+constexpr std::array kColumns{"ooms",        "regret",    "mean_peak_ratio", "peak_reserved_ratio",
+                              "adjustments", "completed", "mean_wait_s",     "mean_completion_s",
+                              "oom_kills",   "makespan_s"};
+
+std::vector<std::string> policies_of(const SweepResults& results) {
+  std::vector<std::string> labels;
+  for (const auto& run : results) {
+    if (!run) continue;
+    for (const LabelledFigures& result : *run) {
+      if (std::find(labels.begin(), labels.end(), result.label) == labels.end())
+        labels.push_back(result.label);
+    }
+  }
+  return labels;
+}
+
+Json values_json(const std::vector<LabelledFigures>& run, const std::string& policy,
+                 const std::vector<MetricDescription>& metrics) {
+  const auto found = std::find_if(run.begin(), run.end(),
+                                  [&](const LabelledFigures& result) { return result.label == policy; });
+  if (found == run.end()) return nullptr;
+  Json values = Json::array();
+  for (const MetricDescription& metric : metrics) {
+    values.push_back(number_json(find_metric(found->metrics, metric.name).value_or(std::nan(""))));
+  }
+  return values;
+}
+
+}  // namespace
+
+Json sweep_section(const Sweep& sweep, const SweepResults& results, const SweepTitle& title,
+                   const SectionHead& head) {
+  const auto& metrics = metrics_of(title.kind);
+  Json json;
+  json["kind"] = "sweep";
+  json["title"] = title.name;
+  json["verdict"] = head.verdict;
+  json["head"] = head.head;
+  json["description"] = title.description;
+  json["shown"] = title.metric;
+  json["metrics"] = metrics_json(title.kind);
+  json["columns"] = Json::array();
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (std::find(kColumns.begin(), kColumns.end(), metrics[i].name) != kColumns.end())
+      json["columns"].push_back(i);
+  }
+  json["axes"] = Json::array();
+  for (const SweepAxis& axis : sweep.axes) {
+    Json values = Json::array();
+    for (const Json& value : axis.values) values.push_back(value_text(value));
+    json["axes"].push_back({{"name", axis.name}, {"values", std::move(values)}});
+  }
+  const auto policies = policies_of(results);
+  json["policies"] = policies;
+  json["runs"] = Json::array();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    Json values = Json::array();
+    for (const std::string& policy : policies) values.push_back(values_json(*results[i], policy, metrics));
+    json["runs"].push_back({{"at", sweep.runs[i].at}, {"values", std::move(values)}});
+  }
+  return json;
+}
+
+}  // namespace vramlab

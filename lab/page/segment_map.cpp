@@ -1,0 +1,204 @@
+#include "lab/page/segment_map.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace vramlab {
+namespace {
+
+constexpr std::size_t kMostColumns = 800;
+constexpr std::uint64_t kRows = 240;
+constexpr std::size_t kMostPoints = 3000;
+constexpr Bytes kSmallestRow = 512;
+
+using Action = TraceEntry::Action;
+
+bool reserves(const TraceEntry& entry) {
+  return entry.action == Action::segment_alloc || entry.action == Action::segment_map;
+}
+
+bool releases(const TraceEntry& entry) {
+  return entry.action == Action::segment_free || entry.action == Action::segment_unmap;
+}
+
+/// A stretch of addresses that was reserved at some time.
+struct Stretch {
+  Address begin = 0;
+  Address end = 0;
+  std::uint32_t row = 0;
+};
+
+std::vector<Stretch> stretches_of(const std::vector<TraceEntry>& history) {
+  std::vector<Stretch> all;
+  for (const TraceEntry& entry : history) {
+    if (reserves(entry)) all.push_back({entry.address, entry.address + entry.size});
+  }
+  std::sort(all.begin(), all.end(), [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+  std::vector<Stretch> merged;
+  for (const Stretch& one : all) {
+    if (!merged.empty() && one.begin <= merged.back().end) {
+      merged.back().end = std::max(merged.back().end, one.end);
+    } else {
+      merged.push_back(one);
+    }
+  }
+  return merged;
+}
+
+/// Follows the history and writes down, column by column, what each row holds.
+class MapMaker {
+ public:
+  MapMaker(const std::vector<TraceEntry>& history, SegmentMap& map)
+      : map_(map), stretches_(stretches_of(history)) {
+    Bytes all = 0;
+    for (const Stretch& one : stretches_) all += one.end - one.begin;
+    map_.row_bytes = std::max(kSmallestRow, std::bit_ceil((all + kRows - 1) / kRows));
+    for (Stretch& one : stretches_) {
+      one.row = map_.rows;
+      map_.ranges.push_back({map_.rows, one.begin});
+      map_.rows += static_cast<std::uint32_t>((one.end - one.begin + map_.row_bytes - 1) / map_.row_bytes);
+    }
+    rows_.resize(map_.rows);
+  }
+
+  void apply(const TraceEntry& entry) {
+    if (reserves(entry)) {
+      spread(entry.address, entry.size, &Row::reserved, true);
+      reserved_ += entry.size;
+    } else if (releases(entry)) {
+      spread(entry.address, entry.size, &Row::reserved, false);
+      reserved_ -= std::min(reserved_, entry.size);
+    } else if (entry.action == Action::alloc) {
+      blocks_[entry.address] = entry.size;
+      spread(entry.address, entry.size, &Row::live, true);
+      live_ += entry.size;
+    } else if (entry.action == Action::free_completed) {
+      const auto block = blocks_.find(entry.address);
+      if (block == blocks_.end()) return;
+      spread(entry.address, block->second, &Row::live, false);
+      live_ -= block->second;
+      blocks_.erase(block);
+    }
+  }
+
+  void end_column(std::uint64_t from, std::uint64_t to) {
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+      Row& row = rows_[i];
+      const int state = state_of(row);
+      if (state != row.state) {
+        emit(i, from);
+        row.state = state;
+        row.since = from;
+      }
+      row.most_live = row.live;
+      row.most_reserved = row.reserved;
+    }
+    end_ = to;
+  }
+
+  void finish() {
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) emit(i, end_);
+  }
+
+  [[nodiscard]] Bytes live() const { return live_; }
+  [[nodiscard]] Bytes reserved() const { return reserved_; }
+
+ private:
+  struct Row {
+    Bytes live = 0;
+    Bytes reserved = 0;
+    Bytes most_live = 0;  ///< within the column
+    Bytes most_reserved = 0;
+    int state = -1;  ///< −1 = not reserved
+    std::uint64_t since = 0;
+  };
+
+  static int state_of(const Row& row) {
+    if (row.most_reserved == 0) return -1;
+    return static_cast<int>((4 * std::min(row.most_live, row.most_reserved) + row.most_reserved - 1) /
+                            row.most_reserved);
+  }
+
+  void spread(Address address, Bytes size, Bytes Row::*figure, bool more) {
+    auto stretch = std::upper_bound(stretches_.begin(), stretches_.end(), address,
+                                    [](Address at, const Stretch& one) { return at < one.begin; });
+    if (stretch == stretches_.begin()) return;
+    --stretch;
+    const Address end = std::min(address + size, stretch->end);
+    while (address < end) {
+      const std::uint64_t index = (address - stretch->begin) / map_.row_bytes;
+      const Address row_end = stretch->begin + (index + 1) * map_.row_bytes;
+      const Bytes part = std::min(end, row_end) - address;
+      Row& row = rows_[stretch->row + index];
+      if (more) {
+        row.*figure += part;
+      } else {
+        row.*figure -= std::min(part, row.*figure);
+      }
+      row.most_live = std::max(row.most_live, row.live);
+      row.most_reserved = std::max(row.most_reserved, row.reserved);
+      address += part;
+    }
+  }
+
+  // Rows above each other that change together are one cell.
+  void emit(std::uint32_t index, std::uint64_t to) {
+    const Row& row = rows_[index];
+    if (row.state < 0 || row.since >= to) return;
+    const SegmentCell cell{row.since, to, index, index + 1, static_cast<std::uint8_t>(row.state)};
+    if (!map_.cells.empty()) {
+      SegmentCell& last = map_.cells.back();
+      if (last.last == index && last.from == cell.from && last.to == to && last.state == cell.state &&
+          !starts_range(index)) {
+        last.last = index + 1;
+        return;
+      }
+    }
+    map_.cells.push_back(cell);
+  }
+
+  [[nodiscard]] bool starts_range(std::uint32_t row) const {
+    const auto found =
+        std::lower_bound(map_.ranges.begin(), map_.ranges.end(), row,
+                         [](const SegmentMap::Range& range, std::uint32_t at) { return range.row < at; });
+    return found != map_.ranges.end() && found->row == row;
+  }
+
+  SegmentMap& map_;
+  std::vector<Stretch> stretches_;
+  std::vector<Row> rows_;
+  std::map<Address, Bytes> blocks_;
+  Bytes live_ = 0;
+  Bytes reserved_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace
+
+SegmentMap segment_map(const std::vector<TraceEntry>& history) {
+  SegmentMap map;
+  map.entries = history.size();
+  map.stride = std::max<std::uint64_t>(1, (history.size() + kMostColumns - 1) / kMostColumns);
+  MapMaker maker{history, map};
+  std::vector<Bytes> live;
+  std::vector<Bytes> reserved;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    maker.apply(history[i]);
+    live.push_back(maker.live());
+    reserved.push_back(maker.reserved());
+    const bool last = i + 1 == history.size();
+    if ((i + 1) % map.stride == 0 || last) maker.end_column(i / map.stride * map.stride, i + 1);
+  }
+  maker.finish();
+  const auto curve = [&](const std::vector<Bytes>& values) {
+    return thinned_curve(values.size(), curve_stride(values.size(), kMostPoints), [&](std::size_t i) {
+      return CurvePoint{static_cast<std::int64_t>(i), static_cast<std::int64_t>(values[i])};
+    });
+  };
+  map.live = curve(live);
+  map.reserved = curve(reserved);
+  return map;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,237 @@
+#include "lab/scenario/sweep.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace vramlab {
+namespace {
+
+constexpr double kMostValues = 10000;
+// Of the results, beside the axes.
+const std::set<std::string> kColumns{"key", "scenario", "policy", "run_rows", "metrics"};
+
+std::vector<std::string> parts_of(const std::string& pointer) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 1; begin <= pointer.size();) {
+    const std::size_t end = std::min(pointer.find('/', begin), pointer.size());
+    parts.push_back(pointer.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> names_in(const Json& json) {
+  std::vector<std::string> names;
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) names.push_back(key);
+  }
+  for (std::size_t i = 0; json.is_array() && i < json.size(); ++i) {
+    const bool labelled = json[i].is_object() && json[i].contains("label") && json[i]["label"].is_string();
+    names.push_back(labelled ? json[i]["label"].get<std::string>() : std::to_string(i));
+  }
+  return names;
+}
+
+// A member of a list is named by its number, or by its label.
+std::optional<std::size_t> member(const Json& list, const std::string& name) {
+  const auto names = names_in(list);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool whole = error == std::errc{} && end == name.data() + name.size();
+  return whole && index < list.size() ? std::optional{index} : std::nullopt;
+}
+
+// The place `pointer` names; a last key that is not there yet is made. Throws InputError if a part on the way
+// is missing.
+Json& place_in(Json& scenario, const std::string& pointer) {
+  const auto parts = parts_of(pointer);
+  Json* at = &scenario;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    if (at->is_array()) {
+      const auto index = member(*at, parts[i]);
+      if (!index)
+        throw InputError("", "there is no \"" + parts[i] + "\"." + suggest_name(parts[i], names_in(*at)));
+      at = &(*at)[*index];
+    } else if (at->is_object() && (last || at->contains(parts[i]))) {
+      at = &(*at)[parts[i]];
+    } else {
+      throw InputError("", "there is no \"" + parts[i] + "\"." + suggest_name(parts[i], names_in(*at)));
+    }
+  }
+  return *at;
+}
+
+// from, to and step give whole numbers where all three are; each value is from + i · step, so that errors do
+// not add up.
+std::vector<Json> range_values(const Json& entry) {
+  const double from = entry["from"].get<double>();
+  const double to = entry["to"].get<double>();
+  const double step = entry.value("step", 1.0);
+  if (step <= 0 || to < from)
+    throw InputError("", "\"to\" must not be below \"from\", and \"step\" must be above 0.");
+  const double count = std::floor((to - from) / step + 1e-9) + 1;
+  if (count > kMostValues)
+    throw InputError("", fmt::format("{:.0f} values are too many; {:.0f} are allowed.", count, kMostValues));
+  const auto whole = [](double value) { return value == std::floor(value) && std::abs(value) < 1e15; };
+  std::vector<Json> values;
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    const double value = from + i * step;
+    if (whole(from) && whole(step)) {
+      values.emplace_back(static_cast<std::int64_t>(value));
+    } else {
+      values.emplace_back(std::stod(fmt::format("{:.12g}", value)));  // 0.7 + 2 · 0.05 is 0.8 for people
+    }
+  }
+  return values;
+}
+
+SweepAxis read_axis(const Json& entry, Json& scenario) {
+  SweepAxis axis;
+  axis.pointer = entry["vary"].get<std::string>();
+  if (!axis.pointer.starts_with('/') || axis.pointer.size() < 2) {
+    throw InputError("/vary",
+                     "\"" + axis.pointer +
+                         "\" is no place in the scenario. Write /device/limit or /policies/LABEL/cooldown.");
+  }
+  axis.name = entry.value("name", axis.pointer.substr(axis.pointer.rfind('/') + 1));
+  try {
+    place_in(scenario, axis.pointer);
+  } catch (const InputError& error) {
+    throw InputError("/vary", error.problems().front().what);
+  }
+  if (entry.contains("over") == entry.contains("from"))
+    throw InputError("", "give either \"over\" (a list) or \"from\" and \"to\".");
+  if (entry.contains("over")) {
+    if (entry.contains("to") || entry.contains("step"))
+      throw InputError("", "\"to\" and \"step\" go with \"from\", not with \"over\".");
+    if (entry["over"].empty()) throw InputError("/over", "the list of values is empty.");
+    for (const Json& value : entry["over"]) {
+      if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end())
+        throw InputError("/over", value_text(value) + " stands there twice.");
+      axis.values.push_back(value);
+    }
+  } else {
+    if (!entry.contains("to")) throw InputError("", "\"to\" is missing.");
+    axis.values = range_values(entry);
+  }
+  return axis;
+}
+
+std::vector<SweepAxis> read_axes(const Json& list, const Json& scenario, FileProblems& problems) {
+  std::vector<SweepAxis> axes;
+  std::set<std::string> names = kColumns;
+  std::set<std::string> pointers;
+  Json scratch = scenario;  // looking for a place may make it
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string pointer = "/sweep/" + std::to_string(i);
+    try {
+      axes.push_back(read_axis(list[i], scratch));
+      if (!pointers.insert(axes.back().pointer).second)
+        problems.add(pointer, axes.back().pointer + " is varied already; one entry takes all its values.");
+      if (!names.insert(axes.back().name).second) {
+        problems.add(pointer,
+                     "the name \"" + axes.back().name + "\" is taken; give this one a \"name\" of its own.");
+      }
+    } catch (const InputError& error) {
+      for (const Problem& one : error.problems()) problems.add(pointer + one.where, one.what);
+    }
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::string value_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true);
+}
+
+std::string Sweep::point_text(const SweepRun& run) const {
+  std::string text;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    text += fmt::format("{}{} {}", i ? ", " : "", axes[i].name, value_text(axes[i].values[run.at[i]]));
+  }
+  return text;
+}
+
+std::vector<Field> sweep_fields() {
+  return {
+      {.key = "vary",
+       .kind = FieldKind::text,
+       .help = "the key to vary, as a path: /device/limit, /seed, /policies/LABEL/cooldown",
+       .required = true},
+      {.key = "name",
+       .kind = FieldKind::text,
+       .help = "its column in the results (default: the last part of the path)"},
+      {.key = "over",
+       .kind = FieldKind::any_list,
+       .help = "the list of its values (or give `from` and `to`)"},
+      {.key = "from", .kind = FieldKind::number, .help = "its first value"},
+      {.key = "to", .kind = FieldKind::number, .help = "its last value, itself included"},
+      {.key = "step", .kind = FieldKind::number, .help = "from one value to the next (default 1)"},
+  };
+}
+
+bool has_sweep(const ScenarioText& scenario) {
+  const Json json = parse_json(scenario.text, scenario.file);
+  return json.is_object() && json.contains("sweep");
+}
+
+namespace {
+
+// A value of one axis may take away the place of another.
+Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::string& file) {
+  for (std::size_t a = 0; a < run.at.size(); ++a) {
+    try {
+      place_in(json, sweep.axes[a].pointer) = sweep.axes[a].values[run.at[a]];
+    } catch (const InputError& error) {
+      throw InputError(file + ": /sweep/" + std::to_string(a) + "/vary",
+                       error.problems().front().what + " (at " + sweep.point_text(run) + ")");
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Sweep read_sweep(const ScenarioText& scenario) {
+  Json json = parse_json(scenario.text, scenario.file);
+  FileProblems problems{scenario.file};
+  const Json list = json["sweep"];
+  json.erase("sweep");
+  json.erase("expect");  // about the scenario as it stands
+  std::vector<Problem> faults;
+  Json alone;
+  alone["sweep"] = list;
+  check_fields(alone, {{.key = "sweep", .kind = FieldKind::list, .fields = sweep_fields()}}, false, "",
+               faults);
+  for (const Problem& one : faults) problems.add(one.where, one.what);
+  problems.throw_if_any();
+  Sweep sweep;
+  sweep.axes = read_axes(list, json, problems);
+  if (list.empty()) problems.add("/sweep", "the list is empty; name at least one key to vary.");
+  std::size_t count = 1;
+  for (const SweepAxis& axis : sweep.axes) count = std::min(count * axis.values.size(), kMostSweepRuns + 1);
+  if (count > kMostSweepRuns)
+    problems.add("/sweep", fmt::format("these are more than {} combinations.", kMostSweepRuns));
+  problems.throw_if_any();
+  std::vector<std::size_t> at(sweep.axes.size(), 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    sweep.runs.push_back({at, {scenario.file, {}, scenario.kind, scenario.policies}});
+    sweep.runs.back().scenario.text = varied(json, sweep, sweep.runs.back(), scenario.file).dump();
+    for (std::size_t a = at.size(); a-- > 0;) {
+      if (++at[a] < sweep.axes[a].values.size()) break;
+      at[a] = 0;
+    }
+  }
+  return sweep;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,319 @@
+#include "lab/scenario/sweep_results.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
+#include "lab/parallel.hpp"
+#include "lab/scenario/file.hpp"
+#include "recordings/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// FNV-1a, 64 bits.
+std::uint64_t hash(std::string_view text, std::uint64_t start = 14695981039346656037ULL) {
+  for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return start;
+}
+
+/// Hashes of files by their path, each read once.
+class FileHashes {
+ public:
+  std::uint64_t of(const fs::path& file) {
+    const auto [place, fresh] = hashes_.try_emplace(file, 0);
+    if (fresh) place->second = hash(read_input_file(file));
+    return place->second;
+  }
+
+ private:
+  std::map<fs::path, std::uint64_t> hashes_;
+};
+
+// Any text of a scenario may name a file; most name none.
+void add_files(const Json& json, const fs::path& scenario, FileHashes& files, std::uint64_t& sum) {
+  if (json.is_string()) {
+    const auto& name = json.get_ref<const std::string&>();
+    if (name.find('.') == std::string::npos || name.size() > 4096) return;
+    if (const auto file = find_data_file(name, scenario))
+      sum = hash(fmt::format("{:x}", files.of(*file)), sum);
+  }
+  if (json.is_structured()) {
+    for (const Json& inside : json) add_files(inside, scenario, files, sum);
+  }
+}
+
+// `rows`: how many the run has, so that a part of it is known for one.
+Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key, std::size_t rows,
+              const LabelledFigures& result) {
+  Json row;
+  row["key"] = key;
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i)
+    row[sweep.axes[i].name] = sweep.axes[i].values[run.at[i]];
+  row["policy"] = result.label;
+  row["run_rows"] = rows;
+  row["metrics"] = figures_json(result.metrics);
+  return row;
+}
+
+// Columns are those that any run has: one without a safe fixed choice has no regret.
+std::vector<std::string> metric_names(const SweepResults& results) {
+  std::vector<std::string> names;
+  for (const auto& run : results) {
+    if (!run) continue;
+    for (const LabelledFigures& result : *run) {
+      for (const Metric& metric : result.metrics) {
+        if (std::find(names.begin(), names.end(), metric.name) == names.end()) names.push_back(metric.name);
+      }
+    }
+  }
+  return names;
+}
+
+std::string csv_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys) {
+  const auto names = metric_names(results);
+  std::string text;
+  const auto add_line = [&](const std::vector<std::string>& cells) {
+    text += fmt::format("{}\n", fmt::join(cells, ","));
+  };
+  std::vector<std::string> head{"key"};
+  for (const SweepAxis& axis : sweep.axes) head.push_back(csv_cell(axis.name));
+  head.insert(head.end(), {"policy", "run_rows"});
+  head.insert(head.end(), names.begin(), names.end());
+  add_line(head);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    for (const LabelledFigures& result : *results[i]) {
+      std::vector<std::string> cells{keys[i]};
+      for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
+        cells.push_back(csv_cell(value_text(sweep.axes[a].values[sweep.runs[i].at[a]])));
+      }
+      cells.insert(cells.end(), {csv_cell(result.label), std::to_string(results[i]->size())});
+      for (const std::string& name : names) {
+        const auto value = find_metric(result.metrics, name);
+        cells.push_back(value && !std::isnan(*value) ? number_json(*value).dump() : "");
+      }
+      add_line(cells);
+    }
+  }
+  return text;
+}
+
+/// One row of a file.
+struct ReadRow {
+  std::string key;
+  double run_rows = 0;
+  LabelledFigures result;
+};
+
+/// Puts rows of a file to the runs they are of.
+class Collector {
+ public:
+  Collector(const Sweep& sweep, const std::vector<std::string>& keys, const fs::path& file)
+      : file_(file.string()), runs_(keys.size()) {
+    for (std::size_t i = 0; i < keys.size(); ++i) places_.emplace(keys[i], i);
+    const std::string& kind = sweep.runs.front().scenario.kind;
+    for (const MetricDescription& metric : metrics_of(kind.empty() ? "training" : kind))
+      metrics_.push_back(metric.name);
+  }
+
+  // A name that is no metric's would hide a figure.
+  void require_metric(const std::string& where, const std::string& name) const {
+    if (std::find(metrics_.begin(), metrics_.end(), name) != metrics_.end()) return;
+    throw InputError(where, "there is no metric \"" + name + "\"." + suggest_name(name, metrics_));
+  }
+
+  void add(const std::string& where, ReadRow row) {
+    const auto place = places_.find(row.key);
+    if (place == places_.end()) {
+      strangers_.insert(row.key);
+      return;
+    }
+    auto& run = runs_[place->second];
+    for (const ReadRow& other : run) {
+      if (other.result.label == row.result.label)
+        throw InputError(where, "the file has " + row.result.label + " of this run twice.");
+    }
+    run.push_back(std::move(row));
+  }
+
+  SweepResults take() {
+    if (!strangers_.empty()) {
+      throw InputError(
+          file_, fmt::format("holds the results of {} runs that this sweep does not have (another sweep, "
+                             "other policies, a changed scenario or version). Name another file, or "
+                             "remove this one.",
+                             strangers_.size()));
+    }
+    SweepResults results(runs_.size());
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const auto rows = static_cast<double>(runs_[i].size());
+      const auto whole = [&](const ReadRow& row) { return row.run_rows == rows; };
+      if (runs_[i].empty() || !std::all_of(runs_[i].begin(), runs_[i].end(), whole)) continue;
+      results[i].emplace();
+      for (ReadRow& row : runs_[i]) results[i]->push_back(std::move(row.result));
+    }
+    return results;
+  }
+
+ private:
+  std::string file_;
+  std::map<std::string, std::size_t> places_;
+  std::vector<std::string> metrics_;
+  std::vector<std::vector<ReadRow>> runs_;  // a run of which rows are missing is made again
+  std::set<std::string> strangers_;
+};
+
+bool is_row(const Json& row) {
+  const auto has = [&](const char* key, auto is) { return row.contains(key) && (row[key].*is)(); };
+  return row.is_object() && has("key", &Json::is_string) && has("policy", &Json::is_string) &&
+         has("run_rows", &Json::is_number) && has("metrics", &Json::is_object);
+}
+
+void read_jsonl(const std::string& text, const fs::path& file, Collector& collector) {
+  std::size_t line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const Json row = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const std::string where = fmt::format("{}: line {}", file.string(), ++line);
+    begin = end + 1;
+    if (!is_row(row)) throw InputError(where, "is no row of a sweep's results.");
+    ReadRow read{
+        row["key"].get<std::string>(), row["run_rows"].get<double>(), {row["policy"].get<std::string>(), {}}};
+    for (const auto& [name, value] : row["metrics"].items()) {
+      collector.require_metric(where, name);
+      if (!value.is_number() && !value.is_null()) throw InputError(where, "\"" + name + "\" is no number.");
+      read.result.metrics.push_back({name, value.is_number() ? value.get<double>() : std::nan("")});
+    }
+    collector.add(where, std::move(read));
+  }
+}
+
+// Metrics are the columns behind those of the run, in the file's order. An axis may have the name of one.
+void read_csv(const fs::path& file, Collector& collector) {
+  const CsvTable table{file};
+  const std::vector<std::string>& columns = table.columns();
+  const auto last = std::find(columns.begin(), columns.end(), "run_rows");
+  const std::size_t first = std::min(columns.size(), static_cast<std::size_t>(last - columns.begin()) + 1);
+  for (std::size_t c = first; c < columns.size(); ++c) collector.require_metric(file.string(), columns[c]);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    ReadRow read{std::string{table.text(row, "key")},
+                 table.number(row, "run_rows"),
+                 {std::string{table.text(row, "policy")}, {}}};
+    for (std::size_t c = first; c < columns.size(); ++c) {
+      const std::string_view cell = table.text_at(row, c);
+      if (cell.empty()) continue;
+      double value = 0;
+      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+      if (error != std::errc{} || end != cell.data() + cell.size()) {
+        throw InputError(fmt::format("{}: line {}", file.string(), row + 2),
+                         fmt::format("{} \"{}\" is no number.", columns[c], cell));
+      }
+      read.result.metrics.push_back({columns[c], value});
+    }
+    collector.add(fmt::format("{}: line {}", file.string(), row + 2), std::move(read));
+  }
+}
+
+}  // namespace
+
+std::size_t finished_runs(const SweepResults& results) {
+  return static_cast<std::size_t>(
+      std::count_if(results.begin(), results.end(), [](const auto& run) { return run.has_value(); }));
+}
+
+void require_results_name(const fs::path& file) {
+  if (file.extension() == ".jsonl" || file.extension() == ".csv") return;
+  throw InputError(file.string(), "the name of a sweep's results must end in .jsonl or .csv.");
+}
+
+std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
+                                    std::string_view version) {
+  FileHashes files;
+  std::vector<std::string> keys;
+  for (const SweepRun& run : sweep.runs) {
+    std::uint64_t sum = hash(run.scenario.text, hash(version));
+    for (const std::string& label : labels) sum = hash(label + '\n', sum);
+    for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
+      sum = hash(fmt::format("{:x}", files.of(plugin.file)), sum);
+    add_files(Json::parse(run.scenario.text), run.scenario.file, files, sum);
+    keys.push_back(fmt::format("{:016x}", sum));
+  }
+  return keys;
+}
+
+std::string sweep_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
+                       const fs::path& file) {
+  if (file.extension() == ".csv") return csv_text(sweep, results, keys);
+  std::string text;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    for (const LabelledFigures& result : *results[i])
+      text += row_json(sweep, sweep.runs[i], keys[i], results[i]->size(), result).dump() + '\n';
+  }
+  return text;
+}
+
+SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
+                                const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return SweepResults(sweep.runs.size());
+  if (!fs::is_regular_file(file, ignored)) throw InputError(file.string(), "is no regular file.");
+  const std::string text = read_input_file(file);
+  if (!text.empty() && text.back() != '\n')
+    throw InputError(file.string(), "is cut off in its last line. Remove that line; its run is made again.");
+  Collector collector{sweep, keys, file};
+  if (file.extension() == ".csv") {
+    read_csv(file, collector);
+  } else {
+    read_jsonl(text, file, collector);
+  }
+  return collector.take();
+}
+
+namespace {
+
+// What `work` finds wrong is said with the combination it is about.
+template <class Work>
+auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& one : problems) one.what += " (at " + sweep.point_text(run) + ")";
+    throw InputError(std::move(problems));
+  }
+}
+
+}  // namespace
+
+void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results) {
+  const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
+  std::vector<FiguresRun> runs(sweep.runs.size());
+  for_each_index(runs.size(), options.threads, [&](std::size_t i) {
+    if (results[i] || stopped()) return;
+    const SweepRun& run = sweep.runs[i];
+    runs[i] = at_point(sweep, run, [&] { return ready_figures(run.scenario, options.labels); });
+  });
+  for_each_index(runs.size(), options.threads, [&](std::size_t i) {
+    if (!runs[i] || stopped()) return;
+    results[i] = at_point(sweep, sweep.runs[i], runs[i]);
+    runs[i] = nullptr;
+    if (options.on_run) options.on_run();
+  });
+}
+
+}  // namespace vramlab

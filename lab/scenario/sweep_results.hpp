@@ -1,0 +1,55 @@
+// The runs of a sweep and their results: one row a run and policy, in a file that a later sweep goes on from.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/metric.hpp"
+#include "lab/scenario/sweep.hpp"
+
+namespace vramlab {
+
+/// By run; empty = not done.
+using SweepResults = std::vector<std::optional<std::vector<LabelledFigures>>>;
+
+/// How many runs are done.
+std::size_t finished_runs(const SweepResults& results);
+
+/// What a result depends on, in 16 hexadecimal digits: the combination, the labels chosen, the program's
+/// version, and the content of every file that the scenario names and of every plugin given besides.
+std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
+                                    std::string_view version);
+
+/// The finished runs as JSON lines or CSV, by the name's ending (.jsonl, .csv), in the order of the sweep.
+std::string sweep_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
+                       const std::filesystem::path& file);
+
+/// The runs of the sweep of which `file` has every row; none if there is no such file. Throws InputError for
+/// a file that is cut off or cannot be read, that has a row twice or a metric there is not, or that has
+/// results of runs which are not in the sweep: writing it again would lose them. Figures and labels that were
+/// changed by hand are not noticed.
+SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
+                                const std::filesystem::path& file);
+
+/// Throws InputError unless the name ends in .jsonl or .csv.
+void require_results_name(const std::filesystem::path& file);
+
+// Runs a sweep on several threads; the results do not depend on how many.
+
+struct SweepOptions {
+  std::vector<std::string> labels;  ///< policies to run; empty = all
+  unsigned threads = 1;
+  const std::atomic<bool>* stop = nullptr;  ///< when it turns true, runs that have not begun are left out
+  std::function<void()> on_run;             ///< after each run, from any thread
+};
+
+/// Reads every combination that `results` does not have, and then runs them into it. Throws InputError, which
+/// names the combination: before the first run if one of them is no good scenario, and after all runs if one
+/// could not be made (weights that do not fit, for one); the others are in `results` then.
+void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results);
+
+}  // namespace vramlab

@@ -1,0 +1,127 @@
+#include "lab/whatif/history.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+#include "recordings/replay/program_replay.hpp"
+#include "recordings/snapshot/peak_attribution.hpp"
+#include "report/output_file.hpp"
+
+namespace vramlab {
+namespace {
+
+struct SizeClass {
+  Bytes end;  ///< first size above
+  const char* name;
+};
+// The borders of the allocator's own decisions (R1.6, R1.7), then powers.
+constexpr std::array kSizeClasses{SizeClass{1_MiB + 1, "up to 1 MiB"}, SizeClass{10_MiB, "1 to 10 MiB"},
+                                  SizeClass{100_MiB, "10 to 100 MiB"}, SizeClass{1_GiB, "100 MiB to 1 GiB"},
+                                  SizeClass{kUnlimited, "1 GiB and more"}};
+
+struct Held {
+  Bytes bytes;
+  const ClientAction& action;
+};
+
+std::vector<PeakShare> shares(const std::vector<Held>& held,
+                              const std::function<std::vector<std::string>(const Held&)>& key_of) {
+  std::map<std::string, PeakShare> by_name;
+  for (const Held& block : held) {
+    const std::vector<std::string> key = key_of(block);
+    PeakShare& share = by_name[key.front()];
+    if (share.blocks == 0) {
+      share.name = key.front();
+      share.callers.assign(key.begin() + 1, key.end());
+    }
+    share.bytes += block.bytes;
+    ++share.blocks;
+  }
+  std::vector<PeakShare> sorted;
+  for (auto& [name, share] : by_name) sorted.push_back(std::move(share));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const PeakShare& a, const PeakShare& b) { return a.bytes > b.bytes; });
+  return sorted;
+}
+
+const char* size_class(Bytes bytes) {
+  return std::find_if(kSizeClasses.begin(), kSizeClasses.end(),
+                      [bytes](const SizeClass& c) { return bytes < c.end; })
+      ->name;
+}
+
+}  // namespace
+
+PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row) {
+  PeakMemory peak;
+  ReplaySetup setup = setup_of(row);
+  ProgramOutcome outcome = row.outcome;
+  if (!outcome.fits()) {
+    setup.total = kNeverFull;
+    setup.limit.reset();
+    outcome = replay_program(program, setup);
+  }
+  if (outcome.highest_allocated == 0) return peak;
+  std::vector<Held> held;
+  for (const HeldBlock& block : held_blocks(program, setup, outcome.highest_allocated_at)) {
+    const ClientAction& action = program.actions[block.action];
+    held.push_back({block.size, action});
+    peak.bytes += block.size;
+    peak.requested += action.bytes;
+    ++peak.blocks;
+  }
+  peak.mark = mark_after(program, outcome.highest_allocated_at);
+  const bool has_stacks = std::any_of(program.stacks.begin(), program.stacks.end(),
+                                      [](const auto& stack) { return !stack.empty(); });
+  if (has_stacks) {
+    peak.by_frame = shares(held, [&](const Held& block) {
+      return shown_frames(program.frames, program.stacks[block.action.detail]);
+    });
+  }
+  peak.by_size =
+      shares(held, [](const Held& block) { return std::vector<std::string>{size_class(block.bytes)}; });
+  peak.by_stream = shares(held, [](const Held& block) {
+    const std::string stream =
+        block.action.stream == 0 ? "default stream" : "stream " + std::to_string(block.action.stream);
+    const std::string pool = block.action.pool == 0 ? "" : ", MemPool " + std::to_string(block.action.pool);
+    return std::vector<std::string>{stream + pool};
+  });
+  return peak;
+}
+
+void export_row(const ClientProgram& program, const WhatIfRow& row, const std::filesystem::path& file) {
+  TorchSnapshot names;
+  names.frames = program.frames;
+  if (!program.stacks.empty()) names.stacks = program.stacks;
+  const ReplaySetup setup = setup_of(row);
+  HistoryRecorder history;
+  replay_program(program, setup, history, [&](const CachingAllocator& allocator) {
+    write_torch_snapshot(allocator, history.entries(), allocator.settings(), file, &names);
+  });
+}
+
+SegmentMap row_map(const ClientProgram& program, const WhatIfRow& row) {
+  HistoryRecorder history;
+  replay_program(program, setup_of(row), history, [](const CachingAllocator&) {});
+  return segment_map(history.entries());
+}
+
+void write_torch_snapshot(const CachingAllocator& allocator, std::span<const TraceEntry> history,
+                          const AllocatorSettings& settings, const std::filesystem::path& file,
+                          const TorchSnapshot* stacks, std::span<const SnapshotAnnotation> annotations) {
+  TorchSnapshot around = snapshot_of(allocator);
+  if (stacks != nullptr) {
+    around.frames = stacks->frames;
+    around.stacks = stacks->stacks;
+  }
+  OutputFile output{file};
+  SnapshotWriter writer{[&](std::string_view bytes) { output.write(bytes); }, around};
+  writer.begin_device();
+  for (const TraceEntry& entry : history) writer.add(entry);
+  writer.finish(settings, annotations);
+  output.commit();
+}
+
+}  // namespace vramlab

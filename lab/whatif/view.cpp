@@ -1,0 +1,392 @@
+#include "lab/whatif/view.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "sim/memory/oom_report.hpp"
+
+namespace vramlab {
+namespace {
+
+// Replays of plain segments without recorded addresses are good to about 1 % of peak reserved (R10.8); less
+// than that is no difference.
+constexpr double kNoDifference = 0.01;
+constexpr double kClearlyWorse = 0.1;
+
+using Rows = std::span<const WhatIfRow>;
+
+Bytes reserved(const WhatIfRow& row) { return row.outcome.highest_reserved; }
+
+/// The rows of each card and limit; they follow each other.
+std::vector<Rows> groups(const WhatIfAnswer& answer) {
+  const Rows rows = answer.rows;
+  std::vector<Rows> found;
+  for (std::size_t first = 0; first < rows.size();) {
+    std::size_t end = first;
+    while (end < rows.size() && rows[end].card.name == rows[first].card.name &&
+           rows[end].limit == rows[first].limit) {
+      ++end;
+    }
+    found.push_back(rows.subspan(first, end - first));
+    first = end;
+  }
+  return found;
+}
+
+// The settings the reader has now, else the defaults, else the first that were asked for.
+const WhatIfRow& baseline(Rows rows) {
+  const auto recorded =
+      std::find_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.recorded_conf; });
+  if (recorded != rows.end()) return *recorded;
+  const auto plain =
+      std::find_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.conf.empty(); });
+  return plain != rows.end() ? *plain : rows.front();
+}
+
+// Fits first; then fewest retries, then least reserved; the earlier among equals.
+const WhatIfRow& best(Rows rows) {
+  return *std::min_element(rows.begin(), rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
+    if (a.outcome.fits() != b.outcome.fits()) return a.outcome.fits();
+    if (!a.outcome.fits()) return a.smallest.value_or(kNeverFull) < b.smallest.value_or(kNeverFull);
+    const auto retries = [](const WhatIfRow& row) { return row.outcome.stats.num_alloc_retries; };
+    if (retries(a) != retries(b)) return retries(a) < retries(b);
+    return reserved(a) < reserved(b);
+  });
+}
+
+std::string settings_name(const std::string& conf) { return conf.empty() ? "default settings" : conf; }
+
+double change(Bytes from, Bytes to) {
+  return from == 0 ? 0 : (static_cast<double>(to) - static_cast<double>(from)) / static_cast<double>(from);
+}
+
+// What one row costs beside another.
+std::string cost(const WhatIfRow& row, const WhatIfRow& beside) {
+  const MemoryStats& stats = row.outcome.stats;
+  const MemoryStats& other = beside.outcome.stats;
+  const double more = to_seconds(row.outcome.driver_time - beside.outcome.driver_time) * 1e3;
+  return fmt::format("{} retr{} ({} before), {} released segment{} ({} before), {:+.1f} ms of driver time",
+                     stats.num_alloc_retries, stats.num_alloc_retries == 1 ? "y" : "ies",
+                     other.num_alloc_retries, stats.num_device_free, stats.num_device_free == 1 ? "" : "s",
+                     other.num_device_free, more);
+}
+
+std::string of_room(const WhatIfRow& row) {
+  const auto room = row.room();
+  if (!room) return "";
+  return fmt::format(" of {} {}", format_bytes(*room),
+                     row.limit && *row.limit == *room ? "allowed" : "usable");
+}
+
+// "on rtx-4090-24gb", "in the recorded limit of 4.0 GiB".
+std::string place(const WhatIfRow& row) {
+  if (row.card.name == "as recorded" && row.limit) return "in a limit of " + format_bytes(*row.limit);
+  return row.card.name == "as recorded" ? "on the card of the recording" : "on " + room_name(row);
+}
+
+// Where requests failed in the recording, what would have come after them is not in it.
+const char* fits_word(const std::vector<ClientProgram>& programs, const WhatIfRow& row) {
+  return programs[row.program].attempts > 0 ? "What succeeded in the recording fits" : "Fits";
+}
+
+bool is_as_recorded(const WhatIfRow& row) { return row.recorded_conf && row.card.name == "as recorded"; }
+
+// A setting that would make it clearly worse, for readers who were told that it always helps.
+std::string warning_of_the_worst(const WhatIfRow& base, Rows rows) {
+  const WhatIfRow& worst =
+      *std::max_element(rows.begin(), rows.end(),
+                        [](const WhatIfRow& a, const WhatIfRow& b) { return reserved(a) < reserved(b); });
+  const double more = change(reserved(base), reserved(worst));
+  if (more < kClearlyWorse) return "";
+  return fmt::format(" {} would raise it to {} (+{:.0f} %).", conf_name(worst.conf),
+                     format_bytes(reserved(worst)), 100 * more);
+}
+
+std::string sentence_where_it_fits(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
+                                   Rows rows) {
+  const WhatIfRow& least = best(rows);
+  std::string text = fmt::format("{} {} with {} (peak reserved {}{})", fits_word(programs, base), place(base),
+                                 settings_name(base.conf), format_bytes(reserved(base)), of_room(base));
+  if (!base.room()) {
+    text = fmt::format("Peak reserved is {} with {}", format_bytes(reserved(base)), settings_name(base.conf));
+  }
+  if (rows.size() == 1) return text + ".";
+  const double gain = -change(reserved(base), reserved(least));
+  const bool fewer_retries = least.outcome.stats.num_alloc_retries < base.outcome.stats.num_alloc_retries;
+  if (&least == &base || (gain < kNoDifference && !fewer_retries)) {
+    return text +
+           fmt::format("; none of the {} other settings tried needs noticeably less.", rows.size() - 1) +
+           warning_of_the_worst(base, rows);
+  }
+  return text +
+         fmt::format("; {} needs {} ({:+.1f} %), at {}.", settings_name(least.conf),
+                     format_bytes(reserved(least)), -100 * gain, cost(least, base)) +
+         warning_of_the_worst(base, rows);
+}
+
+std::string sentence_where_it_does_not(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
+                                       Rows rows) {
+  const WhatIfRow& helps = best(rows);
+  std::string need = base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
+  if (base.smallest && base.room()) {
+    need += fmt::format(" ({} more than there is)",
+                        format_bytes(*base.smallest - std::min(*base.smallest, *base.room())));
+  }
+  if (helps.outcome.fits()) {
+    return fmt::format("{} {} with {} (peak reserved {}{}), at {}; {} {}.", fits_word(programs, base),
+                       place(base), settings_name(helps.conf), format_bytes(reserved(helps)), of_room(helps),
+                       cost(helps, base), settings_name(base.conf), need);
+  }
+  std::string text = fmt::format(
+      "Does not fit {} with {}: ", place(base),
+      rows.size() == 1 ? settings_name(base.conf) : fmt::format("any of the {} settings tried", rows.size()));
+  if (!helps.smallest) return text + "it fails at any size.";
+  const Bytes room = *base.room();
+  text += fmt::format("{} need{} the least, {}{}", settings_name(helps.conf), helps.conf.empty() ? "" : "s",
+                      format_bytes(*helps.smallest), of_room(base));
+  return text +
+         fmt::format(", short by {}.", format_bytes(*helps.smallest - std::min(room, *helps.smallest)));
+}
+
+}  // namespace
+
+std::string conf_name(const std::string& conf) { return conf.empty() ? "(default)" : conf; }
+
+std::string room_name(const WhatIfRow& row) {
+  if (!row.limit) return row.card.name;
+  return fmt::format("{}, limit {}", row.card.name, format_bytes(*row.limit));
+}
+
+std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
+  if (row.outcome.fault) return "no: PyTorch itself fails";
+  if (!row.outcome.first_oom) {
+    if (!row.room()) return "-";
+    return "yes, " + format_bytes(*row.room() - std::min(reserved(row), *row.room())) + " to spare";
+  }
+  const std::size_t action = row.outcome.first_oom->action;
+  const std::string mark = mark_after(program, action);
+  const std::string where =
+      mark.empty() ? fmt::format("at operation {}", action + 1) : "in " + mark.substr(0, 10);
+  if (!row.smallest || !row.room()) return "no: fails " + where;
+  return fmt::format("no: {} short {}", format_bytes(*row.smallest - std::min(*row.smallest, *row.room())),
+                     where);
+}
+
+std::vector<std::string> whatif_verdict(const std::vector<ClientProgram>& programs,
+                                        const WhatIfAnswer& answer) {
+  std::vector<std::string> sentences;
+  for (const Rows rows : groups(answer)) {
+    const WhatIfRow& base = baseline(rows);
+    sentences.push_back(base.outcome.fits() ? sentence_where_it_fits(programs, base, rows)
+                                            : sentence_where_it_does_not(programs, base, rows));
+    const std::uint64_t attempts = programs[base.program].attempts;
+    if (attempts == 0) continue;
+    const WhatIfRow& most =
+        *std::max_element(rows.begin(), rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
+          return a.outcome.attempts_served < b.outcome.attempts_served;
+        });
+    sentences.back() += fmt::format(
+        " Of {} requests that failed in it, each tried alone, {} would succeed with {}{}.", attempts,
+        base.outcome.attempts_served, settings_name(base.conf),
+        most.outcome.attempts_served > base.outcome.attempts_served
+            ? fmt::format(" and {} with {}", most.outcome.attempts_served, settings_name(most.conf))
+        : rows.size() > 1 ? ", and no more with any other settings tried"
+                          : "");
+  }
+  return sentences;
+}
+
+std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs,
+                                      const WhatIfAnswer& answer) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  };
+  const WhatIfRow& first = answer.rows.front();
+  if (is_as_recorded(first) && !first.outcome.fits() && !answer.predicted) {
+    add("The recording itself just ran under its own settings and limit; a replay places segments by a "
+        "fitted "
+        "rule and is good to about 1 %, so what is that near the edge can fall on either side.");
+  }
+  bool assumed = false;
+  bool tight = false;
+  for (const WhatIfRow& row : answer.rows) {
+    assumed |= row.card.capacity && row.card.context_assumed;
+    tight |= !row.outcome.fits() || row.outcome.stats.num_alloc_retries > 0;
+    if (row.outcome.fault) add(conf_name(row.conf) + ": " + *row.outcome.fault);
+    if (!row.limit && row.conf.find("garbage_collection_threshold") != std::string::npos) {
+      add("garbage_collection_threshold does nothing without a limit (per_process_memory_fraction, "
+          "--limit).");
+    }
+  }
+  if (tight) {
+    add("On a smaller card the answer is on the safe side: libraries may fall back to smaller workspaces.");
+  }
+  if (assumed) {
+    add(fmt::format("usable = total - {:.0f} MiB context (assumed; measured on an H100 only).",
+                    static_cast<double>(kContextBytes) / static_cast<double>(1_MiB)));
+  }
+  for (const ClientProgram& program : programs) {
+    if (program.attempts > 0) {
+      add("Requests that failed are not replayed. Had they succeeded, their steps would have gone on and may "
+          "have needed more than anything in the recording.");
+    }
+    if (program.limit && program.limit_inferred && answer.rows.front().card.name == "as recorded") {
+      add(fmt::format("The limit of {} is the largest that explains the recorded failures.",
+                      format_bytes(*program.limit)));
+    }
+    for (const std::string& note : program.notes) add(note);
+  }
+  return notes;
+}
+
+namespace {
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
+  if (!row.outcome.first_oom) return nullptr;
+  const FailedRequest& failed = *row.outcome.first_oom;
+  const ClientAction& action = program.actions[failed.action];
+  Json json{{"operation", failed.action + 1},
+            {"source", action.source},
+            {"mark", mark_after(program, failed.action)},
+            {"requested_bytes", failed.oom.requested},
+            {"tried_bytes", failed.oom.segment},
+            {"device_free_bytes", failed.oom.device_free},
+            {"allocated_bytes", failed.oom.allocated},
+            {"reserved_bytes", failed.oom.reserved},
+            {"stream", action.stream}};
+  json["message"] = oom_message(failed.oom);
+  json["details"] = oom_details(failed.oom);
+  return json;
+}
+
+double fragmentation(const ProgramOutcome& outcome) {
+  if (outcome.reserved_at_peak == 0) return 0;
+  return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
+}
+
+Json shares_json(const std::vector<PeakShare>& shares, const char* key) {
+  Json list = Json::array();
+  for (const PeakShare& share : shares) {
+    Json json;
+    if (std::string_view{key} == "frames") {
+      json["frames"] = Json::array({share.name});
+      for (const std::string& caller : share.callers) json["frames"].push_back(caller);
+    } else {
+      json[key] = share.name;
+    }
+    json["bytes"] = share.bytes;
+    json["blocks"] = share.blocks;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+void add_peak(Json& json, const PeakMemory& peak) {
+  json["peak"] =
+      peak.by_frame.empty() ? shares_json(peak.by_size, "size_class") : shares_json(peak.by_frame, "frames");
+  json["peak_by_size_class"] = shares_json(peak.by_size, "size_class");
+  json["peak_by_stream"] = shares_json(peak.by_stream, "stream");
+  json["peak_total"] = {{"bytes", peak.bytes},
+                        {"blocks", peak.blocks},
+                        {"requested_bytes", peak.requested},
+                        {"rounding_bytes", peak.bytes - peak.requested},
+                        {"mark", peak.mark}};
+}
+
+Json rows_json(const std::vector<ClientProgram>& programs, const std::vector<WhatIfRow>& rows) {
+  Json list = Json::array();
+  for (const WhatIfRow& row : rows) list.push_back(whatif_row_json(programs[row.program], row));
+  return list;
+}
+
+}  // namespace
+
+Json whatif_mark_json(const MarkFigures& mark) {
+  const MemoryStats& stats = mark.stats;
+  return {{"text", mark.text},
+          {"allocated_bytes", stats.allocated_bytes.all().current},
+          {"reserved_bytes", stats.reserved_bytes.all().current},
+          {"requested_bytes", stats.requested_bytes.all().current},
+          {"active_bytes", stats.active_bytes.all().current},
+          {"retries", stats.num_alloc_retries},
+          {"ooms", stats.num_ooms},
+          {"segments", stats.segment.all().current},
+          {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
+          {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
+          {"peak_requested_bytes", stats.requested_bytes.all().peak},
+          {"inactive_split_bytes", stats.inactive_split_bytes.all().current},
+          {"device_allocs", stats.num_device_alloc},
+          {"device_frees", stats.num_device_free}};
+}
+
+Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
+  const ProgramOutcome& outcome = row.outcome;
+  const MemoryStats& stats = outcome.stats;
+  Json json{{"alloc_conf", row.conf},
+            {"gpu", row.card.gpu},
+            {"card", row.card.name},
+            {"capacity_bytes", or_null(row.card.capacity)},
+            {"context_bytes", row.card.context},
+            {"context_assumed", row.card.context_assumed},
+            {"limit_bytes", or_null(row.limit)},
+            {"usable_bytes", row.usable},
+            {"fits", outcome.fits()},
+            {"ooms", outcome.ooms},
+            {"allocator_ooms", stats.num_ooms},
+            {"retries", stats.num_alloc_retries},
+            {"unreplayed_attempts", program.attempts},
+            {"attempts_that_would_succeed", outcome.attempts_served},
+            {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
+            {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
+            {"peak_requested_bytes", stats.requested_bytes.all().peak},
+            {"highest_allocated_bytes", outcome.highest_allocated},
+            {"highest_reserved_bytes", outcome.highest_reserved},
+            {"end_allocated_bytes", stats.allocated_bytes.all().current},
+            {"end_reserved_bytes", stats.reserved_bytes.all().current},
+            {"segments", stats.segment.all().current},
+            {"device_allocs", stats.num_device_alloc},
+            {"device_frees", stats.num_device_free},
+            {"driver_time_s", to_seconds(outcome.driver_time)},
+            {"fragmentation", fragmentation(outcome)},
+            {"smallest_usable_bytes", or_null(row.smallest)},
+            {"smallest_without_retry_bytes", or_null(row.smallest_without_retry)}};
+  json["marks"] = Json::array();
+  for (const MarkFigures& mark : outcome.marks) json["marks"].push_back(whatif_mark_json(mark));
+  json["first_oom"] = first_oom_json(program, row);
+  json["fault"] = or_null(outcome.fault);
+  json["file"] = program.file;
+  json["device"] = program.device;
+  return json;
+}
+
+Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer,
+                 const std::vector<PeakMemory>& peaks) {
+  Json json;
+  json["file"] = programs.front().file;
+  json["verdict"] = whatif_verdict(programs, answer);
+  json["notes"] = whatif_notes(programs, answer);
+  json["rows"] = rows_json(programs, answer.rows);
+  add_peak(json, peaks.front());
+  if (programs.size() == 1) return json;
+  json["ranks"] = Json::array();
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    Json rank;
+    rank["file"] = programs[i].file;
+    rank["device"] = programs[i].device;
+    rank["rows"] = rows_json(programs, answer.ranks[i]);
+    add_peak(rank, peaks[i]);
+    json["ranks"].push_back(std::move(rank));
+  }
+  return json;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,40 @@
+// What an answer to a what-if question comes to: in sentences and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/json.hpp"
+#include "lab/whatif/history.hpp"
+#include "lab/whatif/whatif.hpp"
+
+namespace vramlab {
+
+/// One sentence for each card and limit: what fits, which setting helps this program, by how much and at what
+/// cost, or that none does.
+std::vector<std::string> whatif_verdict(const std::vector<ClientProgram>& programs,
+                                        const WhatIfAnswer& answer);
+
+/// What the reader must know beside it: what was supposed, and in which direction the answer errs.
+std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer);
+
+/// "(default)" for an empty string of settings.
+std::string conf_name(const std::string& conf);
+
+/// "yes, 1.6 GiB to spare" or "no: 2.8 GiB short in step 41".
+std::string fit_text(const ClientProgram& program, const WhatIfRow& row);
+
+/// Name of the card with its limit: "rtx-4090-24gb, limit 20.0 GiB".
+std::string room_name(const WhatIfRow& row);
+
+// Answers to what-if questions as JSON.
+
+/// One member of "rows", and of its "marks".
+Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row);
+Json whatif_mark_json(const MarkFigures& mark);
+
+/// {"file", "rows", "peak", …} as docs/cli.md lists it; several programs add "ranks", one such object each.
+Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer,
+                 const std::vector<PeakMemory>& peaks);
+
+}  // namespace vramlab

@@ -1,0 +1,222 @@
+#include "lab/whatif/whatif.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "lab/parallel.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
+// What a card that stands in for an unknown one has beside the limit. Expandable segments map whole pages and
+// can pass the limit by one (R4.9); the card must not be what refuses them.
+constexpr Bytes kBesideLimit = 1_GiB;
+
+AllocatorSettings settings_of(const std::string& conf) {
+  AllocatorSettings settings;
+  try {
+    settings = parse_allocator_settings(conf);
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      const std::string key = problem.where.substr(problem.where.rfind(' ') + 1);
+      problem.where = "--alloc-conf " + conf;
+      if (conf.find(',') != std::string::npos) problem.where += ": " + key;  // which of the keys
+    }
+    throw InputError(std::move(problems));
+  }
+  if (settings.backend != AllocatorBackend::native) {
+    throw InputError(
+        "--alloc-conf " + conf,
+        "backend:cudaMallocAsync cannot be replayed: where the driver puts its blocks is not known.");
+  }
+  return settings;
+}
+
+// The card of the recording: what it had for the allocator if it was full at a failure, else its size.
+WhatIfCard recorded_card(const ClientProgram& program) {
+  WhatIfCard card;
+  const bool known = program.device_total || program.room || program.limit;
+  card.name = known ? "as recorded" : "no limit";
+  if (program.device_total) {
+    card.capacity = program.device_total;
+    card.context_assumed = false;
+  }
+  if (program.room) {
+    if (!card.capacity) card.capacity = *program.room + card.context;
+    const Bytes usable = *card.capacity - std::min(card.context, *card.capacity);
+    card.others = usable - std::min(usable, *program.room);
+  }
+  return card;
+}
+
+ReplaySetup setup_of(const WhatIfRow& row, const AllocatorSettings& settings) {
+  ReplaySetup setup;
+  setup.settings = settings;
+  setup.context = row.card.context;
+  setup.total = row.never_full() ? (row.limit ? *row.limit + row.card.context + kBesideLimit : kNeverFull)
+                                 : *row.card.capacity - row.card.others;
+  setup.limit = row.limit;
+  return setup;
+}
+
+/// One row on its way, with what is needed to fill it.
+struct Job {
+  const ClientProgram* program = nullptr;
+  AllocatorSettings settings;
+  WhatIfRow* row = nullptr;
+};
+
+ProgramOutcome replay_at(const Job& job, Bytes size) {
+  ReplaySetup setup = setup_of(*job.row, job.settings);
+  if (setup.limit) {
+    setup.limit = size;
+    setup.total = std::max(setup.total, size + setup.context + kBesideLimit);
+  } else {
+    setup.total = size + setup.context;
+  }
+  return replay_program(*job.program, setup);
+}
+
+// Smaller sizes are taken to be worse. That is not always so: a release at another moment can move everything
+// after it. What comes out works; whether something still smaller works too is not known for certain.
+std::optional<Bytes> bisect(const Job& job, Bytes most,
+                            const std::function<bool(const ProgramOutcome&)>& good) {
+  Bytes high = round_up(most, kPage);
+  if (!good(replay_at(job, high))) {
+    high =
+        round_up(2 * most, kPage);  // an expandable request is refused by its size, not by its pages (R4.9)
+    if (!good(replay_at(job, high))) return std::nullopt;
+  }
+  Bytes low = 0;  // fails
+  while (high - low > kPage) {
+    const Bytes middle = round_up(low + (high - low) / 2, kPage);
+    (good(replay_at(job, middle)) ? high : low) = middle;
+  }
+  return high;
+}
+
+void find_smallest(const Job& job, bool without_retry) {
+  ReplaySetup unlimited = setup_of(*job.row, job.settings);
+  unlimited.total = kNeverFull;
+  unlimited.limit.reset();
+  const ProgramOutcome free_run = replay_program(*job.program, unlimited);
+  const Bytes most = std::max(free_run.highest_reserved, kPage);
+  job.row->smallest = bisect(job, most, [](const ProgramOutcome& outcome) { return outcome.fits(); });
+  if (!without_retry) return;
+  job.row->smallest_without_retry = bisect(job, most, [](const ProgramOutcome& outcome) {
+    return outcome.fits() && outcome.stats.num_alloc_retries == 0;
+  });
+}
+
+void fill(const Job& job, const WhatIfQuestion& question) {
+  ReplaySetup setup = setup_of(*job.row, job.settings);
+  setup.probe_attempts = job.program->attempts > 0;
+  job.row->outcome = replay_program(*job.program, setup);
+  const bool too_small = !job.row->outcome.fits() && job.row->room().has_value();
+  if (question.smallest || too_small) find_smallest(job, question.smallest);
+}
+
+std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQuestion& question,
+                                  std::size_t rank) {
+  const bool own = question.cards.empty();
+  std::vector<std::optional<Bytes>> limits = question.limits;
+  if (limits.empty()) limits.push_back(own ? program.limit : std::nullopt);
+  const std::vector<WhatIfCard> cards = own ? std::vector{recorded_card(program)} : question.cards;
+  std::vector<WhatIfRow> rows;
+  for (const WhatIfCard& card : cards) {
+    for (const std::optional<Bytes>& limit : limits) {
+      for (const std::string& conf : question.confs) {
+        WhatIfRow row;
+        row.conf = conf;
+        row.recorded_conf = conf == program.settings.text;
+        row.card = card;
+        row.limit = limit;
+        row.program = rank;
+        const Bytes total = card.capacity.value_or(kNeverFull);
+        if (total < card.context + card.others) {
+          throw InputError(card.name, format_bytes(total) + " do not even hold the CUDA context (" +
+                                          format_bytes(card.context) + ").");
+        }
+        row.usable = total - card.context - card.others;
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  return rows;
+}
+
+// A rank that fails decides over one that does not, then the one that needs more.
+bool is_worse(const WhatIfRow& a, const WhatIfRow& b) {
+  if (a.outcome.fits() != b.outcome.fits()) return !a.outcome.fits();
+  const Bytes need_a = a.smallest.value_or(a.outcome.highest_reserved);
+  const Bytes need_b = b.smallest.value_or(b.outcome.highest_reserved);
+  return need_a > need_b;
+}
+
+}  // namespace
+
+std::optional<Bytes> WhatIfRow::room() const {
+  if (never_full()) return limit;
+  return limit ? std::min(*limit, usable) : usable;
+}
+
+std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited) {
+  std::vector<std::string> confs{settings.text};
+  std::vector<std::string> others{"", "expandable_segments:True", "max_split_size_mb:64",
+                                  "max_split_size_mb:256", "roundup_power2_divisions:8"};
+  if (limited) others.emplace_back("garbage_collection_threshold:0.8");
+  for (std::string& conf : others) {
+    if (conf != settings.text) confs.push_back(std::move(conf));
+  }
+  return confs;
+}
+
+WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const WhatIfQuestion& asked) {
+  WhatIfQuestion question = asked;
+  if (question.confs.empty()) {
+    const bool own_limit = question.cards.empty() && question.limits.empty() && programs.front().limit;
+    const bool limited = own_limit || std::any_of(question.limits.begin(), question.limits.end(),
+                                                  [](const auto& limit) { return limit.has_value(); });
+    question.confs = settings_worth_trying(programs.front().settings, limited);
+  }
+  std::vector<AllocatorSettings> settings;
+  for (const std::string& conf : question.confs) settings.push_back(settings_of(conf));
+
+  WhatIfAnswer answer;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    answer.ranks.push_back(empty_rows(programs[i], question, i));
+  }
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    for (std::size_t row = 0; row < answer.ranks[i].size(); ++row) {
+      jobs.push_back({&programs[i], settings[row % settings.size()], &answer.ranks[i][row]});
+    }
+  }
+  for_each_index(jobs.size(), question.threads, [&](std::size_t i) { fill(jobs[i], question); });
+  for (std::size_t row = 0; row < answer.ranks.front().size(); ++row) {
+    const WhatIfRow* worst = &answer.ranks.front()[row];
+    for (const auto& rank : answer.ranks) {
+      if (is_worse(rank[row], *worst)) worst = &rank[row];
+    }
+    answer.rows.push_back(*worst);
+  }
+  return answer;
+}
+
+ReplaySetup setup_of(const WhatIfRow& row) { return setup_of(row, settings_of(row.conf)); }
+
+std::string mark_after(const ClientProgram& program, std::size_t action) {
+  for (std::size_t i = action; i < program.actions.size(); ++i) {
+    if (program.actions[i].kind != ClientAction::Kind::mark) continue;
+    // Recorded labels go on with what came of the step: " ok 34.2ms", or " OOM " and the whole message.
+    const std::string& text = program.texts[program.actions[i].detail];
+    return text.substr(0, std::min({text.find(" ok "), text.find(" OOM"), std::size_t{24}}));
+  }
+  return "";
+}
+
+}  // namespace vramlab

@@ -1,0 +1,87 @@
+// Sizes and times as functions of a workload's variables: sums of products with coefficients.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace vramlab {
+
+/// Values of all variables of a workload, in its order; at least 0.
+using VariableValues = std::vector<std::int64_t>;
+
+/// A product of variables: one power for each, in the order of the variables. All powers 0 = the number 1.
+struct Monomial {
+  std::vector<std::uint8_t> powers;
+
+  /// The product; empty if it exceeds 2^62.
+  [[nodiscard]] std::optional<std::int64_t> value(std::span<const std::int64_t> variables) const;
+
+  /// "batch*seq^2"; "1" for the number 1.
+  [[nodiscard]] std::string text(std::span<const std::string> names) const;
+
+  /// Reads such a text; empty if a name is unknown or a power is not 1 to 9.
+  static std::optional<Monomial> parse(const std::string& text, std::span<const std::string> names);
+
+  [[nodiscard]] unsigned degree() const;
+  friend auto operator<=>(const Monomial&, const Monomial&) = default;
+};
+
+/// One term of a form: numerator / denominator times a monomial, given by its number in a list.
+struct SizeTerm {
+  std::uint32_t monomial = 0;
+  std::int64_t numerator = 0;
+  std::int64_t denominator = 1;  ///< at least 1
+
+  friend auto operator<=>(const SizeTerm&, const SizeTerm&) = default;
+};
+
+/// A sum of terms; a size that is 0 or less, or no whole number, is rounded up to the next whole one, at
+/// least 1 byte.
+struct SizeForm {
+  std::vector<SizeTerm> terms;
+
+  /// The value at the monomials' values; empty if it exceeds 2^62.
+  [[nodiscard]] std::optional<Bytes> value(std::span<const std::int64_t> monomials) const;
+
+  /// Whether the form gives exactly `size`, without any rounding.
+  [[nodiscard]] bool gives(Bytes size, std::span<const std::int64_t> monomials) const;
+
+  /// "75497728 + 81928*batch"; `monomials` are the texts of the monomials.
+  [[nodiscard]] std::string text(std::span<const std::string> monomials) const;
+
+  friend auto operator<=>(const SizeForm&, const SizeForm&) = default;
+};
+
+// How long a step takes, as a function of a workload's products: launching kernels, or computing.
+
+/// max(floor, base + Σ slope · monomial). Below the floor the host is the bottleneck. All in seconds.
+struct StepTimeForm {
+  struct Slope {
+    std::uint32_t monomial = 0;  ///< number in the workload's list
+    double seconds = 0;          ///< for each unit of it, at least 0
+    friend bool operator==(const Slope&, const Slope&) = default;
+  };
+
+  double floor_seconds = 0;
+  double base_seconds = 0;
+  std::vector<Slope> slopes;
+
+  /// Duration at the monomials' values, to the nearest nanosecond; at most 1,000 s.
+  [[nodiscard]] SimTime duration(std::span<const std::int64_t> monomials) const {
+    double compute = base_seconds;
+    for (const Slope& slope : slopes) {
+      compute += slope.seconds * static_cast<double>(monomials[slope.monomial]);
+    }
+    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute)));
+  }
+
+  friend bool operator==(const StepTimeForm&, const StepTimeForm&) = default;
+};
+
+}  // namespace vramlab

@@ -1,0 +1,114 @@
+// The rules of `job-queue`: its options, what a card can take, and what is kept for the first in the queue.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/contract/admitter.hpp"
+#include "policies/contract/cards.hpp"
+#include "policies/contract/options.hpp"
+#include "policies/contract/policy_set.hpp"
+
+namespace vramlab {
+
+/// What counts as taken on a card (P3.2).
+enum class Accounting : std::uint8_t {
+  ledger,    ///< foreign memory, and for each job the larger of its promise and its use
+  measured,  ///< what is really taken now; a job that was admitted but has not allocated yet is not seen
+  doubled,   ///< 003: allocated + reserved of the jobs, so that memory counts twice; strangers are not seen
+  nothing    ///< each job is looked at as if it were alone
+};
+
+/// Who goes first, and who may pass whom (P3.5).
+enum class QueueOrder : std::uint8_t {
+  two_fifos,    ///< 003: high priority, then the rest; a job that does not fit goes to the back
+  strict,       ///< nobody passes the first
+  best_effort,  ///< whoever fits, first come first served
+  backfill      ///< EASY: others may pass the first if they do not delay it
+};
+
+enum class Degrade : std::uint8_t { never, wait_first, degrade_first };
+enum class SplitRule : std::uint8_t { exact, floor };
+enum class OnOom : std::uint8_t { fail, requeue, smaller };
+
+/// Times in seconds, 0 = off; memory in MiB (003's "MB").
+struct QueueOptions {
+  QueueOrder order = QueueOrder::backfill;
+  FitRule placement = FitRule::best;
+  Accounting accounting = Accounting::ledger;
+  std::int64_t safety_margin_mb = 1000;
+  std::int64_t max_concurrent_jobs = 0;
+  double wait_timeout_s = 300;
+  double poll_s = 0;
+  Degrade degrade = Degrade::never;
+  SplitRule accumulation = SplitRule::exact;
+  OnOom on_oom = OnOom::requeue;
+  std::int64_t oom_retries = 3;
+  double oom_raise = 1.5;
+  double job_timeout_s = 0;
+  double lease_s = 60;
+  double ageing_s = 0;
+  std::int64_t backfill_depth = 100;
+  bool per_phase = false;
+
+  [[nodiscard]] Bytes margin() const { return static_cast<Bytes>(safety_margin_mb) * 1_MiB; }
+};
+
+const OptionTable<QueueOptions>& queue_option_table();
+std::vector<PolicyProfile> queue_profiles();
+
+// What fits on a card by the rules of the queue, and how that is said.
+
+/// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
+Bytes taken_bytes(const QueueOptions& options, const CardView& card);
+
+/// Bytes `card` can take; empty if it has as many jobs as it may (P3.2).
+std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card);
+
+/// P3.2: out of memory if less than the margin is free, busy if more than 90 % are taken.
+CardStatus card_status(const QueueOptions& options, const CardView& card);
+
+/// "available", "busy", "out of memory"
+std::string_view status_name(CardStatus status);
+
+/// Whether the demand could ever fit a card of the cluster that is otherwise empty, at its smallest batch
+/// where the policy may shrink it. `never` then holds both figures in words (K4-04, K4-05).
+std::optional<std::string> never_fits(const QueueOptions& options, const JobDemand& demand,
+                                      const ClusterView& cluster);
+
+/// Why `demand` does not start now, with the figures: what it needs, and what the freest card offers.
+std::string why_it_waits(const JobDemand& demand, const ClusterView& cluster);
+
+// When and where the first of the queue can start at the latest: EASY backfill's reservation.
+
+/// Cards set aside for a job from `at` on.
+struct Reservation {
+  SimTime at{0};
+  std::vector<CardId> cards;
+  std::vector<Bytes> spare;  ///< of each card, beyond what the job will need then
+
+  /// Whether a job that needs `need` bytes on `card`, and may still hold them at `at`, delays the job.
+  [[nodiscard]] bool allows(CardId card, Bytes need) const;
+};
+
+/// Finds reservations from the expected ends of running jobs. Remembers for every group and node what it
+/// found, until that node changes.
+class EarliestStart {
+ public:
+  /// The earliest reservation for one job of `group` at its full batch; ties go to the lower node. Empty if
+  /// no node is expected ever to have room.
+  std::optional<Reservation> find(const Admitter& policy, const ClusterView& cluster, GroupId group,
+                                  SimTime now);
+
+ private:
+  struct Known {
+    std::uint64_t version = ~std::uint64_t{0};
+    SimTime at{SimTime::max()};
+  };
+  std::map<GroupId, std::vector<Known>> known_;
+};
+
+}  // namespace vramlab

@@ -1,0 +1,57 @@
+#include "policies/contract/jobs.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace vramlab {
+
+Bytes JobDemand::need(std::int64_t with_batch, Bytes card_total) const {
+  if (share_milli > 0) {
+    const auto milli = static_cast<Bytes>(share_milli);
+    return card_total / 1000 * milli + card_total % 1000 * milli / 1000;  // down: two halves fit a card
+  }
+  return fixed + per_sample * static_cast<Bytes>(std::max(with_batch, least_batch));
+}
+
+BatchSplit exact_split(std::int64_t original, std::int64_t batch) {
+  std::int64_t divisor = std::clamp<std::int64_t>(batch, 1, original);
+  while (original % divisor != 0) --divisor;
+  return {divisor, original / divisor};
+}
+
+BatchSplit halved_split(std::int64_t original, std::int64_t batch) { return {batch, original / batch}; }
+
+std::int64_t halve_until_fits(const JobDemand& demand, Bytes available, Bytes card_total) {
+  std::int64_t batch = demand.batch;
+  while (batch > 1 && demand.need(batch, card_total) > available) batch /= 2;
+  return demand.need(batch, card_total) <= available ? batch : 0;
+}
+
+GroupId WaitingJobs::group_of(const JobDemand& demand) {
+  const auto [entry, fresh] = ids_.try_emplace(demand, static_cast<GroupId>(groups_.size()));
+  if (fresh) groups_.push_back({demand, {}, 0});
+  return entry->second;
+}
+
+void WaitingJobs::add(GroupId id, const WaitingJob& job) {
+  Group& group = groups_[id];
+  if (group.jobs.empty()) {
+    group.listed_at = static_cast<std::uint32_t>(occupied_.size());
+    occupied_.push_back(id);
+  }
+  group.jobs.insert(group.jobs.end(), job);
+  ++size_;
+}
+
+void WaitingJobs::remove(GroupId id, std::uint64_t ticket) {
+  Group& group = groups_[id];
+  if (group.jobs.erase({.ticket = ticket}) == 0) throw InternalError("a job left the queue twice");
+  --size_;
+  if (!group.jobs.empty()) return;
+  groups_[occupied_.back()].listed_at = group.listed_at;
+  occupied_[group.listed_at] = occupied_.back();
+  occupied_.pop_back();
+}
+
+}  // namespace vramlab

@@ -1,0 +1,110 @@
+// Jobs as an admitter sees them: what they ask of a card, and which of them wait.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace vramlab {
+
+/// Which cards a job may run on: bit i stands for pool i of a `CardIndex`.
+using PoolMask = std::uint64_t;
+inline constexpr PoolMask kAnyPool = ~PoolMask{0};
+
+/// A declared need of memory on each of `cards` cards of one node.
+///
+/// It is `fixed` + `per_sample` · batch bytes, or, where `share_milli` is not 0, that many thousandths of
+/// whichever card the job is placed on (K4-09: what is promised and enforced is bytes either way).
+struct JobDemand {
+  Bytes fixed = 0;
+  Bytes per_sample = 0;
+  std::int64_t least_batch = 1;  ///< smaller batches need as much as this one
+  std::int64_t share_milli = 0;  ///< 1 to 1000; 0 = the demand is in bytes
+  std::int64_t batch = 1;        ///< asked for; at least 1
+  std::int64_t effective = 1;  ///< samples an optimizer step is to see, whatever the batch; at least `batch`
+  std::int32_t cards = 1;      ///< at least 1
+  std::int32_t priority = 0;   ///< higher goes first
+  std::uint32_t account = 0;   ///< whose quota it counts against
+  PoolMask pools = kAnyPool;
+
+  /// Bytes on each card at `with_batch`, on a card that offers `card_total`.
+  [[nodiscard]] Bytes need(std::int64_t with_batch, Bytes card_total) const;
+
+  /// True if a smaller batch needs less.
+  [[nodiscard]] bool shrinks() const { return share_milli == 0 && per_sample > 0 && batch > least_batch; }
+
+  friend auto operator<=>(const JobDemand&, const JobDemand&) = default;
+};
+
+/// A micro-batch and how many of them make one optimizer step.
+struct BatchSplit {
+  std::int64_t batch = 1;
+  std::int64_t accumulation = 1;
+
+  [[nodiscard]] std::int64_t effective() const { return batch * accumulation; }
+  friend bool operator==(const BatchSplit&, const BatchSplit&) = default;
+};
+
+/// The split of `original` that runs at most `batch` samples at once and keeps original = batch ·
+/// accumulation: the largest divisor that is not above `batch` (K4-01: 30 at most 7 is 6 · 5).
+BatchSplit exact_split(std::int64_t original, std::int64_t batch);
+
+/// The original's: original // batch steps of `batch`. The effective batch may come out smaller (30 at 7 is
+/// 7 · 4 = 28).
+BatchSplit halved_split(std::int64_t original, std::int64_t batch);
+
+/// Halves `demand.batch` (integer division) until the need is at most `available` on a card that offers
+/// `card_total` (P3.4). 0 if not even batch 1 fits.
+std::int64_t halve_until_fits(const JobDemand& demand, Bytes available, Bytes card_total);
+
+// The jobs that wait for memory, grouped by what they ask for: what does not fit one does not fit its group.
+
+using JobId = std::uint32_t;
+using GroupId = std::uint32_t;
+
+/// One waiting job. Tickets are unique and say who came first; a job sent to the back draws a new one.
+struct WaitingJob {
+  std::uint64_t ticket = 0;
+  JobId job = 0;
+  SimTime since{0};                  ///< when it was submitted: what ageing counts from
+  SimTime expected{SimTime::max()};  ///< how long it says it runs; max = it does not say
+
+  friend bool operator<(const WaitingJob& a, const WaitingJob& b) { return a.ticket < b.ticket; }
+};
+
+/// All waiting jobs. Groups keep their numbers for ever; those with jobs are listed in `occupied`.
+class WaitingJobs {
+ public:
+  /// The group of all jobs with this demand.
+  GroupId group_of(const JobDemand& demand);
+
+  void add(GroupId group, const WaitingJob& job);
+  /// Throws InternalError if no job with that ticket waits in the group.
+  void remove(GroupId group, std::uint64_t ticket);
+
+  [[nodiscard]] const JobDemand& demand(GroupId group) const { return groups_[group].demand; }
+  [[nodiscard]] const std::set<WaitingJob>& jobs(GroupId group) const { return groups_[group].jobs; }
+  /// Groups with at least one job, in no particular order.
+  [[nodiscard]] std::span<const GroupId> occupied() const { return occupied_; }
+  [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  struct Group {
+    JobDemand demand;
+    std::set<WaitingJob> jobs;
+    std::uint32_t listed_at = 0;  ///< place in `occupied_`, while it has jobs
+  };
+  std::vector<Group> groups_;
+  std::map<JobDemand, GroupId> ids_;
+  std::vector<GroupId> occupied_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace vramlab

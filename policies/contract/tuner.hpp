@@ -1,0 +1,48 @@
+// The tuner family: after each step, by how much to move the workload's parameters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/parameter_space.hpp"
+#include "policies/contract/policy.hpp"
+
+namespace vramlab {
+
+/// Asked after every step, failed ones included.
+struct TunerQuestion {
+  Point point;                         ///< the parameters in force, which an answer's `delta` changes
+  StepResult result = StepResult::ok;  ///< oom: the step failed for lack of memory
+  Point ran{};  ///< what the step ran at, where that differs: batches fetched before a change; else empty
+
+  /// The parameters the step ran at.
+  [[nodiscard]] const Point& ran_at() const { return ran.empty() ? point : ran; }
+};
+
+/// What to change from the next step on. An empty answer changes nothing and says nothing.
+struct TunerAnswer {
+  Point delta;               ///< change of each parameter, in the space's order; empty = no change
+  bool reset_peak = false;   ///< reset the device's peak counter after this step
+  bool empty_cache = false;  ///< give cached memory back to the device first
+  bool retry = false;        ///< run the failed step again at once, at the new parameters (after an OOM)
+  bool end_run = false;      ///< the run cannot go on
+  std::string reason;        ///< one sentence with the figures it rests on; empty if nothing was evaluated
+  std::vector<std::string> log;  ///< lines for the run's log
+
+  /// True if some parameter is asked to move.
+  [[nodiscard]] bool moves() const;
+};
+
+/// A policy that moves parameters between steps.
+class Tuner : public Decider<TunerQuestion, TunerAnswer> {
+ public:
+  /// What it knows, as text, for an equal policy to go on from after a restart; empty = it saves nothing.
+  [[nodiscard]] virtual std::string save() const { return {}; }
+
+  /// Goes on from what `save` of an equal policy gave: all later answers are as that one's would have been.
+  /// Throws InputError for any other text.
+  virtual void load(const std::string& text);
+};
+
+}  // namespace vramlab

@@ -1,0 +1,95 @@
+#include "policies/predictors/regression_predictor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/contract/saved_state.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
+// What is believed before anything was seen, in GB: the noise, as if from so many batches, and how large the
+// share of each feature in a batch of 16 samples with 16 images and 8,192 positions in rows of 512 may be.
+// Images and positions are what activations are made of (76 % of the bytes that the recorded mix asks for),
+// so they have room for the table's 0.63 GB an image and for ten times less. What would come on top of them
+// (by samples, by the square of the length, by the longest row alone) has a twentieth of it: in batches of
+// one mix all of these rise together, and what such batches cannot tell apart then goes to images and
+// positions. Where batches do tell them apart, a few outweigh this belief.
+constexpr double kNoise = 0.05;
+constexpr double kNoiseBatches = 4;
+constexpr double kFirstOrder = 10;
+constexpr double kSecondOrder = kFirstOrder / 20;
+constexpr double kScale[RegressionPredictor::kFeatures] = {
+    0.5, kSecondOrder, kFirstOrder, kFirstOrder, kSecondOrder, kSecondOrder, 1};
+
+}  // namespace
+
+double normal_quantile(double share) {
+  const double t = std::sqrt(-2 * std::log(1 - std::clamp(share, 0.5, 0.9999)));
+  const double tail =
+      t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  return std::max(0.0, tail);
+}
+
+RegressionPredictor::RegressionPredictor(double deviations)
+    : deviations_(deviations), covariance_(Matrix::Zero()) {
+  for (int i = 0; i < kFeatures; ++i) covariance_(i, i) = kScale[i] * kScale[i] / (kNoise * kNoise);
+}
+
+RegressionPredictor::Vector RegressionPredictor::features(const BatchShape& batch) {
+  const double positions = static_cast<double>(batch.positions()) / 8192;
+  const double longest = static_cast<double>(batch.longest) / 512;
+  Vector features;
+  features << 1, static_cast<double>(batch.samples) / 16, static_cast<double>(batch.images) / 16, positions,
+      positions * longest, longest, batch.accumulates ? 1 : 0;
+  return features;
+}
+
+// Standard deviation in GB; the prior counts as some batches.
+double RegressionPredictor::noise() const {
+  return std::sqrt((kNoiseBatches * kNoise * kNoise + residuals_) / (kNoiseBatches + observations_));
+}
+
+PredictedMemory RegressionPredictor::predict(const BatchShape& batch) const {
+  const Vector x = features(batch);
+  const double likely = std::max(0.0, weights_.dot(x));
+  const double spread = noise() * std::sqrt(1 + x.dot(covariance_ * x));
+  return {bytes_of(likely * kGb), bytes_of((likely + deviations_ * spread) * kGb)};
+}
+
+void RegressionPredictor::learn(const BatchShape& batch, Bytes rise) {
+  const Vector x = features(batch);
+  const Vector gain = covariance_ * x;
+  const double expected = 1 + x.dot(gain);
+  const double error = static_cast<double>(rise) / kGb - weights_.dot(x);
+  weights_ += gain * (error / expected);
+  covariance_ -= gain * gain.transpose() / expected;
+  residuals_ += error * error / expected;
+  observations_ += 1;
+}
+
+// A lower bound teaches only where the prediction lies below it.
+void RegressionPredictor::learn_at_least(const BatchShape& batch, Bytes rise) {
+  if (predict(batch).likely < rise) learn(batch, rise);
+}
+
+std::vector<double> RegressionPredictor::save() const {
+  std::vector<double> state(weights_.begin(), weights_.end());
+  const auto entries = covariance_.reshaped();
+  state.insert(state.end(), entries.begin(), entries.end());
+  state.insert(state.end(), {residuals_, observations_});
+  return state;
+}
+
+void RegressionPredictor::restore(std::span<const double> state) {
+  require_state(state, kFeatures + kFeatures * kFeatures + 2);
+  for (int i = 0; i < kFeatures; ++i) weights_[i] = state[static_cast<std::size_t>(i)];
+  for (int i = 0; i < kFeatures * kFeatures; ++i) {
+    covariance_.reshaped()[i] = state[static_cast<std::size_t>(kFeatures + i)];
+  }
+  residuals_ = state[state.size() - 2];
+  observations_ = state.back();
+}
+
+}  // namespace vramlab

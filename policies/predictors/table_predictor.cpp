@@ -1,0 +1,86 @@
+#include "policies/predictors/table_predictor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/contract/saved_state.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
+constexpr double kFixed = TaskTable::kBase + TaskTable::kOverhead;
+constexpr double kImage = TaskTable::kForward + TaskTable::kBackward;
+
+}  // namespace
+
+Bytes bytes_of(double value) {
+  return static_cast<Bytes>(std::llround(std::clamp(value, 0.0, 1152921504606846976.0)));
+}
+
+TablePredictor::TablePredictor(const std::vector<std::string>& tasks, Form form) : form_(form) {
+  for (const std::string& task : tasks) tasks_.push_back({.multiplier = TaskTable::multiplier(task)});
+}
+
+double TablePredictor::units(const BatchShape& batch, std::size_t task) {
+  return static_cast<double>(batch.task_images[task] > 0 ? batch.task_images[task]
+                                                         : batch.task_samples[task]);
+}
+
+double TablePredictor::factor(std::size_t task) const {
+  const auto calibrated = [](const Calibration& one) {
+    return one.samples >= static_cast<double>(kSamplesToCalibrate) && one.by_table > 0;
+  };
+  if (form_ == Form::collapsing && !std::all_of(tasks_.begin(), tasks_.end(), calibrated)) return 1;
+  return calibrated(tasks_[task]) ? tasks_[task].taken / tasks_[task].by_table : 1;
+}
+
+PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
+  double sum = kFixed;
+  double collapse = 1;
+  for (std::size_t task = 0; task < tasks_.size(); ++task) {
+    const double multiplier = tasks_[task].multiplier;
+    const double images = units(batch, task) * kImage * factor(task);
+    if (form_ == Form::sum) {
+      sum += images * multiplier;
+    } else {
+      sum += images;
+      collapse *= std::pow(multiplier / static_cast<double>(std::max<std::int64_t>(batch.samples, 1)),
+                           static_cast<double>(batch.task_samples[task]));
+    }
+  }
+  const Bytes bytes = std::max<Bytes>(1, bytes_of(sum * collapse * kGb));  // 0 would mean: no prediction
+  return {bytes, bytes};
+}
+
+void TablePredictor::learn(const BatchShape& batch, Bytes rise) {
+  double by_table = 0;
+  for (std::size_t task = 0; task < tasks_.size(); ++task) {
+    by_table += units(batch, task) * kImage * tasks_[task].multiplier;
+  }
+  const double taken = std::max(0.0, static_cast<double>(rise) / kGb - kFixed);
+  for (std::size_t task = 0; task < tasks_.size(); ++task) {
+    Calibration& one = tasks_[task];
+    const double share = units(batch, task) * kImage * one.multiplier;
+    one.samples += static_cast<double>(batch.task_samples[task]);
+    one.by_table += share;
+    one.taken += by_table > 0 ? taken * share / by_table : 0;
+  }
+}
+
+std::vector<double> TablePredictor::save() const {
+  std::vector<double> state;
+  for (const Calibration& one : tasks_) state.insert(state.end(), {one.samples, one.by_table, one.taken});
+  return state;
+}
+
+void TablePredictor::restore(std::span<const double> state) {
+  require_state(state, 3 * tasks_.size());
+  for (std::size_t task = 0; task < tasks_.size(); ++task) {
+    tasks_[task].samples = state[3 * task];
+    tasks_[task].by_table = state[3 * task + 1];
+    tasks_[task].taken = state[3 * task + 2];
+  }
+}
+
+}  // namespace vramlab

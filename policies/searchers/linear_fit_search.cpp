@@ -1,0 +1,160 @@
+// `linear-fit`: a straight line through the memory of 1, 2, 4, 8 and 16 samples, followed to a share of what
+// is free.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "policies/builtins.hpp"
+#include "policies/contract/policy.hpp"
+#include "policies/searchers/probe_books.hpp"
+
+namespace vramlab {
+namespace {
+
+struct LinearFitOptions {
+  enum class NothingFits : std::uint8_t { error, fallback };
+  std::int64_t probes = 5;
+  double fraction = 0.6;
+  NothingFits nothing_fits = NothingFits::error;
+  std::int64_t fallback = 16;
+  bool verify = true;
+  std::int64_t largest = 1024;
+  CardsRule cards = CardsRule::fullest;
+};
+
+const OptionTable<LinearFitOptions>& table() {
+  using O = LinearFitOptions;
+  static const OptionTable<O> rows{
+      .owner = "linear-fit",
+      .options = {
+          {"probes", &O::probes, "", 2, 20, "so many sizes are tried: 1, 2, 4 …"},
+          {"fraction", &O::fraction, "share of free memory", 0.01, 1, "where the line is read"},
+          {"nothing_fits", choice_of<&O::nothing_fits>({"error", "fallback"}), "", 0, 0,
+           "what to answer if no size fits, or the line says nonsense"},
+          {"fallback", &O::fallback, "samples", 1, 1e6, "that answer"},
+          {"verify", &O::verify, "", 0, 0,
+           "tries the answer where it lies beyond twice the largest size tried, and bisects if it is bad"},
+          {"largest", &O::largest, "samples", 1, 1e6, "a larger answer of the line counts as nonsense"},
+          {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
+           "several cards: the one that is full first, or all of them as if they were one"},
+      }};
+  return rows;
+}
+
+/// What is reserved on a card at some sizes.
+struct Line {
+  std::vector<double> sizes;
+  std::vector<double> bytes;
+
+  // Least squares. Where it does not rise, memory does not limit the size.
+  [[nodiscard]] double size_at(double limit) const {
+    const auto n = static_cast<double>(sizes.size());
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      x += sizes[i];
+      y += bytes[i];
+      xx += sizes[i] * sizes[i];
+      xy += sizes[i] * bytes[i];
+    }
+    const double slope = (n * xy - x * y) / (n * xx - x * x);
+    return slope > 0 ? (limit - (y - slope * x) / n) / slope : HUGE_VAL;
+  }
+};
+
+class LinearFit final : public Searcher {
+ public:
+  explicit LinearFit(const LinearFitOptions& options)
+      : options_(options), books_({1.0, options.cards, false}) {}
+
+  SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
+    if (question.last == nullptr) return books_.probe(question.low);
+    const Probe& probe = *question.last;
+    const bool good = books_.enter(probe);
+    SearcherAnswer end;
+    if (books_.ends(probe, end)) return end;
+    if (verifying_) return narrow();
+    if (good) note(probe);
+    const std::int64_t next = 2 * probe.batch;
+    if (good && books_.trials() < options_.probes && next <= question.high) return books_.probe(next);
+    return read(question);
+  }
+
+ private:
+  void note(const Probe& probe) {
+    if (options_.cards == CardsRule::fullest) {
+      lines_.resize(probe.cards.size());
+      free_.resize(probe.cards.size());
+    } else {
+      lines_.resize(1);
+      free_.assign(1, 0);
+    }
+    for (Line& line : lines_) {
+      line.sizes.push_back(static_cast<double>(probe.batch));
+      line.bytes.push_back(0);
+    }
+    for (std::size_t i = 0; i < probe.cards.size(); ++i) {
+      const std::size_t line = options_.cards == CardsRule::fullest ? i : 0;
+      lines_[line].bytes.back() += static_cast<double>(probe.cards[i].peak_reserved);
+      const auto free = static_cast<double>(probe.cards[i].free);
+      free_[line] = options_.cards == CardsRule::fullest ? free : free_[line] + free;
+    }
+  }
+
+  SearcherAnswer read(const SearcherQuestion& question) {
+    if (lines_.empty() || lines_.front().sizes.size() < 2) {
+      if (options_.nothing_fits == LinearFitOptions::NothingFits::fallback) return fall_back(question);
+      return books_.good() > 0 ? books_.found(books_.good()) : books_.none();
+    }
+    double size = HUGE_VAL;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      size = std::min(size, lines_[i].size_at(options_.fraction * free_[i]));
+    }
+    // The published rule: never a size that failed, and nonsense falls back to the default.
+    if (books_.bad() > 0 && size >= static_cast<double>(books_.bad())) {
+      size = static_cast<double>(books_.good());
+    }
+    if (size < 1 || size > static_cast<double>(options_.largest)) {
+      if (options_.nothing_fits == LinearFitOptions::NothingFits::fallback) return fall_back(question);
+      size = std::clamp(size, static_cast<double>(books_.good()), static_cast<double>(options_.largest));
+    }
+    const auto batch = std::clamp(static_cast<std::int64_t>(size), question.low, question.high);
+    verifying_ = options_.verify && batch > 2 * books_.good();
+    return verifying_ ? books_.probe(batch) : books_.found(batch);
+  }
+
+  SearcherAnswer fall_back(const SearcherQuestion& question) const {
+    return books_.found(std::clamp(options_.fallback, question.low, question.high));
+  }
+
+  SearcherAnswer narrow() const {
+    const std::int64_t gap = books_.bad() > 0 ? books_.bad() - books_.good() : 0;
+    return gap <= 1 ? books_.found(books_.good()) : books_.probe(books_.good() + gap / 2);
+  }
+
+  LinearFitOptions options_;
+  ProbeBooks books_;
+  std::vector<Line> lines_;   // one a card, or one for all
+  std::vector<double> free_;  // bytes, before the last probe
+  bool verifying_ = false;
+};
+
+std::unique_ptr<Searcher> make(const OptionMap& options) {
+  return std::make_unique<LinearFit>(table().parse(options));
+}
+
+}  // namespace
+
+// Ultralytics' autobatch; what it fits is reserved memory.
+SearcherEntry linear_fit_entry() {
+  return {.name = "linear-fit",
+          .summary = "a peer's: a line through 1, 2, 4, 8, 16, followed to 60 % of free memory",
+          .options = table().describe(),
+          .profiles = {{"peer",
+                        "as published: nothing is verified, and if nothing fits it answers 16",
+                        {{"nothing_fits", "fallback", {}}, {"verify", false, {}}}},
+                       {"repaired", "tries what it extrapolates; nothing fits = error", {}}},
+          .default_profile = "repaired",
+          .make = make};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,79 @@
+#include "policies/searchers/probe_books.hpp"
+
+#include <algorithm>
+
+#include "policies/contract/policy.hpp"
+
+namespace vramlab {
+
+double probed_usage(const Probe& probe, CardsRule rule, Bytes ProbedCard::*figure) {
+  double fullest = 0;
+  double peaks = 0;
+  double totals = 0;
+  for (const ProbedCard& card : probe.cards) {
+    const auto peak = static_cast<double>(card.*figure);
+    const auto total = static_cast<double>(card.total);
+    fullest = std::max(fullest, peak / total);
+    peaks += peak;
+    totals += total;
+  }
+  return rule == CardsRule::fullest || totals <= 0 ? fullest : peaks / totals;
+}
+
+bool ProbeBooks::enter(const Probe& probe) {
+  ++trials_;
+  const double usage = probed_usage(probe, rule_.cards, rule_.peak);
+  const bool good = probe.outcome == ProbeOutcome::ok && usage <= rule_.safety_margin;
+  if (good) {
+    good_ = std::max(good_, probe.batch);
+  } else {
+    bad_ = bad_ == 0 ? probe.batch : std::min(bad_, probe.batch);
+  }
+  last_ = std::to_string(probe.batch);
+  if (probe.outcome == ProbeOutcome::ok) {
+    last_ += " peaks at " + fixed_point(usage, 3) + " of the memory" + (good ? "" : ", too much");
+  } else {
+    last_ += probe.outcome == ProbeOutcome::failed ? " fails" : " runs out of memory";
+    if (!probe.phase.empty()) last_ += " in " + probe.phase;
+  }
+  return good;
+}
+
+bool ProbeBooks::ends(const Probe& probe, SearcherAnswer& answer) const {
+  if (rule_.any_failure) return false;
+  answer.batch = probe.batch;
+  if (probe.outcome == ProbeOutcome::failed) answer.reason = probe.error;
+  if (probe.outcome == ProbeOutcome::held) {
+    Bytes held = 0;
+    for (const ProbedCard& card : probe.cards) held += card.current - std::min(card.start, card.current);
+    answer.reason = "trial memory still held: after the clean-up of batch " + std::to_string(probe.batch) +
+                    " " + format_bytes(held) + " more are allocated than before it";
+  }
+  return !answer.reason.empty();
+}
+
+SearcherAnswer ProbeBooks::probe(std::int64_t batch) const {
+  return {.action = SearcherAnswer::Action::probe, .batch = batch, .extrapolated = false, .reason = last_};
+}
+
+SearcherAnswer ProbeBooks::found(std::int64_t batch) const {
+  const bool untried = batch > good_;
+  std::string reason = good_ == 0 ? "no size was good" : std::to_string(good_) + " is good";
+  if (bad_ > 0) reason += ", " + std::to_string(bad_) + " is not";
+  if (batch != good_) reason += "; taken is " + std::to_string(batch);
+  if (untried) reason += bad_ > 0 && batch >= bad_ ? ", which failed" : ", which no probe has shown to fit";
+  return {.action = SearcherAnswer::Action::found,
+          .batch = batch,
+          .extrapolated = untried,
+          .reason = std::move(reason)};
+}
+
+SearcherAnswer ProbeBooks::none() const {
+  return {.action = SearcherAnswer::Action::none_fits,
+          .batch = 0,
+          .extrapolated = false,
+          .reason = trials_ == 0 ? "there is no size to try"
+                                 : "batch " + std::to_string(bad_) + " does not fit: " + last_};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,276 @@
+#include "policies/tuners/dual_optimizer_options.hpp"
+
+namespace vramlab {
+namespace {
+
+using O = DualOptimizerOptions;
+constexpr const char* kRatio = "ratio of the total";
+constexpr double kMany = 1e6;
+
+std::vector<Option<O>> goal_rows() {
+  return {
+      {"enabled", &O::enabled, "", 0, 0, "false: never changes anything"},
+      {"preset", choice_of<&O::preset>({"none", "rtx-3060", "rtx-3080", "rtx-4090"}), "", 0, 0,
+       "target and bounds recommended for a card; other options override them"},
+      {"aggressive", &O::aggressive, "", 0, 0, "takes the upper end of the preset's target"},
+      {"target_vram_usage", &O::target_vram_usage, kRatio, 0.01, 1, "usage to steer towards"},
+      {"safety_margin", &O::safety_margin, kRatio, 0, 0.5,
+       "grow below target - margin, shrink above target + margin"},
+      {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, kMany, "steps between two looks"},
+      {"min_batch_size", &O::min_batch_size, "samples", 1, kMany, "smallest batch"},
+      {"max_batch_size", &O::max_batch_size, "samples", 1, kMany, "largest batch"},
+      {"min_lq_size", &O::min_lq_size, "pixels", 1, kMany, "smallest side of a low-quality patch"},
+      {"max_lq_size", &O::max_lq_size, "pixels", 1, kMany, "largest side of a low-quality patch"},
+      {"lq_granularity", &O::lq_granularity, "pixels", 1, 4096, "lq is always a multiple of this"},
+      {"vram_history_size", &O::vram_history_size, "steps", 1, kMany, "readings kept for avg_usage"},
+      {"max_adjustments", &O::max_adjustments, "", 0, kMany, "how many adjustments there may be"},
+      {"max_adjustments_counts", choice_of<&O::max_adjustments_counts>({"recoveries", "all"}), "", 0, 0,
+       "recoveries: those after an OOM, then the next OOM ends the run; all: every one, then only an OOM "
+       "changes anything"},
+  };
+}
+
+std::vector<Option<O>> timing_rows() {
+  return {
+      {"usage_source", choice_of<&O::usage_source>({"allocated", "peak"}), "", 0, 0,
+       "usage is what is allocated after the step, or the device's peak counter"},
+      {"warm_up", &O::warm_up, "", 0, 0, "no look before iteration adjustment_frequency"},
+      {"hold_band", &O::hold_band, "", 0, 0, "no change while usage is closer to the target than the margin"},
+      {"cooldown_after", choice_of<&O::cooldown_after>({"change", "evaluation"}), "", 0, 0,
+       "after what to wait for adjustment_frequency steps"},
+      {"peak_after_period", choice_of<&O::peak_after_period>({"keep", "reset"}), "", 0, 0,
+       "keep: the device's counter is never reset, so an old peak survives a smaller step"},
+  };
+}
+
+std::vector<Option<O>> growth_rows() {
+  return {
+      {"lq_up_min_room", &O::lq_up_min_room, kRatio, 0, 1, "lq grows only if target - usage is above this"},
+      {"lq_up_unit", &O::lq_up_unit, kRatio, 0.001, 1, "room for each lq_up_factor pixels"},
+      {"lq_up_factor", &O::lq_up_factor, "pixels", 1, kMany, "pixels for each lq_up_unit of room"},
+      {"lq_up_at_least", &O::lq_up_at_least, "pixels", 0, kMany, "smallest step up of lq"},
+      {"lq_up_at_most", &O::lq_up_at_most, "pixels", 0, kMany, "largest step up of lq"},
+      {"area_check", &O::area_check, "", 0, 0,
+       "a step enlarged by lq_granularity is taken only if usage times the growth of the area stays within "
+       "the target"},
+      {"batch_up_min_room", &O::batch_up_min_room, kRatio, 0, 1,
+       "batch grows (lq at its maximum) only if target - usage is above this"},
+      {"batch_up_unit_from", choice_of<&O::batch_up_unit_from>({"constant", "sample"}), "", 0, 0,
+       "room for each further sample: batch_up_unit, or usage / batch times sample_headroom"},
+      {"batch_up_unit", &O::batch_up_unit, kRatio, 0.001, 1, "room for each further sample (constant)"},
+      {"sample_headroom", &O::sample_headroom, "factor", 1, 10,
+       "spare room for each further sample (sample)"},
+      {"batch_up_at_least", &O::batch_up_at_least, "samples", 0, kMany, "smallest step up of batch"},
+      {"batch_up_at_most", &O::batch_up_at_most, "samples", 0, kMany, "largest step up of batch"},
+      {"avoid_failing", &O::avoid_failing, "", 0, 0, "remembers pairs that failed and never grows to one"},
+      {"failing_lq_distance", &O::failing_lq_distance, "pixels", 0, kMany,
+       "lq stays this far below one that failed at the same or a smaller batch"},
+  };
+}
+
+std::vector<Option<O>> shrink_rows() {
+  return {
+      {"batch_down", &O::batch_down, "samples", 1, kMany, "step down of batch"},
+      {"batch_down_far", &O::batch_down_far, "samples", 1, kMany,
+       "the same when usage is far above the target"},
+      {"batch_far", &O::batch_far, kRatio, 0, 1, "for batch, far is above target + this"},
+      {"lq_down", &O::lq_down, "pixels", 1, kMany, "step down of lq (batch at its minimum)"},
+      {"lq_down_far", &O::lq_down_far, "pixels", 1, kMany, "the same when usage is far above the target"},
+      {"lq_far", &O::lq_far, kRatio, 0, 1, "for lq, far is above target + this"},
+  };
+}
+
+std::vector<Option<O>> recovery_rows() {
+  return {
+      {"oom_rule", choice_of<&O::oom_rule>({"scale", "safe-pair"}), "", 0, 0,
+       "scale: both parameters times oom_factor; safe-pair: the last safe pair if smaller, else the one "
+       "moved last times oom_factor"},
+      {"oom_factor", &O::oom_factor, "factor", 0.01, 0.99, "what is left of a parameter after an OOM"},
+      {"oom_lq_multiple", &O::oom_lq_multiple, "pixels", 1, 4096,
+       "lq is cut to a multiple of this after an OOM"},
+      {"oom_cooldown_periods", &O::oom_cooldown_periods, "periods", 1, 1000,
+       "no look for this many times adjustment_frequency steps after an OOM"},
+      {"oom_empties_cache", &O::oom_empties_cache, "", 0, 0, "an OOM gives cached memory back first"},
+      {"oom_ends_run", &O::oom_ends_run, "", 0, 0, "the first OOM ends the run, as published at first"},
+      {"oom_double_halving", &O::oom_double_halving, "", 0, 0,
+       "reproduces a defect: the tuner scales once more than the run does and goes on from its own figure"},
+      {"retry_batch", &O::retry_batch, "", 0, 0, "runs the failed step again at once, at the new parameters"},
+      {"oom_floor_limit", &O::oom_floor_limit, "steps", 1, kMany,
+       "failed steps in a row with nothing left to shrink after which the run ends"},
+  };
+}
+
+std::vector<Option<O>> report_rows() {
+  return {
+      {"warning_usage", &O::warning_usage, kRatio, 0, 1,
+       "warns when more than this is allocated after a step"},
+      {"log_lines", &O::log_lines, "", 0, 0, "writes log lines (warnings are always written)"},
+      {"log_interval", &O::log_interval, "steps", 1, kMany, "steps between two lines about usage"},
+  };
+}
+
+void require_order(const OptionMap& map, std::vector<Problem>& problems, const char* low_key, double low,
+                   const char* high_key, double high) {
+  if (low <= high) return;
+  problems.push_back({place_of(map, {low_key, high_key}),
+                      std::string(low_key) + " " + format_option_value(low) + " is above " + high_key + " " +
+                          format_option_value(high) + "."});
+}
+
+void require_order(const OptionMap& map, std::vector<Problem>& problems, const char* low_key,
+                   std::int64_t low, const char* high_key, std::int64_t high) {
+  require_order(map, problems, low_key, static_cast<double>(low), high_key, static_cast<double>(high));
+}
+
+void check(const O& o, const OptionMap& map, std::vector<Problem>& problems) {
+  require_order(map, problems, "min_batch_size", o.min_batch_size, "max_batch_size", o.max_batch_size);
+  require_order(map, problems, "min_lq_size", o.min_lq_size, "max_lq_size", o.max_lq_size);
+  require_order(map, problems, "lq_up_at_least", o.lq_up_at_least, "lq_up_at_most", o.lq_up_at_most);
+  require_order(map, problems, "batch_up_at_least", o.batch_up_at_least, "batch_up_at_most",
+                o.batch_up_at_most);
+  require_order(map, problems, "safety_margin", o.safety_margin, "target_vram_usage", o.target_vram_usage);
+  if (o.aggressive && o.preset == GpuPreset::none) {
+    problems.push_back({place_of(map, {"aggressive"}),
+                        "aggressive needs a preset. Name one: rtx-3060, rtx-3080, rtx-4090."});
+  }
+}
+
+struct Preset {
+  double target;      // lower end of the recommendation
+  double aggressive;  // upper end
+  std::int64_t min_lq, max_lq, min_batch, max_batch;
+};
+
+// In the order of GpuPreset, without none; published with the optimizer for 12, 10 and 24 GB.
+constexpr Preset kPresets[] = {
+    {0.80, 0.85, 32, 256, 2, 64},
+    {0.75, 0.80, 32, 192, 2, 32},
+    {0.85, 0.90, 64, 512, 4, 128},
+};
+
+OptionMap preset_options(const O& chosen, const std::string& where) {
+  if (chosen.preset == GpuPreset::none) return {};
+  const Preset& preset = kPresets[static_cast<std::size_t>(chosen.preset) - 1];
+  return {{"target_vram_usage", chosen.aggressive ? preset.aggressive : preset.target, where},
+          {"min_lq_size", preset.min_lq, where},
+          {"max_lq_size", preset.max_lq, where},
+          {"min_batch_size", preset.min_batch, where},
+          {"max_batch_size", preset.max_batch, where}};
+}
+
+// The choice of a preset alone, so that a bound which only fits the preset's other bound is no error yet.
+OptionMap preset_choice(const OptionMap& map) {
+  OptionMap choice;
+  for (const char* key : {"preset", "aggressive"}) {
+    const OptionEntry* entry = map.find(key);
+    if (entry != nullptr) choice.set(entry->key, entry->value, entry->where);
+  }
+  return choice;
+}
+
+}  // namespace
+
+const OptionTable<DualOptimizerOptions>& dual_optimizer_table() {
+  static const OptionTable<O> table = [] {
+    OptionTable<O> result{.owner = "dual-optimizer", .options = {}, .check = check};
+    for (const auto& rows :
+         {goal_rows(), timing_rows(), growth_rows(), shrink_rows(), recovery_rows(), report_rows()}) {
+      result.options.insert(result.options.end(), rows.begin(), rows.end());
+    }
+    return result;
+  }();
+  return table;
+}
+
+DualOptimizerOptions parse_dual_optimizer(const OptionMap& map) {
+  std::vector<Problem> problems;
+  const auto rows = dual_optimizer_table().describe();
+  checked_values(map, rows, " (vramlab policies dual-optimizer lists all keys)", problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  const O chosen = dual_optimizer_table().parse(preset_choice(map));
+  return dual_optimizer_table().parse(overlay(preset_options(chosen, place_of(map, {"preset"})), map));
+}
+
+// The published versions of `dual-optimizer` as sets of option values, their defects included.
+namespace {
+
+// One overload a type: a literal would otherwise be ambiguous, or become the wrong one of them.
+OptionEntry option(const char* key, bool flag) { return {key, flag, {}}; }
+OptionEntry option(const char* key, double number) { return {key, number, {}}; }
+OptionEntry option(const char* key, const char* name) { return {key, std::string(name), {}}; }
+OptionEntry option(const char* key, int number) { return {key, std::int64_t{number}, {}}; }
+
+// What both older versions have in common.
+OptionMap older() {
+  return {
+      option("max_adjustments_counts", "recoveries"),
+      option("hold_band", false),
+      option("cooldown_after", "change"),
+      option("peak_after_period", "keep"),
+      option("lq_up_unit", 0.05),
+      option("lq_up_factor", 1),
+      option("area_check", false),
+      option("batch_up_unit_from", "constant"),
+      option("avoid_failing", false),
+      option("oom_rule", "scale"),
+      option("oom_factor", 0.5),
+      option("oom_lq_multiple", 1),
+      option("oom_empties_cache", false),
+  };
+}
+
+OptionMap blind() {
+  return overlay(older(), {
+                              option("adjustment_frequency", 100),
+                              option("usage_source", "allocated"),
+                              option("warm_up", false),
+                              option("lq_up_min_room", 0.05),
+                              option("lq_up_at_least", 0),
+                              option("lq_up_at_most", 2),
+                              option("batch_up_min_room", 0.03),
+                              option("batch_up_unit", 0.1),
+                              option("batch_up_at_least", 0),
+                              option("batch_up_at_most", 2),
+                              option("batch_down", 1),
+                              option("batch_down_far", 2),
+                              option("lq_down", 1),
+                              option("lq_down_far", 1),
+                              option("log_lines", false),
+                          });
+}
+
+OptionMap peak() {
+  return overlay(older(), {
+                              option("adjustment_frequency", 25),
+                              option("usage_source", "peak"),
+                              option("warm_up", true),
+                              option("lq_up_min_room", 0.02),
+                              option("lq_up_at_least", 2),
+                              option("lq_up_at_most", 8),
+                              option("batch_up_min_room", 0.01),
+                              option("batch_up_unit", 0.03),
+                              option("batch_up_at_least", 2),
+                              option("batch_up_at_most", 8),
+                              option("batch_down", 2),
+                              option("batch_down_far", 4),
+                              option("lq_down", 2),
+                              option("lq_down_far", 4),
+                              option("log_lines", true),
+                          });
+}
+
+}  // namespace
+
+const std::vector<TunerProfile>& dual_optimizer_profiles() {
+  static const std::vector<TunerProfile> profiles = {
+      {"blind", "as first published: reads what is allocated between steps, so it grows until a step fails",
+       blind()},
+      {"peak", "reads the peak, but never lets an old one go: from above the band it walks down to the floor",
+       peak()},
+      // The defaults of the options are this profile's values: nothing to set.
+      {"settled", "a fresh peak every period, holds inside the band, remembers what failed", {}},
+  };
+  return profiles;
+}
+
+}  // namespace vramlab

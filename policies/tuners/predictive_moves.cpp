@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <cmath>
+
+#include "policies/contract/policy.hpp"
+#include "policies/tuners/predictive.hpp"
+
+namespace vramlab {
+namespace {
+
+std::string ratio(double value) { return fixed_point(value, 3); }
+
+std::string percent(double share) { return fixed_point(100 * share, 1) + " %"; }
+
+// Where things stand, as every sentence begins.
+std::string standing(const PredictiveFigures& figures) {
+  std::string text = "peak " + ratio(figures.peak) + " at " + pair_text(figures.now);
+  if (figures.leak > 0) text += ", leak " + fixed_point(figures.leak, 6) + " a step";
+  if (figures.outlier > 0) text += ", outliers up to " + ratio(figures.outlier);
+  return text;
+}
+
+}  // namespace
+
+std::string pair_text(const WorkPair& pair) {
+  return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.size) + ")";
+}
+
+std::string grow_reason(const PredictiveFigures& figures, const WorkPair& target, double expected,
+                        double upper, double gain) {
+  return "grow: " + standing(figures) + "; " + pair_text(target) + " should take " + ratio(expected) +
+         ", at most " + ratio(upper) + " of " + ratio(figures.limit) + ", and does " + percent(gain) +
+         " more";
+}
+
+std::string lesson_reason(const PredictiveFigures& figures, const WorkPair& target, double upper) {
+  return "grow: " + standing(figures) + "; a small move to " + pair_text(target) + ", at most " +
+         ratio(upper) + " of " + ratio(figures.limit) + ", to learn how memory grows";
+}
+
+std::string shrink_reason(const PredictiveFigures& figures, const WorkPair& target, double upper) {
+  const std::string why = figures.under_pressure ? "steady steps flush the cache"
+                                                 : ratio(figures.need) + " is above " + ratio(figures.limit);
+  return "shrink: " + standing(figures) + ", " + why + "; " + pair_text(target) + " takes at most " +
+         ratio(upper);
+}
+
+std::string hold_reason(const PredictiveFigures& figures, const std::string& why) {
+  return "hold: " + standing(figures) + " of " + ratio(figures.limit) + ", " + why;
+}
+
+std::string recovery_reason(const WorkPair& failed, const WorkPair& target, double used) {
+  std::string text = "oom at " + pair_text(failed) + " with " + ratio(used) + " allocated between steps";
+  if (target == failed) return text + ": nothing is left to shrink";
+  return text + ": to " + pair_text(target) + ", nothing at or beyond it again unless memory is given back";
+}
+
+std::string floor_reason(const WorkPair& pair, std::int64_t failures) {
+  return "oom: " + std::to_string(failures) + " steps in a row failed at the smallest pair " +
+         pair_text(pair) + "; the run ends here";
+}
+
+std::string snap_reason(const WorkPair& from, const WorkPair& to, std::int64_t unit) {
+  return "snap: size " + std::to_string(from.size) + " is no multiple of " + std::to_string(unit) + "; to " +
+         pair_text(to);
+}
+
+std::string leak_line(double per_step, std::int64_t rises) {
+  return "leak: what is allocated between steps rose " + std::to_string(rises) +
+         " times and never fell, by " + fixed_point(per_step, 6) + " of the total a step";
+}
+
+std::string outlier_line(const WorkPair& pair, double stray, double steady) {
+  return "outlier: one step at " + pair_text(pair) + " took " + ratio(stray) + " instead of " +
+         ratio(steady) + ", and nothing more stays between steps";
+}
+
+std::string shift_line(const WorkPair& pair, double before, double now) {
+  return "shift: steps at " + pair_text(pair) + " take " + ratio(now) + " now instead of " + ratio(before);
+}
+
+std::string error_line(const WorkPair& pair) {
+  return "an error that is not OOM at " + pair_text(pair) + ": its reading is not used, nothing shrinks";
+}
+
+// Where `predictive` goes, given what it knows.
+namespace {
+
+constexpr double kRoomGivenBack = 0.05;  // share of the total that makes a failure a thing of the past
+constexpr double kBelowFailure = 0.97;   // of what a failed pair was predicted to need
+constexpr std::int64_t kLeakLooks = 5;   // a new pair has room for a leak of so many periods
+constexpr double kOtherRoom = 0.01;      // share of the total that is worth another search
+constexpr double kNoiseSlack = 1.01;     // of the limit
+constexpr std::int64_t kFreeMoves = 4;   // changes that need bring no more than the least gain
+constexpr std::int64_t kMostMoves = 40;  // then nothing brings enough
+constexpr double kLesson = 2;            // the work of a first move, at most, next to that of the start
+
+// After the first, second … failure in a row, next to what the failed pair was predicted to need.
+double backed_off(std::int64_t failures) { return failures <= 1 ? 0.9 : failures == 2 ? 0.75 : 0.5; }
+
+std::int64_t sign(std::int64_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; }
+
+}  // namespace
+
+/// What one evaluation rests on.
+struct Predictive::Plan {
+  PredictiveFigures figures;
+  double leak_ahead = 0;  ///< steps for which a new pair has room for a leak
+};
+
+void Predictive::evaluate(const Point& point, TunerAnswer& answer) {
+  ++state_.looks;
+  state_.is_looked_at = true;
+  state_.since_look = 0;
+  learn();
+  const double room = state_.capacity - state_.base;
+  state_.failed.remove_if([&](const auto& failed) { return room > failed.room + kRoomGivenBack; });
+
+  const auto period = static_cast<double>(options_.adjustment_frequency);
+  Plan plan{.leak_ahead = kLeakLooks * period};
+  PredictiveFigures& figures = plan.figures;
+  figures.now = current_;
+  figures.peak = state_.base + state_.dwell.steady();
+  figures.need = need(current_, period);
+  figures.leak = state_.leak.rate();
+  figures.outlier = state_.outlier;
+  figures.under_pressure = state_.pressure >= kPressure;
+  state_.pressure = 0;
+  if (figures.under_pressure) {
+    state_.least_fragmentation = std::max(state_.least_fragmentation, 1.005 * state_.capacity / figures.peak);
+    state_.fragmentation = std::max(state_.fragmentation, state_.least_fragmentation);
+  }
+  figures.limit = limit();
+  if (state_.adjustments >= options_.max_adjustments) {
+    answer.reason =
+        hold_reason(figures, "all " + std::to_string(options_.max_adjustments) + " adjustments are used up");
+  } else if (is_too_much(figures)) {
+    shrink(point, plan, answer);
+  } else {
+    grow(point, plan, answer);
+  }
+}
+
+// The more often it has moved, the more a further change must bring: so it settles.
+double Predictive::least_gain() const {
+  const std::int64_t doublings = std::max<std::int64_t>(0, state_.moves - kFreeMoves);
+  return std::ldexp(options_.least_gain, static_cast<int>(doublings));
+}
+
+// Noise alone, estimated anew at every look, must not move a pair that was chosen with room for it.
+bool Predictive::is_too_much(const PredictiveFigures& figures) const {
+  const double without_noise = need(current_, static_cast<double>(options_.adjustment_frequency)) -
+                               options_.confidence * state_.noise * state_.dwell.steady();
+  return without_noise > figures.limit || figures.need > kNoiseSlack * figures.limit;
+}
+
+void Predictive::shrink(const Point& point, const Plan& plan, TunerAnswer& answer) {
+  PairBox box = pairs_.box();
+  box.high = current_;
+  const WorkPair target = best(box, plan.figures.limit, plan.leak_ahead).value_or(box.low);
+  if (target == current_) {
+    answer.reason = hold_reason(plan.figures, "more than that, but nothing is left to shrink");
+    return;
+  }
+  answer.reason = shrink_reason(plan.figures, target, need(target, plan.leak_ahead));
+  move(point, target, answer);
+}
+
+void Predictive::grow(const Point& point, const Plan& plan, TunerAnswer& answer) {
+  const PredictiveFigures& figures = plan.figures;
+  if (state_.hold > 0) {
+    answer.reason =
+        hold_reason(figures, "no growth for " + std::to_string(state_.hold) + " more steps after a failure");
+    return;
+  }
+  // Staying teaches nothing new: what was not worth a move is looked for again when there is other room.
+  const double room = figures.limit - state_.base - state_.leak.rate() * plan.leak_ahead;
+  if (state_.has_held && std::abs(room - state_.held_room) <= kOtherRoom) {
+    answer.reason = hold_reason(figures, "as at the look before");
+    return;
+  }
+  if (state_.has_held && room > state_.held_room + kRoomGivenBack) state_.moves = 0;
+  state_.has_held = true;
+  state_.held_room = room;
+  const auto search = [&](const PairBox& box) {
+    return best(box, figures.limit, plan.leak_ahead).value_or(current_);
+  };
+  WorkPair goal = search(straight_box());
+  double gain = score(goal) / score(current_) - 1;
+  if (gain < least_gain()) goal = current_;
+  if (state_.turns < options_.most_turns) {
+    const WorkPair turning = search(pairs_.box());
+    const bool pays =
+        score(turning) > (1 + std::max(least_gain(), options_.least_gain_to_turn)) * score(goal);
+    if (pays && state_.turns + turns_to(turning) <= options_.most_turns) goal = turning;
+  }
+  if (goal == current_) {
+    answer.reason = hold_reason(
+        figures, "and nothing that surely fits does " + fixed_point(100 * least_gain(), 1) + " % more");
+    return;
+  }
+  gain = score(goal) / score(current_) - 1;
+  const bool is_far = pairs_.work(goal) > kLesson * pairs_.work(current_);
+  const WorkPair small =
+      state_.steady.pairs() == 1 && is_far ? lesson(goal, figures.limit, plan.leak_ahead) : goal;
+  const WorkPair target = small == current_ ? goal : small;
+  const double upper = need(target, plan.leak_ahead);
+  answer.reason =
+      target == goal ? grow_reason(figures, target, state_.base + state_.steady.expected(target), upper, gain)
+                     : lesson_reason(figures, target, upper);
+  move(point, target, answer);
+}
+
+// Of the moves towards `goal` that double the work at most, the one whose memory is least known.
+WorkPair Predictive::lesson(const WorkPair& goal, double limit, double leak_ahead) const {
+  const auto scaled = [](std::int64_t value, double factor) {
+    return static_cast<std::int64_t>(std::lround(std::floor(static_cast<double>(value) * factor)));
+  };
+  const double size_power = pairs_.work({1, 4}) > 4.5 ? 2 : 1;
+  const double size_factor = std::pow(kLesson, 1 / size_power);
+  const WorkPair moves[] = {
+      {scaled(current_.batch, kLesson), current_.size},
+      {current_.batch, scaled(current_.size, size_factor)},
+      {scaled(current_.batch, std::sqrt(kLesson)), scaled(current_.size, std::sqrt(size_factor))}};
+  WorkPair chosen = current_;
+  double least_known = 0;
+  for (const WorkPair& wanted : moves) {
+    WorkPair pair = pairs_.snapped(wanted);
+    if (goal.batch >= current_.batch) pair.batch = std::min(pair.batch, goal.batch);
+    if (goal.size >= current_.size) pair.size = std::min(pair.size, goal.size);
+    if (pair == current_ || !fits(pair, limit, leak_ahead)) continue;
+    if (state_.steady.deviation(pair) <= least_known) continue;
+    chosen = pair;
+    least_known = state_.steady.deviation(pair);
+  }
+  return chosen;
+}
+
+void Predictive::recover(const TunerQuestion& question, const Observation& observation, TunerAnswer& answer) {
+  const WorkPair failed = pairs_.of(question.ran_at());
+  const MemoryView& memory = observation.memory;
+  const bool knows_law = !state_.steady.empty();
+  const double predicted = knows_law ? state_.base + state_.steady.expected(failed) : 0;
+  if (observation.reading == observation.iteration) {
+    if (memory.device_free) {
+      state_.capacity = std::min(1.0, share_of_total(memory.reserved + *memory.device_free, memory));
+    }
+    state_.retries = memory.alloc_retries;
+    state_.reading = observation.reading;
+  }
+  state_.failed.remove_if([&](const auto& one) { return at_or_beyond(one.pair, failed); });
+  state_.failed.push({failed, state_.capacity - state_.base, kBelowFailure * predicted});
+  ++state_.recoveries;
+  ++state_.failures_in_a_row;
+  state_.hold = options_.adjustment_frequency;
+  state_.dwell = {};
+  answer.empty_cache = true;
+  if (!at_or_beyond(current_, failed)) {  // batches fetched before the last change still come
+    answer.reason = recovery_reason(failed, current_, state_.base);
+    return;
+  }
+  PairBox box = pairs_.box();
+  box.high = {std::max(current_.batch, box.low.batch), std::max(current_.size, box.low.size)};
+  WorkPair target = box.low;
+  if (knows_law) {
+    const double most = std::min(limit(), backed_off(state_.failures_in_a_row) * predicted);
+    target = best(box, most, 0).value_or(box.low);
+  } else if (current_.batch > box.low.batch) {
+    target = pairs_.snapped({current_.batch / 2, current_.size});
+  } else {
+    target = pairs_.snapped({current_.batch, current_.size * 7 / 10});
+  }
+  target.batch = std::min(target.batch, current_.batch);
+  target.size = std::min(target.size, current_.size);
+  answer.reason = recovery_reason(failed, target, state_.base);
+  if (!(target == current_)) return move(question.point, target, answer);
+  if (++state_.failures_at_floor < options_.oom_floor_limit) return;
+  answer.end_run = true;
+  answer.reason = floor_reason(failed, state_.failures_at_floor);
+}
+
+std::optional<WorkPair> Predictive::best(const PairBox& box, double limit, double leak_ahead) const {
+  const auto allowed = [&](const WorkPair& pair) { return fits(pair, limit, leak_ahead); };
+  const auto value = [&](const WorkPair& pair) { return score(pair); };
+  return PairSearch{box, allowed, value}.run();
+}
+
+// Where no parameter turns round.
+PairBox Predictive::straight_box() const {
+  PairBox box = pairs_.box();
+  if (state_.batch_direction > 0) box.low.batch = current_.batch;
+  if (state_.batch_direction < 0) box.high.batch = current_.batch;
+  if (state_.size_direction > 0) box.low.size = current_.size;
+  if (state_.size_direction < 0) box.high.size = current_.size;
+  return box;
+}
+
+double Predictive::need(const WorkPair& pair, double leak_ahead) const {
+  return std::max(steady_need(pair, leak_ahead), first_need(pair, leak_ahead));
+}
+
+double Predictive::steady_need(const WorkPair& pair, double leak_ahead) const {
+  return with_rest(state_.steady.upper(pair, options_.confidence), leak_ahead);
+}
+
+// 0 at a pair that had its first step.
+double Predictive::first_need(const WorkPair& pair, double leak_ahead) const {
+  if (state_.first.has_measured(pair)) return 0;
+  return with_rest(state_.first.upper(pair, options_.confidence), leak_ahead);
+}
+
+double Predictive::with_rest(double step, double leak_ahead) const {
+  return state_.base + state_.leak.rate() * leak_ahead + step * (1 + options_.confidence * state_.noise);
+}
+
+bool Predictive::fits(const WorkPair& pair, double limit, double leak_ahead) const {
+  const double steady = steady_need(pair, leak_ahead);
+  if (steady > limit) return false;  // half of a search's pairs: the other law is not asked
+  const double upper = std::max(steady, first_need(pair, leak_ahead));
+  return upper <= limit && !is_out_of_reach(pair, upper);
+}
+
+bool Predictive::is_out_of_reach(const WorkPair& pair, double need) const {
+  return std::any_of(state_.failed.begin(), state_.failed.end(), [&](const auto& failed) {
+    return at_or_beyond(pair, failed.pair) || (failed.limit > 0 && need > failed.limit);
+  });
+}
+
+double Predictive::limit() const {
+  const double band =
+      options_.target_vram_usage + (options_.bound_at == BoundAt::band ? options_.safety_margin : 0);
+  return std::min(band, state_.capacity / state_.fragmentation - state_.outlier);
+}
+
+double Predictive::score(const WorkPair& pair) const { return state_.score.of(pair, pairs_.work(pair)); }
+
+std::int64_t Predictive::turns_to(const WorkPair& target) const {
+  const std::int64_t batch = sign(target.batch - current_.batch);
+  const std::int64_t size = sign(target.size - current_.size);
+  return (batch * state_.batch_direction < 0 ? 1 : 0) + (size * state_.size_direction < 0 ? 1 : 0);
+}
+
+void Predictive::move(const Point& point, const WorkPair& target, TunerAnswer& answer) {
+  const std::int64_t batch = sign(target.batch - current_.batch);
+  const std::int64_t size = sign(target.size - current_.size);
+  answer.delta = pairs_.delta(point, target);
+  state_.turns += turns_to(target);
+  if (batch != 0) state_.batch_direction = batch;
+  if (size != 0) state_.size_direction = size;
+  // Blocks of the old shape only stand in the way of a larger one.
+  if (pairs_.work(target) > pairs_.work(current_)) answer.empty_cache = true;
+  state_.moves = std::min<std::int64_t>(state_.moves + 1, kMostMoves);
+  ++state_.adjustments;
+  state_.has_held = false;
+  current_ = target;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,143 @@
+#include "recordings/input_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filter/zstd.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+
+#include "core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace io = boost::iostreams;
+using namespace std::string_view_literals;
+
+constexpr std::string_view kGzip = "\x1f\x8b"sv;
+constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd"sv;
+constexpr std::streamsize kPiece = 1 << 18;
+
+template <class Filter>
+std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter) {
+  auto in = std::make_unique<io::filtering_istream>();
+  in->push(filter, kPiece);
+  in->push(raw, kPiece);
+  in->exceptions(std::ios::badbit);  // else a damaged file looks like its end
+  return in;
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& file)
+    : file_(file), raw_(std::make_unique<std::ifstream>(file, std::ios::binary)) {
+  const int reason = errno;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw InputError(file.string(), "is a folder; a file is needed.");
+  }
+  if (!*raw_ && !std::filesystem::exists(file, ignored))
+    throw InputError(file.string(), "there is no such file.");
+  if (!*raw_) throw InputError(file.string(), "cannot be read: " + std::string(std::strerror(reason)) + '.');
+  if (!std::filesystem::is_regular_file(file, ignored)) {  // a pipe cannot go back to its first bytes
+    auto whole = std::make_unique<std::stringstream>();
+    *whole << raw_->rdbuf();
+    whole->clear();  // of an empty one
+    raw_ = std::move(whole);
+  }
+  std::array<char, 4> first{};
+  raw_->read(first.data(), first.size());
+  const std::string_view start(first.data(), static_cast<std::size_t>(raw_->gcount()));
+  raw_->clear();
+  raw_->seekg(0);
+  if (start.starts_with(kGzip)) unpacked_ = unpacking(*raw_, io::gzip_decompressor());
+  if (start.starts_with(kZstd)) unpacked_ = unpacking(*raw_, io::zstd_decompressor());
+}
+
+InputFile::~InputFile() = default;
+
+std::size_t InputFile::read(char* place, std::size_t size) {
+  try {
+    std::istream& in = unpacked_ ? *unpacked_ : *raw_;
+    if (!in) return 0;
+    in.read(place, static_cast<std::streamsize>(size));
+    return static_cast<std::size_t>(in.gcount());
+  } catch (const std::exception& error) {
+    const char* const what = unpacked_ ? "the compressed file is damaged or cut off: " : "cannot be read: ";
+    throw InputError(file_.string(), what + std::string(error.what()));
+  }
+}
+
+std::string read_input_file(const std::filesystem::path& file) {
+  InputFile in(file);
+  std::string content;
+  while (true) {
+    const std::size_t before = content.size();
+    content.resize(before + kPiece);
+    const std::size_t read = in.read(content.data() + before, kPiece);
+    content.resize(before + read);
+    if (read < static_cast<std::size_t>(kPiece)) return content;
+  }
+}
+
+bool is_csv(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".csv") || name.ends_with(".csv.gz") || name.ends_with(".csv.zst");
+}
+
+CsvTable::CsvTable(const std::filesystem::path& file) : file_(file.string()) {
+  for (CsvRecord& record : csv_records(read_input_file(file))) {
+    const std::string place = file_ + ":" + std::to_string(record.line);
+    if (!record.closed) throw InputError(place, "a quoted cell never ends.");
+    if (header_.empty()) {
+      header_ = std::move(record.cells);
+    } else if (record.cells.size() == header_.size()) {
+      rows_.push_back(std::move(record));
+    } else {
+      throw InputError(place, "has " + std::to_string(record.cells.size()) + " cells where the header has " +
+                                  std::to_string(header_.size()) + ".");
+    }
+  }
+  if (header_.empty()) throw InputError(file_, "is empty; a header line is expected.");
+}
+
+std::size_t CsvTable::find(std::string_view column) const {
+  return static_cast<std::size_t>(std::find(header_.begin(), header_.end(), column) - header_.begin());
+}
+
+bool CsvTable::has(std::string_view column) const { return find(column) < header_.size(); }
+
+std::string_view CsvTable::text(std::size_t row, std::string_view column, bool required) const {
+  const std::size_t at = find(column);
+  if (at < header_.size()) return rows_[row].cells[at];
+  if (!required) return {};
+  throw InputError(file_ + ":1", "has no column \"" + std::string(column) + "\".");
+}
+
+double CsvTable::number(std::size_t row, std::string_view column) const {
+  const std::string_view cell = text(row, column);
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0) || value > 1e15) {
+    wrong(row, column, "is no number of at least 0.");
+  }
+  return value;
+}
+
+double CsvTable::number_or(std::size_t row, std::string_view column, double otherwise) const {
+  return text(row, column, false).empty() ? otherwise : number(row, column);
+}
+
+void CsvTable::wrong(std::size_t row, std::string_view column, const std::string& what) const {
+  throw InputError(file_ + ":" + std::to_string(rows_[row].line),
+                   std::string(column) + " \"" + std::string(text(row, column, false)) + "\" " + what);
+}
+
+}  // namespace vramlab

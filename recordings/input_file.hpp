@@ -1,0 +1,73 @@
+// Reading the files that users hand in, compressed or not, and tables in CSV.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/csv.hpp"
+
+namespace vramlab {
+
+/// A file read piece by piece; gzip and zstd are recognised by their first bytes and unpacked on the way.
+class InputFile {
+ public:
+  /// Throws InputError if the file cannot be opened.
+  explicit InputFile(const std::filesystem::path& file);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  /// Puts the next `size` bytes at `place`, or as many as are left, and returns how many those were.
+  /// Throws InputError if a compressed file is damaged.
+  std::size_t read(char* place, std::size_t size);
+
+ private:
+  std::filesystem::path file_;
+  std::unique_ptr<std::istream> raw_;
+  std::unique_ptr<std::istream> unpacked_;  ///< over `raw_`; none for a plain file
+};
+
+/// The whole content of a file, unpacked. Throws InputError if it cannot be opened or is damaged.
+std::string read_input_file(const std::filesystem::path& file);
+
+// A CSV file with a header line, read by the names of its columns.
+
+/// Whether a file's own name says that it is CSV: it ends in .csv, .csv.gz or .csv.zst.
+bool is_csv(const std::filesystem::path& file);
+
+/// Rows of cells. Errors name file, line and column.
+class CsvTable {
+ public:
+  /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError if a line has another
+  /// number of cells than the header.
+  explicit CsvTable(const std::filesystem::path& file);
+
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  [[nodiscard]] bool has(std::string_view column) const;
+  [[nodiscard]] const std::vector<std::string>& columns() const { return header_; }
+  /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
+  [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
+  /// The cell of the column at this place of columns(), for files whose columns may share a name.
+  [[nodiscard]] std::string_view text_at(std::size_t row, std::size_t column) const {
+    return rows_[row].cells[column];
+  }
+  /// A number from 0 to 10^15. Throws InputError for anything else.
+  [[nodiscard]] double number(std::size_t row, std::string_view column) const;
+  [[nodiscard]] double number_or(std::size_t row, std::string_view column, double otherwise) const;
+  /// Throws InputError at this cell.
+  [[noreturn]] void wrong(std::size_t row, std::string_view column, const std::string& what) const;
+
+ private:
+  [[nodiscard]] std::size_t find(std::string_view column) const;
+  std::string file_;
+  std::vector<std::string> header_;
+  std::vector<CsvRecord> rows_;
+};
+
+}  // namespace vramlab

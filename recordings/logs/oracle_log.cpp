@@ -1,0 +1,177 @@
+#include "recordings/logs/oracle_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "recordings/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kKinds{"init",          "alloc",          "alloc_t",         "oom",        "free",
+                            "free_deferred", "empty_cache",    "reset_peak",      "pool_alloc", "graph_alloc",
+                            "alloc_oom",     "pool_alloc_oom", "graph_alloc_oom", "pool_new",   "pool_del",
+                            "settings",      "capture_begin",  "capture_end",     "graph_del",  "stopped"};
+
+// Gives the blocks of a log their ids.
+class BlockNumbers {
+ public:
+  void number(OracleOperation& op) {
+    if (op.kind == "free" || op.kind == "free_deferred") {
+      op.block = end(op.pointer);
+    } else if (op.text.empty() && allocates(op.kind)) {
+      op.block = begin(op.pointer);
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  static bool allocates(std::string_view kind) {
+    return kind == "oom" || kind == "alloc_t" || kind.ends_with("alloc") || kind.ends_with("alloc_oom");
+  }
+
+  LogBlock begin(std::uint64_t pointer) {
+    LogBlock block = count_;
+    if (spare_.empty()) {
+      ++count_;
+    } else {
+      block = spare_.back();
+      spare_.pop_back();
+    }
+    live_[pointer] = block;
+    return block;
+  }
+
+  LogBlock end(std::uint64_t pointer) {
+    const auto found = live_.find(pointer);
+    if (found == live_.end()) return kNoLogBlock;
+    const LogBlock block = found->second;
+    live_.erase(found);
+    spare_.push_back(block);
+    return block;
+  }
+
+  std::unordered_map<std::uint64_t, LogBlock> live_;  // by pointer
+  std::vector<LogBlock> spare_;
+  LogBlock count_ = 0;
+};
+
+class LogReader {
+ public:
+  LogReader(const json& root, const std::string& name) : root_(root), name_(name) {}
+
+  OracleLog read() const {
+    OracleLog log;
+    log.torch = field<std::string>("/torch");
+    log.device = field<std::string>("/device");
+    log.total_memory = field<Bytes>("/total_memory");
+    log.fraction = field<double>("/fraction");
+    log.conf = field<std::string>("/conf");
+    log.keys = field<std::vector<std::string>>("/keys");
+    if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
+    const json& operations = at("/ops");
+    if (!operations.is_array()) fail("/ops", "is not a list");
+    BlockNumbers numbers;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      log.operations.push_back(operation(operations[i], i, log));
+      numbers.number(log.operations.back());
+    }
+    log.blocks = numbers.count();
+    return log;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& pointer, const std::string& what) const {
+    throw InputError(name_ + ": " + pointer, what);
+  }
+
+  const json& at(const std::string& pointer) const {
+    const json::json_pointer place(pointer);
+    if (!root_.contains(place)) fail(pointer, "is missing. This is not an oracle log.");
+    return root_.at(place);
+  }
+
+  template <class Value>
+  Value field(const std::string& pointer) const {
+    const json& value = at(pointer);
+    try {
+      return value.get<Value>();
+    } catch (const json::exception&) {
+      fail(pointer, "is of the wrong type: " + value.dump().substr(0, 60));
+    }
+  }
+
+  // One of the fields of an operation; `fields` was checked to have it.
+  template <class Value>
+  Value operation_field(const json& fields, std::size_t operation, std::size_t field) const {
+    try {
+      return fields[field].get<Value>();
+    } catch (const json::exception&) {
+      fail(place(operation, field), "is of the wrong type: " + fields[field].dump().substr(0, 60));
+    }
+  }
+
+  static std::string place(std::size_t operation, std::size_t field) {
+    return "/ops/" + std::to_string(operation) + '/' + std::to_string(field);
+  }
+
+  OracleOperation operation(const json& fields, std::size_t index, const OracleLog& log) const {
+    if (!fields.is_array() || fields.size() < 5) {
+      fail("/ops/" + std::to_string(index), "is not [kind, bytes, stream, pointer, counters].");
+    }
+    OracleOperation op;
+    op.kind = operation_field<std::string>(fields, index, 0);
+    if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
+      fail(place(index, 0),
+           "\"" + op.kind + "\" is no kind of operation." +
+               suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
+    }
+    op.bytes = operation_field<Bytes>(fields, index, 1);
+    op.tag = operation_field<std::int64_t>(fields, index, 2);
+    if (fields[3].is_string()) {
+      op.argument = fields[3].get<std::string>();
+    } else {
+      op.pointer = operation_field<std::uint64_t>(fields, index, 3);
+    }
+    op.counters = operation_field<std::vector<std::int64_t>>(fields, index, 4);
+    if (fields.size() > 5) op.text = operation_field<std::string>(fields, index, 5);
+    if (op.kind != "stopped" && op.counters.size() != log.keys.size()) {
+      fail(place(index, 4), "has " + std::to_string(op.counters.size()) + " values for " +
+                                std::to_string(log.keys.size()) + " keys.");
+    }
+    return op;
+  }
+
+  const json& root_;
+  const std::string& name_;
+};
+
+}  // namespace
+
+OracleLog parse_oracle_log(std::string_view text, const std::string& name) {
+  try {
+    const json root = json::parse(text);
+    return LogReader(root, name).read();
+  } catch (const json::parse_error& error) {
+    throw InputError(name + ": byte " + std::to_string(error.byte), "not valid JSON");
+  }
+}
+
+OracleLog read_oracle_log(const std::filesystem::path& file) {
+  return parse_oracle_log(read_input_file(file), file.string());
+}
+
+bool looks_like_oracle_log(std::string_view text) {
+  const std::string_view head = text.substr(0, 4096);
+  return head.find("\"ops\"") != std::string_view::npos && head.find("\"keys\"") != std::string_view::npos;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,388 @@
+#include "recordings/replay/program_replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/segments/sim_segments.hpp"
+
+namespace vramlab {
+namespace {
+
+using Kind = ClientAction::Kind;
+
+Bytes current(const StatArray& stat) { return static_cast<Bytes>(stat.all().current); }
+
+AllocatorOptions options_of(const ReplaySetup& setup) {
+  if (setup.settings.backend != AllocatorBackend::native) {
+    throw InputError(
+        "backend:cudaMallocAsync",
+        "cannot be replayed: where the driver puts its blocks is not known (vramlab verify takes "
+        "them from a recording).");
+  }
+  AllocatorOptions options;
+  options.settings = setup.settings;
+  options.limit = setup.limit;
+  return options;
+}
+
+/// Performs a program's actions on an allocator over any source of segments.
+class ProgramReplay {
+ public:
+  ProgramReplay(SegmentSource& source, const ClientProgram& program, const ReplaySetup& setup)
+      : program_(program),
+        setup_(setup),
+        allocator_(source, options_of(setup)),
+        blocks_(program.blocks, kFailed),
+        freed_at_sync_(program.blocks, -1),
+        pools_(program.pools + 1U) {}
+
+  void run(std::size_t end) {
+    try {
+      for (std::size_t i = 0; i < end; ++i) {
+        allocation_ = {};
+        perform(i);
+        if (noted_ != nullptr) note();
+      }
+    } catch (const AllocatorFault& fault) {
+      outcome_.fault = fault.what();
+    }
+  }
+
+  virtual ~ProgramReplay() = default;
+  ProgramReplay(const ProgramReplay&) = delete;
+  ProgramReplay& operator=(const ProgramReplay&) = delete;
+
+  void record_into(HistoryRecorder& history) {
+    history_ = &history;
+    allocator_.set_listener(&history);
+  }
+
+  void set_user(BlockUser* user) { user_ = user; }
+  void note_actions_in(std::vector<ReplayedAction>& actions) { noted_ = &actions; }
+
+  [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
+
+  virtual ProgramOutcome outcome() {
+    outcome_.stats = allocator_.stats();
+    return std::move(outcome_);
+  }
+
+  [[nodiscard]] std::vector<HeldBlock> held(std::size_t end) const {
+    std::vector<HeldBlock> held;
+    for (std::size_t i = 0; i < end; ++i) {
+      const ClientAction& action = program_.actions[i];
+      if (action.kind != Kind::alloc || !holds(action.block) || action.bytes == 0) continue;
+      held.push_back({action.block, allocator_.size_of(blocks_[action.block]), i});
+    }
+    return held;
+  }
+
+ protected:
+  virtual void probe(const ClientAction&) {
+    throw InternalError("attempts are probed where memory cannot be put back");
+  }
+
+  CachingAllocator& probed_allocator() { return allocator_; }
+  void count_served_attempt() { ++outcome_.attempts_served; }
+
+ private:
+  // Never an id of the allocator, nor kNullBlock.
+  static constexpr BlockId kFailed{0xFFFF'FFFE};
+
+  struct PoolUse {
+    PoolId id{};
+    std::uint32_t graphs = 0;  ///< captures that filled it; 0 for a MemPool
+    bool made = false;
+    bool mem_pool = false;
+  };
+
+  [[nodiscard]] bool holds(ProgramBlock block) const {
+    return blocks_[block] != kFailed && freed_at_sync_[block] < 0;
+  }
+
+  void perform(std::size_t index) {
+    const ClientAction& action = program_.actions[index];
+    if (history_ != nullptr) {
+      history_->set_time_us(static_cast<std::int64_t>(index));
+      history_->set_stack(action.kind == Kind::alloc ? action.detail : 0);
+    }
+    switch (action.kind) {
+      case Kind::alloc:
+        return allocate(action, index);
+      case Kind::free:
+        return free(action.block);
+      case Kind::record_stream:
+        return record_stream(action);
+      case Kind::finish:
+        return finish(action.block);
+      case Kind::attempt:
+        if (setup_.probe_attempts) probe(action);
+        return;
+      case Kind::sync:
+        if (user_ != nullptr) user_->wait_for_all();
+        return allocator_.finish_events();
+      case Kind::empty_cache:
+        return allocator_.empty_cache();
+      case Kind::reset_peak:
+        return reset_peak();
+      case Kind::settings:
+        return allocator_.set_settings(program_.texts[action.detail]);
+      case Kind::pool_new:
+        return make_pool(action);
+      case Kind::pool_del:
+        return delete_pool(pools_[action.pool]);
+      case Kind::capture_begin:
+        return begin_capture(action);
+      case Kind::capture_end:
+        return end_capture(action);
+      case Kind::mark:
+        outcome_.marks.push_back({program_.texts[action.detail], allocator_.stats()});
+        return;
+    }
+  }
+
+  void allocate(const ClientAction& action, std::size_t index) {
+    ++outcome_.operations;
+    if (action.pool != 0) allocator_.enter_mem_pool(pools_[action.pool].id);
+    const AllocationResult result = allocator_.allocate(action.bytes, action.stream);
+    if (action.pool != 0) allocator_.leave_mem_pool(pools_[action.pool].id);
+    if (result) {
+      blocks_[action.block] = result->block;
+      allocation_.address = result->address;
+      if (user_ != nullptr && result->block != kNullBlock) use(*result, action.stream);
+    } else {
+      allocation_.failed = true;
+      ++outcome_.ooms;
+      if (!outcome_.first_oom) outcome_.first_oom = FailedRequest{index, result.oom()};
+    }
+    note_peaks(index);
+  }
+
+  // A full release took all deferred frees for done.
+  void use(const Allocation& allocation, StreamId stream) {
+    const std::int64_t syncs = allocator_.stats().num_sync_all_streams;
+    if (std::exchange(syncs_seen_, syncs) != syncs) user_->wait_for_all();
+    user_->allocated(allocation.block, allocation.address, allocator_.size_of(allocation.block), stream);
+  }
+
+  void note() {
+    const MemoryStats& stats = allocator_.stats();
+    allocation_.allocated = current(stats.allocated_bytes);
+    allocation_.reserved = current(stats.reserved_bytes);
+    allocation_.segments = stats.segment.all().current;
+    noted_->push_back(allocation_);
+  }
+
+  void note_peaks(std::size_t index) {
+    const MemoryStats& stats = allocator_.stats();
+    if (static_cast<Bytes>(stats.reserved_bytes.all().peak) != outcome_.reserved_at_peak)
+      note_reserved_peak();
+    if (current(stats.allocated_bytes) > outcome_.highest_allocated) {
+      outcome_.highest_allocated = current(stats.allocated_bytes);
+      outcome_.highest_allocated_at = index;
+    }
+  }
+
+  void note_reserved_peak() {
+    const MemoryStats& stats = allocator_.stats();
+    outcome_.reserved_at_peak = static_cast<Bytes>(stats.reserved_bytes.all().peak);
+    outcome_.active_at_peak = current(stats.active_bytes);
+    outcome_.highest_reserved = std::max(outcome_.highest_reserved, outcome_.reserved_at_peak);
+  }
+
+  void reset_peak() {
+    allocator_.reset_peak_stats();
+    note_reserved_peak();
+  }
+
+  void free(ProgramBlock block) {
+    if (!holds(block)) return;
+    ++outcome_.operations;
+    freed_at_sync_[block] = allocator_.stats().num_sync_all_streams;
+    if (user_ != nullptr && blocks_[block] != kNullBlock) user_->freeing(blocks_[block]);
+    allocator_.free(blocks_[block]);
+  }
+
+  void record_stream(const ClientAction& action) {
+    if (!holds(action.block)) return;
+    const BlockId block = blocks_[action.block];
+    if (user_ != nullptr && block != kNullBlock) user_->stream_recorded(block, action.stream);
+    allocator_.record_stream(block, action.stream);
+  }
+
+  // A full release in between has waited for all streams already, and the id may be another block's now.
+  void finish(ProgramBlock block) {
+    if (blocks_[block] == kFailed || freed_at_sync_[block] != allocator_.stats().num_sync_all_streams) return;
+    if (open_captures_ > 0) {
+      finished_in_capture_.push_back(block);
+      return;
+    }
+    allocator_.process_events();  // what was parked during a capture gets its events (R3.9)
+    const Block& record = allocator_.state().blocks[static_cast<BlockIndex>(blocks_[block])];
+    if (!record.live || !record.is_pending()) return;
+    if (user_ != nullptr) user_->wait_for(blocks_[block]);
+    allocator_.finish_events(blocks_[block]);
+    allocator_.process_events();
+  }
+
+  void make_pool(const ClientAction& action) {
+    PoolOptions options;
+    options.use_on_oom = static_cast<PoolKind>(action.detail) == PoolKind::use_on_oom;
+    options.no_split = static_cast<PoolKind>(action.detail) == PoolKind::no_split;
+    pools_[action.pool] = {allocator_.new_mem_pool(options), 0, true, true};
+  }
+
+  void delete_pool(const PoolUse& pool) {
+    for (std::uint32_t i = 0; i < pool.graphs; ++i) allocator_.release_graph(pool.id);
+    if (pool.mem_pool) allocator_.delete_mem_pool(pool.id);
+  }
+
+  void begin_capture(const ClientAction& action) {
+    PoolUse& pool = pools_[action.pool];
+    pool.id = allocator_.begin_capture(action.stream, pool.made ? std::optional(pool.id) : std::nullopt);
+    pool.made = true;
+    ++pool.graphs;
+    ++open_captures_;
+  }
+
+  void end_capture(const ClientAction& action) {
+    allocator_.end_capture(pools_[action.pool].id);
+    if (--open_captures_ > 0) return;
+    for (const ProgramBlock block : std::exchange(finished_in_capture_, {})) finish(block);
+  }
+
+  const ClientProgram& program_;
+  const ReplaySetup& setup_;
+  CachingAllocator allocator_;
+  std::vector<BlockId> blocks_;              ///< by program block
+  std::vector<std::int64_t> freed_at_sync_;  ///< num_sync_all_streams at its free; −1 = not freed
+  std::vector<PoolUse> pools_;
+  int open_captures_ = 0;
+  std::vector<ProgramBlock> finished_in_capture_;
+  HistoryRecorder* history_ = nullptr;
+  BlockUser* user_ = nullptr;
+  std::int64_t syncs_seen_ = 0;
+  std::vector<ReplayedAction>* noted_ = nullptr;
+  ReplayedAction allocation_;  ///< what the action being performed did
+  ProgramOutcome outcome_;
+};
+
+/// The memory of a pretended card; a base, so that it is there before the allocator.
+struct PretendedMemory {
+  explicit PretendedMemory(const ReplaySetup& setup) : card(setup.total, setup.context), segments(card) {}
+
+  SimulatedCard card;
+  SimSegments segments;
+};
+
+class SimulatedReplay : private PretendedMemory, public ProgramReplay {
+ public:
+  SimulatedReplay(const ClientProgram& program, const ReplaySetup& setup)
+      : PretendedMemory(setup), ProgramReplay(segments, program, setup) {}
+
+  ProgramOutcome outcome() override {
+    ProgramOutcome outcome = ProgramReplay::outcome();
+    outcome.driver_time = segments.driver_time() - probe_time_;
+    return outcome;
+  }
+
+ private:
+  void probe(const ClientAction& action) override {
+    CachingAllocator& allocator = probed_allocator();
+    const AllocatorState before = allocator.save();
+    const SimSegments::State segments_before = segments.save();
+    const SimTime time_before = segments.driver_time();
+    if (allocator.allocate(action.bytes, action.stream)) count_served_attempt();
+    allocator.restore(before);
+    segments.restore(segments_before);
+    probe_time_ += segments.driver_time() - time_before;
+  }
+
+  SimTime probe_time_{0};
+};
+
+}  // namespace
+
+ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& program,
+                                  const ReplaySetup& setup, BlockUser* user) {
+  ReplayedProgram replayed;
+  ProgramReplay replay(source, program, setup);
+  replay.set_user(user);
+  replay.note_actions_in(replayed.actions);
+  replay.run(program.actions.size());
+  replayed.segments = replay.allocator().segments();
+  replayed.outcome = replay.outcome();
+  return replayed;
+}
+
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup) {
+  SimulatedReplay replay(program, setup);
+  replay.run(program.actions.size());
+  return replay.outcome();
+}
+
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
+                              HistoryRecorder& history,
+                              const std::function<void(const CachingAllocator&)>& at_end) {
+  SimulatedReplay replay(program, setup);
+  replay.record_into(history);
+  replay.run(program.actions.size());
+  at_end(replay.allocator());
+  return replay.outcome();
+}
+
+std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last) {
+  const std::size_t end = std::min(last + 1, program.actions.size());
+  SimulatedReplay replay(program, setup);
+  replay.run(end);
+  return replay.held(end);
+}
+
+namespace {
+
+bool equal_blocks(const BlockView& a, const BlockView& b) {
+  return a.address == b.address && a.size == b.size && a.requested == b.requested && a.state == b.state;
+}
+
+bool equal_layouts(const std::vector<SegmentView>& a, const std::vector<SegmentView>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const SegmentView& x, const SegmentView& y) {
+    return x.base == y.base && x.size == y.size && x.stream == y.stream && x.pool == y.pool &&
+           std::equal(x.blocks.begin(), x.blocks.end(), y.blocks.begin(), y.blocks.end(), equal_blocks);
+  });
+}
+
+}  // namespace
+
+ReplayAgreement compare_replays(const ReplayedProgram& card, const ReplayedProgram& simulated,
+                                bool compare_addresses) {
+  ReplayAgreement agreement;
+  agreement.actions = card.actions.size();
+  const std::size_t both = std::min(card.actions.size(), simulated.actions.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    const ReplayedAction& real = card.actions[i];
+    const ReplayedAction& pretended = simulated.actions[i];
+    const bool equal_address = real.address == pretended.address || !compare_addresses;
+    agreement.allocations += real.address != 0 ? 1 : 0;
+    agreement.equal_addresses += real.address != 0 && real.address == pretended.address ? 1 : 0;
+    agreement.ooms += real.failed ? 1 : 0;
+    agreement.any_ooms += real.failed || pretended.failed ? 1 : 0;
+    agreement.equal_ooms += real.failed && pretended.failed ? 1 : 0;
+    agreement.equal_reserved += real.reserved == pretended.reserved ? 1 : 0;
+    agreement.equal_segments += real.segments == pretended.segments ? 1 : 0;
+    const bool equal = equal_address && real.failed == pretended.failed &&
+                       real.reserved == pretended.reserved && real.allocated == pretended.allocated &&
+                       real.segments == pretended.segments;
+    if (!equal && !agreement.first_difference) agreement.first_difference = i;
+  }
+  if (card.actions.size() != simulated.actions.size() && !agreement.first_difference) {
+    agreement.first_difference = both;
+  }
+  agreement.equal_layout = !compare_addresses || equal_layouts(card.segments, simulated.segments);
+  agreement.peak_reserved_card = card.outcome.highest_reserved;
+  agreement.peak_reserved_simulated = simulated.outcome.highest_reserved;
+  return agreement;
+}
+
+}  // namespace vramlab

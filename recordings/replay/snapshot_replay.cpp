@@ -1,0 +1,347 @@
+#include "recordings/replay/snapshot_replay.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/error.hpp"
+#include "recordings/snapshot/history.hpp"
+
+namespace vramlab {
+namespace {
+
+using Action = TraceEntry::Action;
+using Kind = TraceStep::Kind;
+
+// More than any card has. Stands for the card where no truth file tells its size, on which only the length of
+// reserved ranges depends (R5.2); and keeps the counters of a made-up file from running over.
+constexpr Bytes kMostMemory = Bytes{1} << 42;
+// Readings of one step that are tried.
+constexpr std::size_t kMostBorders = 64;
+
+// How many of the deferred frees before a request completed at its beginning: usually all, or none, and
+// otherwise rather many than few.
+std::vector<std::size_t> possible_borders(std::size_t completed) {
+  std::vector<std::size_t> borders{completed};
+  if (completed > 0) borders.push_back(0);
+  for (std::size_t count = completed; count > 1 && borders.size() < kMostBorders;) borders.push_back(--count);
+  return borders;
+}
+
+const std::vector<TraceEntry>& trace_of(const TorchSnapshot& snapshot, int device) {
+  require_history(snapshot, device);
+  return snapshot.traces[static_cast<std::size_t>(device)];
+}
+
+}  // namespace
+
+std::optional<Address> SnapshotReplay::Refusal::reserve(Bytes size) {
+  return active ? std::nullopt : SegmentAdaptor::reserve(size);
+}
+
+bool SnapshotReplay::Refusal::map(Address address, Bytes size) {
+  return !active && SegmentAdaptor::map(address, size);
+}
+
+SnapshotReplay::SnapshotReplay(const TorchSnapshot& snapshot, int device, SnapshotReplayOptions options)
+    : snapshot_(snapshot),
+      trace_(trace_of(snapshot, device)),
+      options_(options),
+      pool_uses_(find_pool_uses(snapshot, device)),
+      next_unknown_stream_(std::numeric_limits<StreamId>::max()) {
+  result_.device = device;
+  result_.operations = trace_.size();
+  result_.captures = pool_uses_.size();
+  make_allocator();
+  if (reserved_at_start(snapshot, device) > 0) {
+    start_from_rebuilt();
+  } else {
+    require_whole_history(snapshot, device);
+  }
+  list_approximations();
+  cut_at_marks();
+}
+
+void SnapshotReplay::make_allocator() {
+  const TruthFile* const truth = options_.truth;
+  AllocatorOptions options;
+  options.settings = allocator_settings_of(snapshot_);
+  if (truth != nullptr && !snapshot_.settings.conf) options.settings = parse_allocator_settings(truth->conf);
+  if (options.settings.backend != AllocatorBackend::native) {
+    throw InputError("/allocator_settings", "is of backend:cudaMallocAsync, which records no history.");
+  }
+  options.limit = options_.limit;
+  if (truth != nullptr && !options.limit) options.limit = truth->limit;
+  const Bytes total = truth != nullptr ? std::min(truth->total_memory, kMostMemory) : kMostMemory;
+  segments_ = std::make_unique<RecordedSegments>(total, total);
+  refusal_ = std::make_unique<Refusal>(*segments_);
+  allocator_ = std::make_unique<CachingAllocator>(*refusal_, std::move(options));
+  allocator_->set_listener(&recorder_);
+}
+
+void SnapshotReplay::list_approximations() {
+  const bool collects = allocator_->settings().garbage_collection_threshold > 0;
+  if (!initial_.empty() && collects && allocator_->limit()) {
+    result_.approximate.push_back("garbage collection ages");
+  }
+  if (options_.truth != nullptr || allocator_->limit()) return;
+  const auto recorded = [&](auto is_it) {
+    return std::any_of(trace_.begin(), trace_.end(),
+                       [&](const TraceEntry& entry) { return is_it(entry.action); });
+  };
+  if (recorded([](Action action) { return action == Action::oom; }))
+    result_.approximate.push_back("failures");
+  if (recorded(is_release)) result_.approximate.push_back("retries");
+  if (collects) result_.approximate.push_back("garbage collection");
+}
+
+// Of a history that begins late, marks before its first entry may lie before its beginning.
+void SnapshotReplay::cut_at_marks() {
+  if (options_.truth != nullptr) {
+    std::size_t entry = 0;
+    for (const TruthMark& mark : options_.truth->marks) {
+      while (entry < trace_.size() && trace_[entry].time_us <= mark.time_us) ++entry;
+      mark_places_.push_back(entry);
+      if (entry == 0 && !initial_.empty()) ++next_mark_;
+    }
+  }
+  steps_ = cut_into_steps(trace_, mark_places_);
+}
+
+std::size_t SnapshotReplay::next_entry() const {
+  return next_step_ < steps_.size() ? steps_[next_step_].first : trace_.size();
+}
+
+bool SnapshotReplay::step() {
+  check_marks_up_to(next_entry());
+  if (next_step_ == steps_.size()) return false;
+  perform(steps_[next_step_++]);
+  return true;
+}
+
+const SnapshotReplayResult& SnapshotReplay::run() {
+  try {
+    while (step()) continue;
+  } catch (const AllocatorFault& fault) {
+    diverge(trace_.size(), "outcome", "no error", fault.what());
+  } catch (const InternalError&) {
+    // Once astray, the simulation may be given the address of memory that it still holds.
+    if (!result_.first_divergence) throw;
+  }
+  check_final_state();
+  result_.pending_frees = pending_.size();
+  return result_;
+}
+
+void SnapshotReplay::perform(const TraceStep& step) {
+  recorder_.events.clear();
+  begin_pool_uses(step);
+  if (step.is_request()) {
+    request(step);
+  } else {
+    lead_without_request(step);
+    if (step.kind != Kind::none) free(step);
+  }
+  forget_completed();
+  check_entries(step);
+  end_pool_uses(step);
+}
+
+// --- Requests ---
+
+// What led to a request can be read in several ways. Deferred frees that completed before anything was
+// released may have done so at the beginning of the request, or in a full release of its own, or some then
+// and some there (R4.8, R4.11); the history shows no border. And releases are the request's own if it needs
+// any in this state, else they are an explicit empty_cache (R11.13).
+void SnapshotReplay::request(const TraceStep& step) {
+  const std::size_t completed = completed_first(step);
+  const bool releases = std::any_of(trace_.begin() + static_cast<std::ptrdiff_t>(step.first),
+                                    trace_.begin() + static_cast<std::ptrdiff_t>(step.action),
+                                    [](const TraceEntry& entry) { return is_release(entry.action); });
+  const bool may_have_synchronized = completed > 0 && step.kind == Kind::failure;
+  if (!releases && !may_have_synchronized) return settle(step, attempt(step, completed));
+
+  const AllocatorState before = allocator_->save();
+  const RecordedSegments segments_before = *segments_;
+  const auto pending_before = pending_;
+  const auto start_again = [&] {
+    allocator_->restore(before);
+    *segments_ = segments_before;
+    pending_ = pending_before;
+    recorder_.events.clear();
+  };
+  bool needs_release = false;
+  for (const std::size_t count : possible_borders(completed)) {
+    const AllocationResult result = attempt(step, count);
+    if (count == completed) needs_release = released_anything();
+    if (entries_match(step)) return settle(step, result);
+    start_again();
+  }
+  if (releases && !needs_release) {
+    complete_deferred(step, completed);
+    empty_cache(step);
+    return settle(step, attempt(step, 0));
+  }
+  settle(step, attempt(step, completed));
+}
+
+AllocationResult SnapshotReplay::attempt(const TraceStep& step, std::size_t completed) {
+  complete_deferred(step, completed);
+  supply_bases(step);
+  const TraceEntry& entry = trace_[step.action];
+  // A limit of the recording that is not known, or a device that was full: the failure is taken as it is.
+  refusal_->active = step.kind == Kind::failure && !allocator_->limit();
+  const AllocationResult result = allocator_->allocate(entry.size, entry.stream);
+  refusal_->active = false;
+  return result;
+}
+
+bool SnapshotReplay::released_anything() const {
+  return std::any_of(recorder_.events.begin(), recorder_.events.end(), [](const AllocatorEvent& event) {
+    return event.action == AllocatorEvent::Action::segment_free ||
+           event.action == AllocatorEvent::Action::segment_unmap;
+  });
+}
+
+// A new reserved range is mapped from its beginning on.
+void SnapshotReplay::supply_bases(const TraceStep& step) {
+  segments_->discard_supplied();
+  bool mapped = false;
+  for (std::size_t i = step.first; i < step.action; ++i) {
+    if (trace_[i].action == Action::segment_alloc) segments_->supply_segment(trace_[i].address);
+    if (trace_[i].action == Action::segment_map && !std::exchange(mapped, true)) {
+      segments_->supply_range(trace_[i].address);
+    }
+  }
+}
+
+// Notes what a request gave. Its address was given by the recording if the request began a segment.
+void SnapshotReplay::settle(const TraceStep& step, const AllocationResult& result) {
+  const TraceEntry& entry = trace_[step.action];
+  const bool base_given = std::any_of(trace_.begin() + static_cast<std::ptrdiff_t>(step.first),
+                                      trace_.begin() + static_cast<std::ptrdiff_t>(step.action),
+                                      [](const TraceEntry& before) { return is_acquisition(before.action); });
+  const bool given = base_given && segments_->supplied() == 0;
+  segments_->discard_supplied();
+  if (!result) last_oom_ = result.oom();
+  if (step.kind == Kind::failure) {
+    ++result_.ooms;
+    if (result) allocator_->free(result->block);
+    return;
+  }
+  ++result_.allocations;
+  if (result) live_[entry.address] = result->block;
+  if (given && result) {
+    ++result_.addresses_given;
+    return;
+  }
+  ++result_.addresses_checked;
+  if (result && result->address == entry.address) return;
+  ++result_.address_mismatches;
+  diverge(step.action, "address", std::to_string(entry.address),
+          result ? std::to_string(result->address) : "out of memory");
+}
+
+// --- Frees ---
+
+// Nobody recorded which stream a deferred free waited for. Each gets one of its own, so that they complete in
+// the recorded order.
+void SnapshotReplay::free(const TraceStep& step) {
+  const TraceEntry& entry = trace_[step.action];
+  const auto found = live_.find(entry.address);
+  if (found == live_.end()) return;  // its allocation failed in the simulation
+  const BlockId block = found->second;
+  live_.erase(found);
+  if (step.kind == Kind::deferred_free && block != kNullBlock) {
+    allocator_->record_stream(block, next_unknown_stream_--);
+    pending_[entry.address] = block;
+    ++result_.deferred_frees;
+  }
+  allocator_->free(block);
+}
+
+// Deferred frees that completed in this step before anything was released.
+std::size_t SnapshotReplay::completed_first(const TraceStep& step) const {
+  std::size_t count = 0;
+  for (std::size_t i = step.first; i < step.action && !is_release(trace_[i].action); ++i) {
+    if (trace_[i].action == Action::free_completed) count += pending_.count(trace_[i].address);
+  }
+  return count;
+}
+
+// Completes the first `count` of them.
+void SnapshotReplay::complete_deferred(const TraceStep& step, std::size_t count) {
+  for (std::size_t i = step.first; count > 0 && i < step.action; ++i) {
+    if (trace_[i].action != Action::free_completed) continue;
+    const auto found = pending_.find(trace_[i].address);
+    if (found == pending_.end()) continue;
+    allocator_->finish_events(found->second);
+    allocator_->process_events();
+    forget_completed();
+    --count;
+  }
+}
+
+// A release completes all of them, and their ids may name other blocks afterwards.
+void SnapshotReplay::forget_completed() {
+  std::erase_if(pending_, [&](const auto& entry) {
+    const Block& block = allocator_->state().blocks[static_cast<BlockIndex>(entry.second)];
+    return !block.live || !block.is_pending();
+  });
+}
+
+void SnapshotReplay::lead_without_request(const TraceStep& step) {
+  complete_deferred(step, completed_first(step));
+  const auto first = trace_.begin() + static_cast<std::ptrdiff_t>(step.first);
+  const std::size_t lead = step.kind == Kind::none ? step.end : step.action;
+  const auto end = trace_.begin() + static_cast<std::ptrdiff_t>(lead);
+  if (std::any_of(first, end, [](const TraceEntry& entry) { return is_release(entry.action); })) {
+    empty_cache(step);
+  }
+}
+
+// The program's own call, which gave memory back in this step.
+void SnapshotReplay::empty_cache(const TraceStep& step) {
+  std::size_t entry = step.first;
+  while (entry < step.end && !is_release(trace_[entry].action)) ++entry;
+  result_.empty_cache_entries.push_back(entry);
+  ++result_.empty_caches;
+  allocator_->empty_cache();
+}
+
+// --- Private pools ---
+
+void SnapshotReplay::begin_pool_uses(const TraceStep& step) {
+  for (; next_pool_use_ < pool_uses_.size() && pool_uses_[next_pool_use_].first < step.end;
+       ++next_pool_use_) {
+    const PoolUse& use = pool_uses_[next_pool_use_];
+    const auto known = pools_.find(use.pool);
+    const std::optional<PoolId> shared = known == pools_.end() ? std::nullopt : std::optional(known->second);
+    pools_[use.pool] = allocator_->begin_capture(use.stream, shared);
+    open_pool_uses_.push_back(next_pool_use_);
+  }
+}
+
+void SnapshotReplay::end_pool_uses(const TraceStep& step) {
+  std::erase_if(open_pool_uses_, [&](std::size_t i) {
+    const PoolUse& use = pool_uses_[i];
+    if (use.last >= step.end) return false;
+    allocator_->end_capture(pools_.at(use.pool));
+    return true;
+  });
+}
+
+std::vector<int> recorded_devices(const TorchSnapshot& snapshot) {
+  std::vector<int> devices;
+  for (std::size_t i = 0; i < snapshot.traces.size(); ++i) {
+    if (!snapshot.traces[i].empty()) devices.push_back(static_cast<int>(i));
+  }
+  return devices;
+}
+
+SnapshotReplayResult replay_snapshot(const TorchSnapshot& snapshot, int device,
+                                     const SnapshotReplayOptions& options) {
+  return SnapshotReplay(snapshot, device, options).run();
+}
+
+}  // namespace vramlab

@@ -1,0 +1,190 @@
+#include "recordings/runs/run_trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "recordings/input_file.hpp"
+
+namespace vramlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memory_figures(const IterationRecord& record) {
+  return {{"allocated", record.memory.allocated},
+          {"peak_allocated", record.memory.peak_allocated},
+          {"reserved", record.memory.reserved},
+          {"peak_reserved", record.memory.peak_reserved},
+          {"step_peak_allocated", record.step_peak_allocated},
+          {"step_peak_reserved", record.step_peak_reserved},
+          {"limit", record.memory.total},
+          {"alloc_retries", record.memory.alloc_retries},
+          {"allocator_ooms", record.memory.allocator_ooms}};
+}
+
+Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
+  Json row;
+  row["iteration"] = record.iteration;
+  row["start_s"] = to_seconds(record.start);
+  row["duration_s"] = to_seconds(record.duration);
+  for (std::size_t i = 0; i < space.size(); ++i) row[space.parameters[i].name] = record.point[i];
+  row["oom"] = record.result == StepResult::oom;
+  row["error"] = record.result == StepResult::error;
+  row["kept"] = record.kept;
+  row.update(memory_figures(record));
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    row["d_" + space.parameters[i].name] = record.delta.empty() ? 0 : record.delta[i];
+  }
+  row["reason"] = record.reason;
+  return row;
+}
+
+}  // namespace
+
+std::string trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
+  std::string text;
+  for (const IterationRecord& record : records) text += trace_row(space, record).dump() + '\n';
+  return text;
+}
+
+std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
+  std::string text;
+  const auto add_line = [&](const Json& row, const auto& cell) {
+    std::string line;
+    for (const auto& [key, value] : row.items()) line += (line.empty() ? "" : ",") + cell(key, value);
+    text += line + '\n';
+  };
+  IterationRecord blank;
+  blank.point.resize(space.size());
+  add_line(trace_row(space, blank), [](const std::string& key, const Json&) { return key; });
+  for (const IterationRecord& record : records) {
+    add_line(trace_row(space, record), [](const std::string&, const Json& value) {
+      return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+    });
+  }
+  return text;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A parameter is a column that has another one for its change.
+template <class Has>
+std::vector<std::string> parameters_in(const std::vector<std::string>& columns, const Has& has) {
+  std::vector<std::string> names;
+  std::copy_if(columns.begin(), columns.end(), std::back_inserter(names),
+               [&](const std::string& name) { return has("d_" + name); });
+  return names;
+}
+
+// What other traces have in common: no iterations.
+void require_iterations(const std::string& where, bool has_iterations) {
+  if (has_iterations) return;
+  throw InputError(where,
+                   "is no trace of a training run. Only those are drawn, as vramlab run --trace or "
+                   "compare --trace-dir writes them for a scenario of kind training.");
+}
+
+// Up to here a double tells every whole number from the next; no run has more of anything.
+constexpr double kMost = 0x1p53;
+
+/// One line, whatever its form: `number(column)` throws where the column is missing or holds no number from 0
+/// to kMost at the most, `flag(column, otherwise)` where it is neither true nor false; a column without
+/// `otherwise` must be there.
+template <class Number, class Flag>
+IterationRecord record_of(const std::vector<std::string>& parameters, const Number& number,
+                          const Flag& flag) {
+  const auto whole = [&](const std::string& column) { return std::llround(number(column)); };
+  const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column)); };
+  const bool oom = flag("oom", std::nullopt);
+  const bool error = flag("error", false);  // older traces lack it and `kept`
+  IterationRecord record{.iteration = whole("iteration"),
+                         .start = from_seconds(number("start_s")),
+                         .duration = from_seconds(number("duration_s")),
+                         .point = {},
+                         .result = oom     ? StepResult::oom
+                                   : error ? StepResult::error
+                                           : StepResult::ok,
+                         .memory = {},
+                         .step_peak_allocated = bytes("step_peak_allocated"),
+                         .step_peak_reserved = bytes("step_peak_reserved"),
+                         .kept = flag("kept", true),
+                         .delta = {},
+                         .reason = {}};
+  record.memory.total = bytes("limit");
+  record.memory.alloc_retries = static_cast<std::uint64_t>(number("alloc_retries"));
+  for (const std::string& name : parameters) record.point.push_back(whole(name));
+  return record;
+}
+
+RunTrace read_jsonl(const std::filesystem::path& file) {
+  const std::string text = read_input_file(file);
+  RunTrace trace;
+  std::size_t line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string where = file.string() + ": line " + std::to_string(++line);
+    const Json row = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
+    begin = end + 1;
+    if (!row.is_object())
+      throw InputError(
+          where,
+          "is no JSON object. A trace is what vramlab run --trace writes for a scenario of kind training.");
+    if (line == 1) {
+      require_iterations(file.string(), row.contains("iteration"));
+      std::vector<std::string> columns;
+      for (const auto& [key, value] : row.items()) columns.push_back(key);
+      trace.parameters = parameters_in(columns, [&](const std::string& name) { return row.contains(name); });
+    }
+    const auto number = [&](const std::string& column) {
+      const auto found = row.find(column);
+      const double value = found != row.end() && found->is_number() ? found->get<double>() : -1;
+      if (value >= 0 && value <= kMost) return value;
+      throw InputError(where, "\"" + column + "\" is missing or no number from 0 to 2^53.");
+    };
+    const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
+      const auto found = row.find(column);
+      if (found == row.end() && otherwise) return *otherwise;
+      if (found != row.end() && found->is_boolean()) return found->get<bool>();
+      throw InputError(where, "\"" + column + "\" is missing or neither true nor false.");
+    };
+    trace.iterations.push_back(record_of(trace.parameters, number, flag));
+  }
+  return trace;
+}
+
+RunTrace read_csv(const std::filesystem::path& file) {
+  const CsvTable table{file};
+  require_iterations(file.string(), table.has("iteration"));
+  RunTrace trace;
+  trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto number = [&](const std::string& column) { return table.number(i, column); };
+    const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
+      if (otherwise && !table.has(column)) return *otherwise;
+      const std::string_view cell = table.text(i, column);
+      if (cell != "true" && cell != "false") table.wrong(i, column, "is neither true nor false.");
+      return cell == "true";
+    };
+    trace.iterations.push_back(record_of(trace.parameters, number, flag));
+  }
+  return trace;
+}
+
+}  // namespace
+
+// A folder's name says nothing about the form.
+RunTrace read_run_trace(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  RunTrace trace = is_csv(file) ? read_csv(file) : read_jsonl(file);
+  if (trace.iterations.empty()) throw InputError(name, "holds no iterations.");
+  return trace;
+}
+
+}  // namespace vramlab

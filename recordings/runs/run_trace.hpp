@@ -1,0 +1,54 @@
+// Traces of simulated runs as files: a training run's rows, written and read, and the queue's.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/parameter_space.hpp"
+#include "core/run_record.hpp"
+#include "sim/runs/job_queue_loop.hpp"
+
+namespace vramlab {
+
+/// One JSON object a line: iteration, start and duration in seconds, the parameters, whether it ran out of
+/// memory or ended in another error, whether its work was kept, all memory figures in bytes, the change made
+/// after the step and the reason.
+std::string trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records);
+
+/// The same columns as CSV with a header; changes are in columns named `d_` and the parameter.
+std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records);
+
+// Reads the trace of a run back, as `vramlab run --trace` and `compare --trace-dir` wrote it.
+
+/// The iterations of a run, and the names of their parameters.
+struct RunTrace {
+  std::vector<std::string> parameters;
+  std::vector<IterationRecord> iterations;
+};
+
+/// A .jsonl or .csv trace, plain or compressed. Throws InputError for a trace of another kind than
+/// training, and with file and line for a missing column or a value that is none.
+RunTrace read_run_trace(const std::filesystem::path& file);
+
+// The time line of a run of the job queue: cards, stays of jobs, and the queue as a whole.
+
+/// One line a change of a card, as JSON or CSV: time_s, card, and in bytes used (by jobs), foreign, promised,
+/// then jobs, alert. `run` must have kept its moments; so for all below.
+std::string cards_jsonl(const JobQueueRun& run);
+std::string cards_csv(const JobQueueRun& run);
+
+/// One line a stay of a job, as CSV: name, cards (with spaces between), from_s, to_s, need, most_used, oom.
+std::string stays_csv(const std::vector<JobSpec>& jobs, const JobQueueRun& run);
+
+/// One line a change of the queue, as CSV, with the names of P3.8 in bytes: time_s, total_memory, used_memory
+/// (strangers included), free_memory, utilization, active_jobs, pending_jobs, total_allocated (promised),
+/// pending_requirements, cards_over_90.
+std::string monitor_csv(const JobQueueRun& run);
+
+/// A process a card with counters of used, foreign and promised bytes, and a slice a stay, in as many tracks
+/// as jobs overlap; and a process for the queue with counters of active and pending jobs.
+std::string queue_perfetto(const std::string& title, const std::vector<JobSpec>& jobs,
+                           const JobQueueRun& run);
+
+}  // namespace vramlab

@@ -1,0 +1,39 @@
+// Allocation scripts: a program's allocations written by hand, one a line.
+//
+// CSV (plain, gzip or zstd) with the header op,id,bytes,stream,pool,text. Columns that stay empty may be left
+// out, of the header or at the end of a line; empty lines and lines that begin with # are passed over.
+//
+//   op             columns          meaning
+//   alloc          id,bytes         + stream (default 0), pool: a request; one that fails is an outcome
+//   free           id               ignored if its alloc failed
+//   record_stream  id,stream        stream = the other one
+//   sync                            all streams have done their work; deferred frees can complete
+//   empty_cache, reset_peak
+//   settings       text             parsed at run time over the settings in force
+//   pool_new       pool,text        a MemPool; text = plain (default), use_on_oom or no_split
+//   pool_del       pool             the MemPool object dies, or the graph of that name is reset
+//   capture_begin  stream           + pool: a name for the graph's pool; a known one is shared
+//   capture_end                     + pool or stream; without them, the latest capture ends
+//   mark           text             figures are reported for this moment
+//
+// id and pool are any names or numbers; a freed id may be used again. bytes are 1048576, 24GiB, 512MiB …;
+// streams are handles, 0 the default stream. Pool 0 means the default pools unless a pool_new names it.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "recordings/scripts/client_program.hpp"
+
+namespace vramlab {
+
+/// Reads a script. Throws InputError with all problems of the file, each with its line.
+ClientProgram read_allocation_script(const std::filesystem::path& file);
+
+/// The same from text; `name` stands for the file in errors.
+ClientProgram parse_allocation_script(std::string_view text, const std::string& name);
+
+/// Whether a file's name says that it is a script: .csv, .csv.gz or .csv.zst.
+bool is_allocation_script(const std::filesystem::path& file);
+
+}  // namespace vramlab

@@ -1,0 +1,54 @@
+// Recordings of either kind as the programs that were run to record them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "recordings/logs/oracle_log.hpp"
+#include "recordings/scripts/client_program.hpp"
+#include "recordings/snapshot/marks.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
+
+namespace vramlab {
+
+/// A log's operations as a program's actions. A request that failed in the log is an allocation like any
+/// other: it may fail again, and then nothing is freed. `first_action` gives, for each operation, the number
+/// of actions before it.
+struct OracleProgram {
+  ClientProgram program;
+  std::vector<std::size_t> first_action;
+};
+
+/// Throws InputError, with the place in the log, for an operation that contradicts an earlier one.
+OracleProgram oracle_program(const OracleLog& log);
+
+// The client program of a snapshot: what its history says that the program did (R11.13).
+
+/// A moment of a recording with a name.
+struct ProgramMark {
+  std::string text;
+  std::int64_t time_us = 0;  ///< Unix time; the history's entries up to it come before the mark
+};
+
+/// What is known beside the snapshot.
+struct SnapshotProgramOptions {
+  const TruthFile* truth = nullptr;  ///< gives the limit and the card
+  std::vector<ProgramMark> marks;    ///< in order of time
+};
+
+/// The program of one device. The history is replayed once under its own settings, to tell explicit
+/// empty_cache calls from releases that a request needed. Requests that failed become `attempt` actions.
+/// Without a truth file, the limit is read off the failures where there are any.
+/// Throws InputError if the history of the device is not whole.
+ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options);
+
+/// Reads the marks of NAME.marks.json: an object with `marks`, a list of {label, t_us}, in order of time.
+std::vector<ProgramMark> read_marks(const std::filesystem::path& file);
+
+/// Reads the programs of a file: of each device of a snapshot, with NAME.truth.json[.gz] or
+/// NAME.marks.json[.gz] beside it where there is one, or the one of an allocation script.
+std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file);
+
+}  // namespace vramlab

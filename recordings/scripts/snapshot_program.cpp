@@ -1,0 +1,329 @@
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "recordings/input_file.hpp"
+#include "recordings/replay/snapshot_replay.hpp"
+#include "recordings/scripts/allocation_script.hpp"
+#include "recordings/scripts/recorded_program.hpp"
+#include "recordings/snapshot/history.hpp"
+#include "recordings/snapshot/initial_state.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+using Action = TraceEntry::Action;
+using Kind = ClientAction::Kind;
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options)
+      : trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
+        options_(options),
+        uses_(find_pool_uses(snapshot, device)),
+        ends_(uses_.size(), false),
+        next_unknown_stream_(std::numeric_limits<StreamId>::max()) {
+    program_.actions.reserve(trace_.size());
+  }
+
+  /// Puts what was in use before the recording began in front (R11.12).
+  void begin_with(const InitialState& initial) {
+    Bytes cached = 0;
+    bool in_pools = false;
+    for (const SnapshotSegment& segment : initial.segments) {
+      for (const SnapshotBlock& block : segment.blocks) {
+        if (block.state == SnapshotBlock::State::inactive) {
+          cached += block.size;
+        } else {
+          add_initial(block, segment.stream);
+          in_pools = in_pools || !segment.pool.is_default();
+        }
+      }
+    }
+    program_.initial_actions = program_.actions.size();
+    note_initial(cached, in_pools);
+  }
+
+  ClientProgram write(const std::vector<std::size_t>& empty_caches) {
+    auto next_empty_cache = empty_caches.begin();
+    for (std::size_t i = 0; i < trace_.size(); ++i) {
+      add_marks_before(trace_[i]);
+      if (next_empty_cache != empty_caches.end() && *next_empty_cache == i) {
+        add(Kind::empty_cache, i);
+        ++next_empty_cache;
+      }
+      begin_pool_uses(i);
+      add_entry(i);
+      end_pool_uses(i);
+    }
+    while (next_mark_ < options_.marks.size()) add_mark();
+    return std::move(program_);
+  }
+
+ private:
+  ClientAction& add(Kind kind, std::size_t entry) {
+    ClientAction& action = program_.actions.emplace_back();
+    action.kind = kind;
+    action.source = static_cast<std::uint32_t>(entry);
+    return action;
+  }
+
+  void add_initial(const SnapshotBlock& block, StreamId stream) {
+    ClientAction& action = add(Kind::alloc, 0);
+    action.bytes = block.requested;
+    action.stream = stream;
+    action.block = program_.blocks++;
+    if (block.state == SnapshotBlock::State::active_allocated) {
+      live_[block.address] = action.block;
+      return;
+    }
+    ClientAction& use = add(Kind::record_stream, 0);
+    use.block = program_.blocks - 1;
+    use.stream = next_unknown_stream_--;
+    add(Kind::free, 0).block = program_.blocks - 1;
+    pending_[block.address] = program_.blocks - 1;
+  }
+
+  void note_initial(Bytes cached, bool in_pools) {
+    program_.notes.push_back(
+        "Recording began with " + std::to_string(program_.blocks) +
+        " blocks in use; they are allocated first, in the order of their addresses. The " +
+        format_bytes(cached) + " that were cached then are not.");
+    if (in_pools) program_.notes.emplace_back("Some of them lay in private pools and are replayed outside.");
+  }
+
+  void add_marks_before(const TraceEntry& entry) {
+    while (next_mark_ < options_.marks.size() && options_.marks[next_mark_].time_us < entry.time_us)
+      add_mark();
+  }
+
+  void add_mark() {
+    add(Kind::mark, 0).detail = static_cast<std::uint32_t>(program_.texts.size());
+    program_.texts.push_back(options_.marks[next_mark_++].text);
+  }
+
+  void add_entry(std::size_t i) {
+    const TraceEntry& entry = trace_[i];
+    switch (entry.action) {
+      case Action::alloc: {
+        ClientAction& action = add(Kind::alloc, i);
+        action.bytes = entry.size;
+        action.stream = entry.stream;
+        action.block = program_.blocks++;
+        action.detail = entry.stack;
+        live_[entry.address] = action.block;
+        return;
+      }
+      case Action::oom: {
+        ClientAction& action = add(Kind::attempt, i);
+        action.bytes = entry.size;
+        action.stream = entry.stream;
+        action.detail = entry.stack;
+        ++program_.attempts;
+        return;
+      }
+      case Action::free_requested:
+        return add_free(i);
+      case Action::free_completed:
+        return add_finish(i);
+      default:
+        return;
+    }
+  }
+
+  void add_free(std::size_t i) {
+    const auto found = live_.find(trace_[i].address);
+    if (found == live_.end()) return;
+    const bool completes = i + 1 < trace_.size() && trace_[i + 1].action == Action::free_completed &&
+                           trace_[i + 1].address == trace_[i].address;
+    if (!completes) {  // which stream it waits for was not recorded; one of its own keeps its place
+      ClientAction& use = add(Kind::record_stream, i);
+      use.block = found->second;
+      use.stream = next_unknown_stream_--;
+      pending_[trace_[i].address] = found->second;
+    }
+    add(Kind::free, i).block = found->second;
+    live_.erase(found);
+  }
+
+  void add_finish(std::size_t i) {
+    const auto found = pending_.find(trace_[i].address);
+    if (found == pending_.end()) return;
+    add(Kind::finish, i).block = found->second;
+    pending_.erase(found);
+  }
+
+  void begin_pool_uses(std::size_t i) {
+    for (; next_use_ < uses_.size() && uses_[next_use_].first <= i; ++next_use_) {
+      ProgramPool& pool = pools_[uses_[next_use_].pool];
+      if (pool == 0) pool = ++program_.pools;
+      ClientAction& action = add(Kind::capture_begin, i);
+      action.stream = uses_[next_use_].stream;
+      action.pool = pool;
+    }
+  }
+
+  void end_pool_uses(std::size_t i) {
+    for (std::size_t use = 0; use < next_use_; ++use) {
+      if (ends_[use] || uses_[use].last > i) continue;
+      ends_[use] = true;
+      ClientAction& action = add(Kind::capture_end, i);
+      action.stream = uses_[use].stream;
+      action.pool = pools_.at(uses_[use].pool);
+    }
+  }
+
+  const std::vector<TraceEntry>& trace_;
+  const SnapshotProgramOptions& options_;
+  std::vector<PoolUse> uses_;
+  std::vector<bool> ends_;  ///< uses that are over
+  std::size_t next_use_ = 0;
+  std::map<SnapshotPool, ProgramPool> pools_;
+  std::unordered_map<Address, ProgramBlock> live_;
+  std::unordered_map<Address, ProgramBlock> pending_;
+  StreamId next_unknown_stream_;
+  std::size_t next_mark_ = 0;
+  ClientProgram program_;
+};
+
+std::optional<Bytes> smaller_of(std::optional<Bytes> a, std::optional<Bytes> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+// Explicit empty_cache calls, found by the exact replay. If the limit that was read off the failures does not
+// explain the history, the failures are taken as they are.
+std::vector<std::size_t> find_empty_caches(const TorchSnapshot& snapshot, int device,
+                                           const SnapshotProgramOptions& options, ClientProgram& program) {
+  SnapshotReplayOptions replay{.truth = options.truth, .limit = std::nullopt};
+  if (options.truth == nullptr) replay.limit = smaller_of(program.limit, program.room);
+  SnapshotReplayResult result = replay_snapshot(snapshot, device, replay);
+  if (result.first_divergence && replay.limit) {
+    replay.limit.reset();
+    result = replay_snapshot(snapshot, device, replay);
+    program.notes.emplace_back(
+        "The memory it had is read off its failures and does not explain all of them.");
+  }
+  if (result.first_divergence) {
+    program.notes.emplace_back("The recording itself is not reproduced exactly (vramlab verify says where).");
+  }
+  if (std::find(result.approximate.begin(), result.approximate.end(), "retries") !=
+      result.approximate.end()) {
+    program.notes.emplace_back(
+        "Releases in the history count as calls of empty_cache; whether a full card "
+        "forced them was not recorded.");
+  }
+  return result.empty_cache_entries;
+}
+
+}  // namespace
+
+ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options) {
+  ClientProgram known;
+  if (options.truth != nullptr) {
+    known.limit = options.truth->limit;
+    known.device_total = options.truth->total_memory;
+    known.room = recorded_limit(snapshot, device).room;
+  } else {
+    const RecordedLimit found = recorded_limit(snapshot, device);
+    known.limit = found.limit;
+    known.limit_inferred = found.limit.has_value();
+    known.room = found.room;
+  }
+  const std::vector<std::size_t> empty_caches = find_empty_caches(snapshot, device, options, known);
+  AllocatorSettings settings = allocator_settings_of(snapshot);
+  if (options.truth != nullptr && !snapshot.settings.conf) {
+    settings = parse_allocator_settings(options.truth->conf);
+  }
+  ProgramWriter writer(snapshot, device, options);
+  if (reserved_at_start(snapshot, device) > 0) {
+    writer.begin_with(rebuild_initial_state(snapshot, device, settings));
+  }
+  ClientProgram program = writer.write(empty_caches);
+  program.device = device;
+  program.limit = known.limit;
+  program.limit_inferred = known.limit_inferred;
+  program.room = known.room;
+  program.device_total = known.device_total;
+  std::move(known.notes.begin(), known.notes.end(), std::back_inserter(program.notes));
+  program.settings = std::move(settings);
+  program.frames = snapshot.frames;
+  program.stacks = snapshot.stacks;
+  return program;
+}
+
+std::vector<ProgramMark> read_marks(const fs::path& file) {
+  using nlohmann::json;
+  std::vector<ProgramMark> marks;
+  std::string place;
+  try {
+    const json root = json::parse(read_input_file(file));
+    place = "/marks";
+    const json& list = root.at("marks");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      place = "/marks/" + std::to_string(i);
+      marks.push_back({list.at(i).at("label").get<std::string>(), list.at(i).at("t_us").get<std::int64_t>()});
+      if (i > 0 && marks[i].time_us < marks[i - 1].time_us) {
+        throw InputError(file.string() + ": " + place + "/t_us", "is earlier than the mark before it.");
+      }
+    }
+  } catch (const json::exception&) {
+    throw InputError(file.string() + (place.empty() ? "" : ": " + place),
+                     place.empty() ? "not valid JSON."
+                                   : "is no list of marks: {\"marks\": [{\"label\": \"step 1\", \"t_us\": "
+                                     "1795816337178940}, ...]}");
+  }
+  return marks;
+}
+
+namespace {
+
+std::vector<ProgramMark> marks_beside(const fs::path& file, const std::optional<TruthFile>& truth) {
+  std::vector<ProgramMark> marks;
+  if (truth) {
+    for (const TruthMark& mark : truth->marks) marks.push_back({mark.label, mark.time_us});
+  } else if (const auto marks_file = find_beside(file, ".marks.json")) {
+    marks = read_marks(*marks_file);
+  }
+  return marks;
+}
+
+}  // namespace
+
+std::vector<ClientProgram> read_client_programs(const fs::path& file) {
+  if (is_allocation_script(file)) return {read_allocation_script(file)};
+  if (file.filename().string().find(".pickle") == std::string::npos) {
+    throw InputError(file.string(), "is neither a snapshot (.pickle) nor an allocation script (.csv).");
+  }
+  const TorchSnapshot snapshot = read_torch_snapshot(file);
+  std::optional<TruthFile> truth;
+  if (const auto truth_file = find_truth_file(file)) truth = read_truth_file(*truth_file);
+  const SnapshotProgramOptions options{.truth = truth ? &*truth : nullptr,
+                                       .marks = marks_beside(file, truth)};
+  std::vector<ClientProgram> programs;
+  for (const int device : recorded_devices(snapshot)) {
+    try {
+      programs.push_back(program_of(snapshot, device, options));
+    } catch (const InputError& error) {
+      std::vector<Problem> problems = error.problems();
+      for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
+      throw InputError(std::move(problems));
+    }
+    programs.back().file = file.string();
+  }
+  if (programs.empty()) {
+    throw InputError(file.string(),
+                     "the snapshot holds no history. Record one with "
+                     "torch.cuda.memory._record_memory_history() before the first allocation.");
+  }
+  return programs;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,272 @@
+#include "recordings/snapshot/history.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "sim/memory/caching/rounding.hpp"
+
+namespace vramlab {
+namespace {
+
+using Action = TraceEntry::Action;
+using Kind = TraceStep::Kind;
+
+// `free_completed` right after its request: nothing was deferred, or it makes no difference (R3.8).
+bool completes(std::span<const TraceEntry> trace, std::size_t request) {
+  return request + 1 < trace.size() && trace[request + 1].action == Action::free_completed &&
+         trace[request + 1].address == trace[request].address;
+}
+
+}  // namespace
+
+std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {
+  std::vector<TraceStep> steps;
+  TraceStep open;
+  const auto close = [&](Kind kind, std::size_t action, std::size_t end) {
+    open.kind = kind;
+    open.action = action;
+    open.end = end;
+    steps.push_back(open);
+    open.first = end;
+  };
+  std::size_t i = 0;
+  while (i < trace.size()) {
+    while (!cuts.empty() && cuts.front() <= i) {
+      if (open.first < i) close(Kind::none, i, i);
+      cuts = cuts.subspan(1);
+    }
+    const std::size_t entry = i;
+    const bool completed = trace[entry].action == Action::free_requested && completes(trace, entry);
+    i += completed ? 2 : 1;
+    switch (trace[entry].action) {
+      case Action::alloc:
+        close(Kind::allocation, entry, i);
+        break;
+      case Action::oom:
+        close(Kind::failure, entry, i);
+        break;
+      case Action::free_requested:
+        close(completed ? Kind::free : Kind::deferred_free, entry, i);
+        break;
+      default:
+        break;
+    }
+  }
+  if (open.first < trace.size()) close(Kind::none, trace.size(), trace.size());
+  return steps;
+}
+
+namespace {
+
+/// A final segment of a private pool, and since when it has been there.
+struct PrivateRange {
+  Address end = 0;
+  std::size_t since = 0;
+  SnapshotPool pool;
+};
+
+class PrivateRanges {
+ public:
+  PrivateRanges(const TorchSnapshot& snapshot, int device, std::span<const TraceEntry> trace) {
+    std::vector<std::size_t> changes;
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      if (is_acquisition(trace[i].action) || is_release(trace[i].action)) changes.push_back(i);
+    }
+    for (const SnapshotSegment& segment : snapshot.segments) {
+      if (segment.device != device || segment.pool.is_default()) continue;
+      const Address end = segment.address + segment.total_size;
+      ranges_[segment.address] = {end, beginning_of(segment.address, end, trace, changes), segment.pool};
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return ranges_.empty(); }
+
+  [[nodiscard]] std::optional<SnapshotPool> pool_at(Address address, std::size_t entry) const {
+    auto range = ranges_.upper_bound(address);
+    if (range == ranges_.begin()) return std::nullopt;
+    --range;
+    if (address >= range->second.end || entry < range->second.since) return std::nullopt;
+    return range->second.pool;
+  }
+
+ private:
+  // An address may have been another segment before: what counts is the first piece that stayed. If not all
+  // of it was acquired since, the history begins with it.
+  static std::size_t beginning_of(Address start, Address end, std::span<const TraceEntry> trace,
+                                  std::span<const std::size_t> changes) {
+    std::size_t beginning = trace.size();
+    Bytes acquired = 0;
+    for (std::size_t i = changes.size(); i-- > 0;) {
+      const TraceEntry& entry = trace[changes[i]];
+      if (entry.address >= end || entry.address + entry.size <= start) continue;
+      if (is_release(entry.action)) return beginning;
+      beginning = changes[i];
+      acquired += entry.size;
+    }
+    return acquired < end - start ? 0 : beginning;
+  }
+
+  std::map<Address, PrivateRange> ranges_;
+};
+
+}  // namespace
+
+std::vector<PoolUse> find_pool_uses(const TorchSnapshot& snapshot, int device) {
+  const std::span<const TraceEntry> trace = snapshot.traces.at(static_cast<std::size_t>(device));
+  const PrivateRanges ranges(snapshot, device, trace);
+  if (ranges.empty() && snapshot.pools.size() == 1) return {};
+
+  std::vector<PoolUse> uses;
+  std::map<StreamId, std::size_t> open;  // use of each stream that goes on
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceEntry& entry = trace[i];
+    std::optional<SnapshotPool> pool = ranges.pool_at(entry.address, i);
+    if (entry.pool >= 0) pool = snapshot.pools[static_cast<std::size_t>(entry.pool)];
+    const bool is_private = pool && !pool->is_default();
+    if (is_release(entry.action) && !is_private) open.clear();
+    if (entry.action != TraceEntry::Action::alloc) continue;
+
+    const auto use = open.find(entry.stream);
+    if (!is_private) {
+      if (use != open.end()) open.erase(use);
+    } else if (use != open.end() && uses[use->second].pool == *pool) {
+      uses[use->second].last = i;
+    } else {
+      open[entry.stream] = uses.size();
+      uses.push_back({*pool, entry.stream, i, i});
+    }
+  }
+  return uses;
+}
+
+namespace {
+
+/// Address ranges; touching ones are one.
+class RangeSet {
+ public:
+  /// False, and no change, if part of the range is there already, or if it is none.
+  bool add(Address start, Bytes size) {
+    if (size == 0 || start + size < start) return false;
+    Address end = start + size;
+    auto next = ranges_.lower_bound(start);
+    if (next != ranges_.end() && next->first < end) return false;
+    if (next != ranges_.end() && next->first == end) {
+      end = next->second;
+      next = ranges_.erase(next);
+    }
+    if (next != ranges_.begin()) {
+      const auto previous = std::prev(next);
+      if (previous->second > start) return false;
+      if (previous->second == start) {
+        previous->second = end;
+        return true;
+      }
+    }
+    ranges_[start] = end;
+    return true;
+  }
+
+  /// False, and no change, unless the whole range is there.
+  bool remove(Address start, Bytes size) {
+    if (size == 0 || start + size < start) return false;
+    const Address end = start + size;
+    auto range = ranges_.upper_bound(start);
+    if (range == ranges_.begin()) return false;
+    --range;
+    const auto [first, last] = *range;
+    if (last < end) return false;
+    ranges_.erase(range);
+    if (first < start) ranges_[first] = start;
+    if (end < last) ranges_[end] = last;
+    return true;
+  }
+
+ private:
+  std::map<Address, Address> ranges_;
+};
+
+void require_consistent(const std::vector<TraceEntry>& trace, const std::string& where) {
+  RangeSet held;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceEntry& entry = trace[i];
+    if (is_acquisition(entry.action) && !held.add(entry.address, entry.size)) {
+      throw InputError(where + '/' + std::to_string(i), "acquires memory that is held already.");
+    }
+    if (is_release(entry.action) && !held.remove(entry.address, entry.size)) {
+      throw InputError(where + '/' + std::to_string(i), "releases memory that is not held.");
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t reserved_at_start(const TorchSnapshot& snapshot, int device) {
+  std::int64_t reserved = 0;
+  for (const SnapshotSegment& segment : snapshot.segments) {
+    if (segment.device == device) reserved += static_cast<std::int64_t>(segment.total_size);
+  }
+  for (const TraceEntry& entry : snapshot.traces.at(static_cast<std::size_t>(device))) {
+    if (is_acquisition(entry.action)) reserved -= static_cast<std::int64_t>(entry.size);
+    if (is_release(entry.action)) reserved += static_cast<std::int64_t>(entry.size);
+  }
+  return reserved;
+}
+
+void require_history(const TorchSnapshot& snapshot, int device) {
+  const auto index = static_cast<std::size_t>(device);
+  if (device < 0 || index >= snapshot.traces.size() || snapshot.traces[index].empty()) {
+    throw InputError("/device_traces/" + std::to_string(device),
+                     "holds no history: recording was off, or the file has no such device.");
+  }
+}
+
+void require_whole_history(const TorchSnapshot& snapshot, int device) {
+  require_history(snapshot, device);
+  const std::string where = "/device_traces/" + std::to_string(device);
+  const auto index = static_cast<std::size_t>(device);
+  const std::int64_t reserved = reserved_at_start(snapshot, device);
+  if (reserved > 0) {
+    throw InputError(where, "starts with " + format_bytes(static_cast<Bytes>(reserved)) +
+                                " already reserved: recording began late, or the oldest entries are lost. "
+                                "This needs the whole history; record from the start of the program, with "
+                                "a max_entries that is large enough.");
+  }
+  if (reserved < 0) {
+    throw InputError(where, "acquires " + format_bytes(static_cast<Bytes>(-reserved)) +
+                                " more than it releases and holds at the end: some kinds of entries were "
+                                "not recorded (skip_actions), or the segments are of another run.");
+  }
+  require_consistent(snapshot.traces[index], where);
+}
+
+namespace {
+
+void lower(std::optional<Bytes>& least, Bytes value) { least = least ? std::min(*least, value) : value; }
+
+}  // namespace
+
+RecordedLimit recorded_limit(const TorchSnapshot& snapshot, int device) {
+  RecordedLimit found;
+  const AllocatorSettings settings = allocator_settings_of(snapshot);
+  std::int64_t reserved = reserved_at_start(snapshot, device);
+  for (const TraceEntry& entry : snapshot.traces.at(static_cast<std::size_t>(device))) {
+    if (is_acquisition(entry.action)) reserved += static_cast<std::int64_t>(entry.size);
+    if (is_release(entry.action)) reserved -= static_cast<std::int64_t>(entry.size);
+    if (entry.action != TraceEntry::Action::oom || reserved < 0) continue;
+    const auto held = static_cast<Bytes>(reserved);
+    const Bytes wanted = segment_size(entry.size, settings);
+    const Bytes device_free = entry.address;
+    if (device_free < wanted) {
+      lower(found.room, held + device_free);
+    } else {
+      lower(found.limit, held + wanted - 1);
+    }
+  }
+  return found;
+}
+
+}  // namespace vramlab

@@ -1,0 +1,80 @@
+// What was noted down beside a snapshot while its history was recorded: NAME.truth.json and NAME.marks.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace vramlab {
+
+/// The counters at one moment of the recording.
+struct TruthMark {
+  std::string label;         ///< what was done before it; after "OOM " the text of the error, cut off
+  std::int64_t time_us = 0;  ///< Unix time; the history's entries up to it belong to the mark
+  std::vector<std::optional<std::int64_t>> stats;  ///< in the order of stat_names(); empty = not recorded
+  Bytes device_free = 0;
+  Bytes device_total = 0;
+};
+
+struct TruthFile {
+  std::string workload;
+  std::string tag;
+  std::string torch;
+  std::string conf;
+  std::optional<Bytes> limit;  ///< as PyTorch computes it: trunc(fraction · total), R9.1
+  Bytes total_memory = 0;
+  std::uint64_t entries = 0;
+  std::vector<TruthMark> marks;
+};
+
+/// Reads a truth file. Throws InputError naming the place of what is missing or of the wrong type.
+TruthFile read_truth_file(const std::filesystem::path& file);
+
+/// The same from text; `name` stands for the file in errors.
+TruthFile parse_truth_file(std::string_view text, const std::string& name);
+
+/// NAME.truth.json or NAME.truth.json.gz beside the snapshot NAME.pickle or NAME.pickle.gz, if there is one.
+std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot);
+
+/// The same for any other ending than ".truth.json".
+std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
+                                                 const std::string& ending);
+
+// When each step of a recording ended, and with which parameters: NAME.marks.json beside NAME.pickle.
+//
+// A JSON object:
+//   marks   [{t_us, phase: "step" or "other", label, params: {NAME: integer}, oom: true or false}], in order
+//           of time. `params` may also hold per-item values: lists of integers or of words with one entry an
+//           item, directly or in `micro_batches`, a list of one such object.
+
+/// The parameters of one recorded or measured step.
+struct StepParameters {
+  std::map<std::string, std::int64_t> scalars;
+  std::map<std::string, std::vector<std::int64_t>> lists;  ///< one entry an item
+  std::map<std::string, std::vector<std::string>> words;   ///< one entry an item
+
+  friend bool operator==(const StepParameters&, const StepParameters&) = default;
+};
+
+/// One moment of the recording. The history's entries up to its time belong to it.
+struct StepMark {
+  std::int64_t time_us = 0;  ///< Unix time
+  bool is_step = false;      ///< what ended here was a step, not building or validation
+  bool oom = false;          ///< it failed for lack of memory
+  std::string label;
+  StepParameters parameters;
+};
+
+/// Reads a marks file (plain, gzip or zstd). Throws InputError naming the place of what is missing or wrong.
+std::vector<StepMark> read_marks_file(const std::filesystem::path& file);
+
+/// The same from text; `name` stands for the file in errors.
+std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name);
+
+}  // namespace vramlab

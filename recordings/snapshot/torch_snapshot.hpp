@@ -1,0 +1,127 @@
+// PyTorch memory snapshots: what torch.cuda.memory._dump_snapshot() writes (R11.1 to R11.8).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.hpp"
+#include "sim/memory/allocator.hpp"
+#include "sim/memory/caching/allocator_settings.hpp"
+
+namespace vramlab {
+
+/// Number of a stack in TorchSnapshot::stacks; 0 = no frames were recorded.
+using StackId = std::uint32_t;
+
+/// A private pool as PyTorch names it: (number, 0) for a graph's, (0, number) for a MemPool's.
+struct SnapshotPool {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+
+  [[nodiscard]] bool is_default() const { return first == 0 && second == 0; }
+  friend auto operator<=>(const SnapshotPool&, const SnapshotPool&) = default;
+};
+
+/// One block of a segment (R11.2).
+struct SnapshotBlock {
+  enum class State : std::uint8_t { active_allocated, active_pending_free, inactive };
+
+  Address address = 0;
+  Bytes size = 0;
+  Bytes requested = 0;  ///< stale in inactive blocks (R8.9)
+  State state{};
+  StackId stack = 0;
+};
+
+/// One cudaMalloc, or one mapped run of an expandable segment (R11.1).
+struct SnapshotSegment {
+  int device = 0;
+  Address address = 0;
+  Bytes total_size = 0;
+  Bytes allocated_size = 0;  ///< in allocated blocks
+  Bytes active_size = 0;     ///< in these and those that wait for other streams
+  Bytes requested_size = 0;  ///< what was requested of the active ones
+  StreamId stream = 0;
+  bool large = false;
+  bool expandable = false;
+  SnapshotPool pool;
+  StackId stack = 0;
+  std::vector<SnapshotBlock> blocks;
+};
+
+/// One entry of a device's history (R11.3).
+struct TraceEntry {
+  enum class Action : std::uint8_t {
+    alloc,
+    free_requested,
+    free_completed,
+    segment_alloc,
+    segment_free,
+    segment_map,
+    segment_unmap,
+    oom,       ///< address = free memory of the device
+    snapshot,  ///< an earlier snapshot was taken; size = all active bytes
+    other,     ///< an action of a newer version
+  };
+
+  Address address = 0;
+  Bytes size = 0;
+  StreamId stream = 0;
+  std::int64_t time_us = 0;  ///< Unix time in µs; 0 before torch 2.2
+  StackId stack = 0;
+  std::int32_t pool = -1;  ///< place in TorchSnapshot::pools; −1 = not recorded, as up to torch 2.11
+  Action action{};
+};
+
+/// The name PyTorch gives an action.
+const char* name_of(TraceEntry::Action action);
+
+/// One frame of a stack.
+struct StackFrame {
+  std::string function;
+  std::string file;
+  std::int64_t line = 0;
+
+  friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
+};
+
+/// The allocator settings of a snapshot (R11.8); empty = not in the file.
+struct SnapshotSettings {
+  std::optional<std::string> conf;             ///< last settings string
+  std::optional<std::int64_t> max_split_size;  ///< bytes; −1 = unlimited
+  std::optional<double> garbage_collection_threshold;
+  std::optional<bool> expandable_segments;
+  std::vector<std::uint64_t> roundup_power2_divisions;  ///< 16 values, or none
+};
+
+struct TorchSnapshot {
+  std::vector<SnapshotSegment> segments;        ///< of all devices
+  std::vector<std::vector<TraceEntry>> traces;  ///< by device, oldest entry first
+  SnapshotSettings settings;
+  std::vector<SnapshotPool> pools{SnapshotPool{}};  ///< every private pool named anywhere; [0] = default
+  std::vector<StackFrame> frames;
+  std::vector<std::vector<std::uint32_t>> stacks{{}};  ///< places in `frames`, innermost first
+};
+
+struct SnapshotReadOptions {
+  bool stacks = true;  ///< keep stack frames
+};
+
+/// Reads a snapshot (plain, gzip or zstd). Unknown keys are ignored and missing ones have their defaults; a
+/// plain list of segments, as torch.cuda.memory_snapshot() returns it, is read too.
+/// Throws InputError, with the byte or the key, for what is no snapshot.
+TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options = {});
+
+/// The same from the bytes of a pickle; `name` stands for the file in errors.
+TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& name,
+                                   const SnapshotReadOptions& options = {});
+
+/// The settings that were in force when the snapshot was taken: those of its string, and over them what the
+/// snapshot says itself (sticky keys of earlier strings, R9.4). Throws InputError for a bad string.
+AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot);
+
+}  // namespace vramlab

@@ -1,0 +1,145 @@
+// Static pictures: curves and bars, runs over iterations, jobs on cards, heat maps; all but the last drawn by
+// gnuplot.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/run_record.hpp"
+#include "core/units.hpp"
+
+namespace vramlab {
+
+/// Throws InputError unless `file` ends in .svg or .png.
+void require_picture_name(const std::filesystem::path& file);
+
+/// `text` as gnuplot reads it back unchanged; line breaks become spaces.
+std::string gnuplot_text(const std::string& text);
+
+/// The first commands of a script: what to draw into, in pixels.
+std::string gnuplot_terminal(int width, int height, const std::filesystem::path& output, bool png);
+
+/// Writes the script for an output file of gnuplot's (`png` or SVG).
+using GnuplotScript = std::function<std::string(const std::filesystem::path& output, bool png)>;
+
+/// Draws `file` (.svg or .png). Throws InputError if the ending is another one, gnuplot is missing or fails,
+/// or `file` cannot be written.
+void draw_with_gnuplot(const GnuplotScript& script, const std::filesystem::path& file);
+
+// Pictures of curves over a common axis, one panel below the other, and of bars by group.
+
+/// One line of a panel; `values[i]` belongs to `PanelPicture::axis[i]`, NaN = nothing there.
+struct Curve {
+  std::string name;
+  std::vector<double> values;
+};
+
+struct Panel {
+  std::string unit;  ///< label of its axis
+  std::vector<Curve> curves;
+};
+
+struct PanelPicture {
+  std::string title;
+  std::string axis_name;
+  std::vector<double> axis;
+  std::vector<Panel> panels;
+};
+
+/// Draws `picture` into `file` (.svg or .png), without curves and panels that have no value. Throws
+/// InputError as draw_with_gnuplot does.
+void draw_panels(PanelPicture picture, const std::filesystem::path& file);
+
+/// Bars of several quantities for each group.
+struct BarPicture {
+  std::string title;
+  std::string unit;
+  std::vector<std::string> groups;
+  std::vector<Curve> bars;  ///< a value for each group
+};
+
+void draw_bars(BarPicture picture, const std::filesystem::path& file);
+
+// A static picture of a run: memory against limit and target band, and the parameters, over iterations.
+
+/// One run as the picture shows it.
+struct PictureRun {
+  std::string label;
+  const std::vector<IterationRecord>* iterations = nullptr;
+};
+
+/// What surrounds the runs.
+struct PictureFrame {
+  std::string title;
+  std::vector<std::string> parameters;  ///< names, in the order of every point
+  std::optional<double> band_low;       ///< target band, as shares of the total
+  std::optional<double> band_high;
+};
+
+/// Draws `runs` one below the other into `file` (.svg or .png) with gnuplot.
+/// Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.
+void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
+                        const std::filesystem::path& file);
+
+// A static picture of jobs on shared cards: who held how much memory of which card, and when.
+
+/// One stay of a job on one card, drawn as a box as high as its memory.
+struct QueueBar {
+  SimTime from{0};
+  SimTime to{0};
+  Bytes memory = 0;
+  std::size_t job = 0;   ///< decides its colour
+  bool ran_out = false;  ///< ended in an OOM: outlined in red
+};
+
+/// A figure that holds from `time` on.
+struct QueueLevel {
+  SimTime time{0};
+  Bytes promised = 0;
+  Bytes used = 0;  ///< strangers included
+};
+
+struct QueuePanel {
+  std::string title;
+  Bytes total = 0;
+  std::vector<QueueBar> bars;  ///< in the order of their begins
+  std::vector<QueueLevel> levels;
+};
+
+/// Where each bar's lower edge lies: at the lowest place that is free as long as the bar lasts, as if memory
+/// were given out in one piece.
+std::vector<Bytes> stack_bars(const std::vector<QueueBar>& bars);
+
+/// Draws `panels` one below the other over one time axis, into `file` (.svg or .png), with gnuplot. Dashed:
+/// what was promised; solid: what was used; both may exceed the boxes, which show each job's highest use.
+/// Throws InputError as draw_with_gnuplot does.
+void draw_queue_picture(const std::string& title, const std::vector<QueuePanel>& panels,
+                        const std::filesystem::path& file);
+
+// A static picture of a matrix of figures: the warmer a cell, the larger its value.
+
+/// One cell.
+struct HeatCell {
+  double heat = 0;         ///< 0 = cold (white-green) to 1 = hot; beyond both ends it is cut
+  std::string text;        ///< what it says
+  bool is_marked = false;  ///< a frame around it
+};
+
+struct HeatMap {
+  std::string title;
+  std::string legend;  ///< a line below
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+  std::vector<std::vector<HeatCell>> cells;  ///< by row
+};
+
+/// The map as SVG. Throws InternalError if the cells do not fill rows and columns.
+std::string heat_map_svg(const HeatMap& map);
+
+/// Writes it. Throws InputError unless `file` ends in .svg, or if it cannot be written.
+void draw_heat_map(const HeatMap& map, const std::filesystem::path& file);
+
+}  // namespace vramlab

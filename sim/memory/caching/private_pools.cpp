@@ -1,0 +1,123 @@
+// R7.1 to R7.3: the pools of captured graphs and of torch.cuda.MemPool, and which requests go to them.
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "core/error.hpp"
+#include "sim/memory/caching/caching_allocator.hpp"
+
+namespace vramlab {
+
+// A dropped group without segments is used again; its number is not.
+std::size_t CachingAllocator::add_group(const PoolOptions& options, int uses) {
+  std::size_t group = 0;
+  while (group < state_.groups.size() && (!state_.groups[group].dropped || has_segments(group))) ++group;
+  if (group == state_.groups.size()) {
+    state_.groups.emplace_back();
+    state_.pools.resize(2 * state_.groups.size());
+  }
+  const PoolId id = state_.groups.size() == 1 ? kDefaultPool : PoolId{++state_.last_pool_id};
+  state_.groups[group] = {id, options, uses, 0, false};
+  for (std::size_t pool = 2 * group; pool < 2 * group + 2; ++pool) {
+    state_.pools[pool] = {FreeList(free_list_), {}, 0};
+  }
+  return group;
+}
+
+bool CachingAllocator::has_segments(std::size_t group) const {
+  return std::any_of(state_.segments.begin(), state_.segments.end(), [group](const Segment& segment) {
+    return segment.live && group_of(segment.pool) == group;
+  });
+}
+
+bool CachingAllocator::has_orphaned_pool() const {
+  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
+    if (state_.groups[group].dropped && has_segments(group)) return true;
+  }
+  return false;
+}
+
+std::size_t CachingAllocator::find_group(PoolId pool) const {
+  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
+    if (!state_.groups[group].dropped && state_.groups[group].id == pool) return group;
+  }
+  throw InternalError("there is no private pool " + std::to_string(static_cast<std::uint32_t>(pool)));
+}
+
+// Those that are not dropped, the oldest first. PyTorch's order is that of a hash table.
+std::vector<std::size_t> CachingAllocator::private_groups() const {
+  std::vector<std::size_t> groups;
+  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
+    if (!state_.groups[group].dropped) groups.push_back(group);
+  }
+  std::sort(groups.begin(), groups.end(),
+            [this](std::size_t a, std::size_t b) { return state_.groups[a].id < state_.groups[b].id; });
+  return groups;
+}
+
+// R7.1: the most recent context that takes this stream.
+std::size_t CachingAllocator::group_for(StreamId stream) const {
+  for (auto context = state_.contexts.rbegin(); context != state_.contexts.rend(); ++context) {
+    if (!context->captured || *context->captured == stream) return context->group;
+  }
+  return 0;
+}
+
+bool CachingAllocator::capture_open() const {
+  return std::any_of(state_.contexts.begin(), state_.contexts.end(),
+                     [](const PoolContext& context) { return context.captured.has_value(); });
+}
+
+PoolId CachingAllocator::new_mem_pool(const PoolOptions& options) {
+  const auto demand = [this](bool asked, const char* what, TorchVersion since) {  // section 15
+    if (!asked || state_.settings.torch >= since) return;
+    throw InputError(std::string("MemPool") + what, "torch " + to_text(state_.settings.torch) +
+                                                        " does not have it; it came with " + to_text(since) +
+                                                        '.');
+  };
+  demand(true, "", {2, 5});
+  demand(options.use_on_oom, " use_on_oom", {2, 9});
+  demand(options.no_split, " no_split", {2, 10});
+  return state_.groups[add_group(options, 1)].id;
+}
+
+// R7.2
+void CachingAllocator::delete_mem_pool(PoolId pool) {
+  --state_.groups[find_group(pool)].uses;
+  empty_cache(pool);
+}
+
+void CachingAllocator::enter_mem_pool(PoolId pool) {
+  const std::size_t group = find_group(pool);
+  ++state_.groups[group].uses;
+  state_.contexts.push_back({group, std::nullopt});
+}
+
+void CachingAllocator::leave_mem_pool(PoolId pool) {
+  close_context(pool, false);
+  --state_.groups[find_group(pool)].uses;
+}
+
+PoolId CachingAllocator::begin_capture(StreamId stream, std::optional<PoolId> shared) {
+  const std::size_t group = shared ? find_group(*shared) : add_group({}, 0);
+  ++state_.groups[group].uses;
+  state_.contexts.push_back({group, stream});
+  return state_.groups[group].id;
+}
+
+void CachingAllocator::end_capture(PoolId pool) { close_context(pool, true); }
+
+// R7.2: the pool becomes freeable; nothing is released before the next full release.
+void CachingAllocator::release_graph(PoolId pool) { --state_.groups[find_group(pool)].uses; }
+
+void CachingAllocator::close_context(PoolId pool, bool capture) {
+  const std::size_t group = find_group(pool);
+  const auto open =
+      std::find_if(state_.contexts.rbegin(), state_.contexts.rend(), [&](const PoolContext& context) {
+        return context.group == group && context.captured.has_value() == capture;
+      });
+  if (open == state_.contexts.rend()) throw InternalError("a private pool is left that was not entered");
+  state_.contexts.erase(std::next(open).base());
+}
+
+}  // namespace vramlab

@@ -1,0 +1,90 @@
+// What the CUDA driver does: how long its calls take (R10.6), and where it puts memory (R10.7, R10.9).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace vramlab {
+
+/// What one call took at one size.
+struct MeasuredTime {
+  Bytes size = 0;
+  SimTime time{0};
+
+  friend bool operator==(const MeasuredTime&, const MeasuredTime&) = default;
+};
+
+/// The times of one card. Every list has rising sizes and at least two entries; between two of them times are
+/// linear, below the first constant, above the last along the last line.
+struct DriverTimes {
+  std::vector<MeasuredTime> mallocs;
+  std::vector<MeasuredTime> frees;
+  std::vector<MeasuredTime> creates;  ///< of one physical page of that size
+  std::vector<MeasuredTime> maps;
+  std::vector<MeasuredTime> unmaps;
+
+  /// cudaMalloc of `size` bytes.
+  [[nodiscard]] SimTime malloc_time(Bytes size) const;
+  /// cudaFree of a segment of `size` bytes.
+  [[nodiscard]] SimTime free_time(Bytes size) const;
+  /// Creating `pages` physical pages and mapping them, `size` bytes in all.
+  [[nodiscard]] SimTime map_time(Bytes size, Bytes pages) const;
+  /// Unmapping `size` bytes.
+  [[nodiscard]] SimTime unmap_time(Bytes size) const;
+
+  /// Medians of 15 calls each on an H100 80GB HBM3, CUDA 13.0.
+  static const DriverTimes& of_h100();
+
+  friend bool operator==(const DriverTimes&, const DriverTimes&) = default;
+};
+
+// Where the CUDA driver puts what it hands out (R10.7, R10.9). Addresses matter only for ties between cached
+// blocks of equal size and for the order of releases, but such ties are frequent.
+
+/// The address policy fitted to an H100 with CUDA 13 under Linux. A copyable value.
+///
+/// cudaMalloc works in chunks of a multiple of 32 MiB that are placed top-down; reserved ranges fill the
+/// lowest gaps above a fixed address.
+class DriverAddresses {
+ public:
+  /// A program that has run kernels: 8 MiB in use in the first chunk, and a newer chunk of which the last
+  /// 2 MiB are free.
+  static DriverAddresses of_training_process();
+
+  /// A process that did nothing but open its context: one chunk with 6 MiB in use.
+  static DriverAddresses of_bare_process();
+
+  /// Address of a new allocation of `size` bytes, a multiple of 2 MiB.
+  Address take(Bytes size);
+  /// Gives back an allocation with its size.
+  void give(Address address, Bytes size);
+
+  /// Base of a new reserved range.
+  Address take_range(Bytes size);
+  void give_range(Address base);
+
+  /// Appends everything that later addresses depend on.
+  void append_canonical_state(std::vector<std::uint64_t>& out) const;
+
+ private:
+  struct Span {
+    Address address = 0;
+    Bytes size = 0;
+    [[nodiscard]] Address end() const { return address + size; }
+  };
+  struct Chunk {
+    Span span;
+    std::vector<Span> holes;  ///< by address, never touching each other
+  };
+
+  void add_start_chunk(Bytes in_use);
+  Chunk& open_chunk(Bytes size);
+  [[nodiscard]] Address place_chunk(Bytes size) const;
+
+  std::vector<Chunk> chunks_;  ///< oldest first
+  std::vector<Span> ranges_;   ///< by address
+};
+
+}  // namespace vramlab

@@ -1,0 +1,147 @@
+// What is kept of the cards of a cluster: the host's books on them, and who was on which when.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/contract/admitter.hpp"
+#include "policies/contract/jobs.hpp"
+#include "sim/runs/job.hpp"
+
+namespace vramlab {
+
+/// The cards a queue shares out. A card's total is what its driver leaves of it (K4-10).
+struct ClusterSetup {
+  std::vector<CardPool> pools;
+  std::vector<CardNode> nodes;
+  std::vector<std::optional<Bytes>> quotas{std::nullopt};  ///< by account
+};
+
+/// A process that no job of the queue started.
+struct Stranger {
+  CardId card = 0;
+  SimTime from{0};
+  SimTime to{SimTime::max()};  ///< max = until the end
+  Bytes bytes = 0;
+  std::int32_t busy_milli = 0;  ///< how much of the card's time it takes, in thousandths
+};
+
+/// One change of a card, for the time line.
+struct CardMoment {
+  SimTime time{0};
+  CardId card = 0;
+  Bytes used = 0;  ///< by jobs
+  Bytes foreign = 0;
+  Bytes promised = 0;
+  std::int32_t jobs = 0;
+  bool alert = false;  ///< over 90 % full since a moment ago or longer
+};
+
+/// What a job's process has on one card: in live blocks, and in all with its context.
+struct Holding {
+  Bytes allocated = 0;
+  Bytes reserved = 0;
+};
+
+/// Keeps a card's view, and the index made from it, in step with what happens.
+class ClusterBooks {
+ public:
+  ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments);
+
+  /// A job was admitted, or its promise is taken back.
+  void promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
+  void withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
+
+  /// A job with the promise `need` on each card takes `use` bytes there; all of it or, if some card has too
+  /// little left, nothing.
+  bool take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+  void give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+
+  /// A job with the promise `need` on `card` had `before` there and has `after`, which the card can give.
+  void hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
+
+  /// Strangers now want so much more or less of a card; what is not free they get as soon as it is.
+  void stranger(CardId card, std::int64_t change, SimTime now);
+
+  /// True if these are cards of one node, at least one.
+  [[nodiscard]] bool of_one_node(const std::vector<CardId>& cards) const;
+
+  [[nodiscard]] const std::vector<CardView>& cards() const { return cards_; }
+  [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }
+  [[nodiscard]] CardIndex& index() { return index_; }
+  [[nodiscard]] const CardIndex& index() const { return index_; }
+  [[nodiscard]] Bytes capacity() const { return capacity_; }
+  [[nodiscard]] Bytes used() const { return used_; }
+  [[nodiscard]] Bytes foreign() const { return foreign_; }
+  [[nodiscard]] Bytes promised() const { return promised_; }
+
+  /// Admissions that left a card with more promised than it has.
+  [[nodiscard]] std::int64_t overcommits() const { return overcommits_; }
+  /// Times a card became more than 90 % full after having been below 85 % (P3.8).
+  [[nodiscard]] std::int64_t alerts() const { return alerts_; }
+  /// Cards on which the alert stands.
+  [[nodiscard]] std::int64_t cards_alerted() const { return cards_alerted_; }
+  /// Bytes in use times seconds, up to `now`.
+  [[nodiscard]] double byte_seconds(SimTime now) const;
+  [[nodiscard]] const std::vector<CardMoment>& moments() const { return moments_; }
+
+ private:
+  void changed(CardId card, SimTime now);
+  void add_used(std::int64_t change, SimTime now);
+
+  const Admitter& policy_;
+  std::vector<CardView> cards_;
+  std::vector<Bytes> wanted_;  ///< by strangers, of each card
+  std::vector<bool> alerted_;
+  std::vector<QuotaView> accounts_;
+  CardIndex index_;
+  Bytes capacity_ = 0;
+  Bytes used_ = 0;
+  Bytes foreign_ = 0;
+  Bytes promised_ = 0;
+  double byte_seconds_ = 0;
+  SimTime counted_to_{0};
+  std::int64_t overcommits_ = 0;
+  std::int64_t alerts_ = 0;
+  std::int64_t cards_alerted_ = 0;
+  bool keep_moments_;
+  std::vector<CardMoment> moments_;
+};
+
+// Watches a run of the job queue: who was on which cards when, and the queue as a whole over time.
+
+/// The queue and all cards together, from one moment to the next (P3.8). Bytes are sums over all cards.
+struct QueueMoment {
+  SimTime time{0};
+  std::int64_t active = 0;   ///< jobs that hold a promise
+  std::int64_t pending = 0;  ///< jobs that wait
+  Bytes used = 0;            ///< by jobs
+  Bytes foreign = 0;
+  Bytes promised = 0;
+  Bytes pending_bytes = 0;         ///< what waiting jobs ask for, on the largest cards they may use
+  std::int64_t cards_alerted = 0;  ///< cards over 90 % full; until they are below 85 %
+};
+
+/// Does nothing unless it is told to keep what it sees.
+class QueueMonitor {
+ public:
+  QueueMonitor(bool keep, std::size_t jobs) : keep_(keep), current_(keep ? jobs : 0) {}
+
+  void admitted(JobId job, const std::vector<CardId>& cards, Bytes need, SimTime now);
+  void uses(JobId job, Bytes used);
+  void left(JobId job, bool ran_out, SimTime now);
+
+  /// Everything else of this event is done.
+  void look(const ClusterBooks& books, const WaitingJobs& waiting, std::int64_t active, SimTime now);
+
+  [[nodiscard]] std::vector<JobStay> take_stays() { return std::move(stays_); }
+  [[nodiscard]] std::vector<QueueMoment> take_moments() { return std::move(moments_); }
+
+ private:
+  bool keep_;
+  std::vector<std::size_t> current_;  ///< number of each job's last stay
+  std::vector<JobStay> stays_;
+  std::vector<QueueMoment> moments_;
+};
+
+}  // namespace vramlab

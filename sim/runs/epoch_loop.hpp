@@ -1,0 +1,99 @@
+// Epochs over a data set: batch after batch, composed by a policy and run on the simulated card.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/workload_model.hpp"
+#include "policies/contract/composer.hpp"
+#include "policies/contract/epoch_books.hpp"
+#include "sim/runs/epoch_totals.hpp"
+#include "sim/runs/step_runner.hpp"
+#include "sim/runs/training_loop.hpp"
+
+namespace vramlab {
+
+/// Figures that only a real run could supply, declared instead: value n of a task is for the n-th batch, and
+/// the last one for all later ones.
+struct DeclaredSeries {
+  std::vector<std::vector<double>> by_task;  ///< empty = there is none
+
+  /// The values for batch `number` (from 0), by task; empty if there is no series.
+  [[nodiscard]] std::vector<double> at(std::int64_t number) const;
+};
+
+/// How the loss is made up (P2.6).
+struct LossRules {
+  std::vector<double> weights;  ///< by task
+  bool balance = false;         ///< GradNorm-style, from the declared gradient norms
+  double alpha = 1.5;
+  bool scale_gradient = false;  ///< the original's gradient × base / current
+  bool scale_learning_rate = false;
+};
+
+/// Where a run stands between two batches. A run that starts from it hands out the same samples in the same
+/// order as the one that was stopped; the process is a new one.
+struct EpochState {
+  EpochPosition position;
+  std::int64_t batches = 0;  ///< run so far, failed ones included
+  std::int64_t steps = 0;    ///< of the optimizer, so far
+  std::int64_t effective = 0;
+  std::int64_t micro_batches = 0;
+  std::int64_t micro_steps = 0;  ///< that an effective batch has now (adaptive accumulation)
+  std::vector<double> composer;
+  std::vector<double> gradients;
+  std::int64_t failed_in_a_row = 0;
+  SimTime time{0};     ///< simulated so far
+  EpochTotals totals;  ///< of the epoch that has begun, so far
+};
+
+/// Is told of every batch; nothing of a batch is kept otherwise.
+class BatchListener {
+ public:
+  virtual ~BatchListener() = default;
+  virtual void batch_ends(const BatchRecord& batch) = 0;
+  virtual void epoch_ends(std::int64_t epoch, const EpochTotals& totals) = 0;
+};
+
+/// Everything a run is made of but its policy.
+struct EpochSetup {
+  const BatchModel* model = nullptr;
+  const BatchModel* checkpointed = nullptr;  ///< the same with activation checkpointing; null = not recorded
+  std::vector<std::string> tasks;            ///< at most kMostTasks
+  std::vector<Sample> samples;               ///< at least one
+  std::int64_t epochs = 1;
+  std::int64_t target_batch = 32;  ///< samples of an effective batch
+  std::uint64_t seed = 1;
+  bool shuffle = true;
+  bool packs = false;  ///< the collator packs rows
+  ProcessSetup process;
+  std::vector<OtherProcess> others;
+  LossRules loss;
+  DeclaredSeries losses;
+  DeclaredSeries gradient_norms;
+  std::int64_t stop_after = 0;      ///< batches of this run; 0 = to the end
+  std::optional<EpochState> start;  ///< where an earlier run stood
+  BatchListener* listener = nullptr;
+};
+
+struct EpochRun {
+  EpochTotals totals;
+  std::vector<double> gradient_shares;  ///< by task
+  std::vector<Statistic> statistics;
+  std::uint64_t alloc_retries = 0;
+  EpochState state;         ///< to go on from
+  std::string ended_early;  ///< why it was given up before its end; empty if it was not
+  bool complete = false;    ///< all epochs are over: there is nothing to go on with
+};
+
+/// Failed batches in a row after which a run is given up, whatever its policy says (K3-11).
+inline constexpr std::int64_t kMostFailedBatchesInARow = 32;
+
+/// Runs `setup` with `composer`. Deterministic. Throws InputError if the weights alone do not fit, or `start`
+/// is not of this data set or policy.
+EpochRun run_epochs(const EpochSetup& setup, Composer& composer);
+
+}  // namespace vramlab

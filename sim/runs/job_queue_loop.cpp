@@ -1,0 +1,406 @@
+#include "sim/runs/job_queue_loop.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "sim/runs/job.hpp"
+#include "sim/runs/job_execution.hpp"
+
+namespace vramlab {
+namespace {
+
+using Action = AdmitterAnswer::Action;
+using Kind = JobEvent::Kind;
+
+class Loop {
+ public:
+  Loop(const JobQueueSetup& setup, Admitter& policy)
+      : setup_(setup),
+        policy_(policy),
+        rules_(policy.rules()),
+        books_(setup.cluster, policy, setup.keep_moments),
+        execution_(setup.steps ? step_execution(setup.jobs, *setup.steps, books_, simulation_)
+                               : declared_execution(setup.jobs, books_, simulation_)),
+        monitor_(setup.keep_moments, setup.jobs.size()),
+        running_(setup.cluster.nodes.size()),
+        standings_(setup.jobs.size()),
+        order_(setup.jobs.size()) {
+    run_.jobs.resize(setup.jobs.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return setup.jobs[a].arrival < setup.jobs[b].arrival;
+    });
+  }
+
+  JobQueueRun run() {
+    for (std::uint32_t i = 0; i < setup_.strangers.size(); ++i) {
+      simulation_.schedule(setup_.strangers[i].from, {Kind::stranger, 2 * i, 0});
+      if (setup_.strangers[i].to != SimTime::max()) {
+        simulation_.schedule(setup_.strangers[i].to, {Kind::stranger, 2 * i + 1, 0});
+      }
+    }
+    if (!order_.empty()) {
+      run_.begin = setup_.jobs[order_.front()].arrival;
+      simulation_.schedule(run_.begin, {Kind::arrival, 0, 0});
+    }
+    simulation_.run([&](const JobEvent& event) {
+      try {
+        handle(event);
+      } catch (const PolicyFault& fault) {
+        end_early(fault.what());
+      }
+      monitor_.look(books_, waiting_, active_, now());
+    });
+    run_.overcommits = books_.overcommits();
+    run_.alerts = books_.alerts();
+    run_.byte_seconds = books_.byte_seconds(run_.end);
+    run_.capacity = books_.capacity();
+    run_.moments = books_.moments();
+    run_.stays = monitor_.take_stays();
+    run_.monitored = monitor_.take_moments();
+    return std::move(run_);
+  }
+
+ private:
+  [[nodiscard]] SimTime now() const { return simulation_.now(); }
+  [[nodiscard]] ClusterView view() {
+    return {books_.cards(), books_.accounts(), waiting_, running_, books_.index()};
+  }
+  void end_early(const std::string& reason) {
+    run_.ended_early = reason;
+    run_.end = std::max(run_.end, now());
+    simulation_.stop();
+  }
+
+  [[nodiscard]] Observation observation() const { return {.time = now()}; }
+
+  void handle(const JobEvent& event) {
+    if (event.kind == Kind::arrival) return arrive();
+    if (event.kind == Kind::stranger) return stranger(event.job);
+    if (event.kind == Kind::pump || event.kind == Kind::poll) return pump(event.kind);
+    if (event.kind == Kind::lease) return expire_lease(event.job);
+    if (event.kind == Kind::limit) return end_by_limit(event.job);
+    if (event.kind == Kind::work) return work(event.job);
+    if (standings_[event.job].epoch != event.epoch) return;  // what it was about is over
+    if (event.kind == Kind::deadline) {
+      expiring_.push_back(event.job);
+      request_pump();
+    } else if (event.kind == Kind::take) {
+      take_memory(event.job);
+    } else if (event.kind == Kind::crash) {
+      crash(event.job);
+    }
+  }
+
+  // All that happens in one moment comes first, then one look at the queue.
+  void request_pump() {
+    if (!std::exchange(pump_requested_, true)) simulation_.schedule(SimTime{0}, {Kind::pump, 0, 0});
+  }
+  void released() {
+    if (rules_.poll == SimTime{0}) request_pump();
+  }
+
+  void arrive() {
+    const SimTime moment = now();
+    while (next_ < order_.size() && setup_.jobs[order_[next_]].arrival <= moment) submit(order_[next_++]);
+    if (next_ < order_.size()) {
+      simulation_.schedule(setup_.jobs[order_[next_]].arrival - moment, {Kind::arrival, 0, 0});
+    }
+    request_pump();
+  }
+
+  void submit(JobId job) {
+    const JobSpec& spec = setup_.jobs[job];
+    JobStanding& at = standings_[job];
+    JobDemand demand = spec.demand;
+    demand.effective = demand.batch;
+    at.group = group_of(job, demand);
+    const ClusterView cluster = view();
+    const AdmitterQuestion question{
+        .event = QueueEvent::submitted, .job = job, .group = waiting_.group_of(demand), .cluster = cluster};
+    const AdmitterAnswer answer = policy_.decide(question, observation());
+    if (answer.action == Action::refuse) return leave(job, JobOutcome::refused, answer.reason);
+    if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {Kind::limit, job, 0});
+    enqueue(job, next_ticket_++);
+  }
+
+  // Where a policy admits by phase, what the phase asks for takes the place of the job's need.
+  [[nodiscard]] GroupId group_of(JobId job, const JobDemand& demand) {
+    const JobPhase& phase = setup_.jobs[job].phases[standings_[job].phase];
+    return waiting_.group_of(rules_.per_phase ? demand_in_phase(demand, phase) : demand);
+  }
+
+  void enqueue(JobId job, std::uint64_t ticket) {
+    const JobSpec& spec = setup_.jobs[job];
+    JobStanding& at = standings_[job];
+    at.ticket = ticket;
+    at.waits = true;
+    at.since = now();
+    ++at.epoch;
+    waiting_.add(at.group, {ticket, job, spec.arrival, expected_rest(job)});
+    run_.most_pending = std::max(run_.most_pending, static_cast<std::int64_t>(waiting_.size()));
+    if (rules_.wait_timeout > SimTime{0}) {
+      simulation_.schedule(rules_.wait_timeout, {Kind::deadline, job, at.epoch});
+    }
+    if (rules_.poll > SimTime{0} && !std::exchange(polling_, true)) {
+      simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
+    }
+  }
+
+  [[nodiscard]] SimTime expected_rest(JobId job) const {
+    return setup_.start_up + expected_span(setup_.jobs[job], standings_[job].phase, rules_.per_phase);
+  }
+
+  void pump(Kind kind) {
+    if (kind == Kind::poll) {
+      polling_ = !waiting_.empty();
+      if (polling_) simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
+    } else {
+      pump_requested_ = false;
+    }
+    ++pass_;
+    for (;;) {
+      const ClusterView cluster = view();
+      const AdmitterAnswer answer = policy_.decide({.pass = pass_, .cluster = cluster}, observation());
+      if (answer.action == Action::wait) break;
+      obey(answer);
+    }
+    const std::vector<JobId> expiring = std::exchange(expiring_, {});
+    for (const JobId job : expiring) {
+      if (!standings_[job].waits) continue;
+      released();  // it may have stood in another's way
+      const ClusterView cluster = view();
+      obey(policy_.decide({.event = QueueEvent::deadline,
+                           .pass = pass_,
+                           .job = job,
+                           .group = standings_[job].group,
+                           .cluster = cluster},
+                          observation()));
+    }
+  }
+
+  // The policy is not trusted: only a job that waits can start, on cards of one node.
+  void obey(const AdmitterAnswer& answer) {
+    if (answer.job >= standings_.size() || !standings_[answer.job].waits) {
+      throw PolicyFault("the queue policy named a job that does not wait");
+    }
+    if (answer.action == Action::start) return start(answer);
+    JobStanding& at = standings_[answer.job];
+    waiting_.remove(at.group, at.ticket);
+    if (answer.action == Action::to_back) {
+      at.ticket = next_ticket_++;
+      waiting_.add(at.group,
+                   {at.ticket, answer.job, setup_.jobs[answer.job].arrival, expected_rest(answer.job)});
+      return;
+    }
+    stop_waiting(answer.job);
+    leave(answer.job, answer.action == Action::refuse ? JobOutcome::refused : JobOutcome::wait_timeout,
+          answer.reason);
+  }
+
+  void stop_waiting(JobId job) {
+    JobStanding& at = standings_[job];
+    run_.jobs[job].waited += now() - at.since;
+    at.waits = false;
+    ++at.epoch;
+  }
+
+  void start(const AdmitterAnswer& answer) {
+    const JobId job = answer.job;
+    JobStanding& at = standings_[job];
+    JobRecord& record = run_.jobs[job];
+    if (!books_.of_one_node(answer.cards)) {
+      throw PolicyFault("the queue policy named cards that are not of one node");
+    }
+    waiting_.remove(at.group, at.ticket);
+    stop_waiting(job);
+    at.runs = true;
+    at.since = now();
+    at.need = answer.need;
+    if (record.starts == 0) record.first_start = now();
+    ++record.starts;
+    record.split = answer.split;
+    record.cards = answer.cards;
+    books_.promise(record.cards, at.need, account_of(job), now());
+    running_.add(node_of(job), {.expected_end = now() + expected_rest(job),
+                                .job = job,
+                                .promised = at.need,
+                                .used = 0,
+                                .cards = record.cards});
+    run_.most_promised = std::max(run_.most_promised, books_.promised());
+    run_.most_active = std::max(run_.most_active, ++active_);
+    monitor_.admitted(job, record.cards, at.need, now());
+    const SimTime crash_after = setup_.jobs[job].crash_after;
+    if (crash_after != SimTime::max()) {
+      simulation_.schedule(std::max(SimTime{0}, crash_after - at.ran), {Kind::crash, job, at.epoch});
+    }
+    if (setup_.start_up > SimTime{0}) {
+      simulation_.schedule(setup_.start_up, {Kind::take, job, at.epoch});
+    } else {
+      take_memory(job);
+    }
+  }
+
+  [[nodiscard]] std::uint32_t account_of(JobId job) const { return setup_.jobs[job].demand.account; }
+  [[nodiscard]] NodeId node_of(JobId job) const {
+    return books_.index().node_of(run_.jobs[job].cards.front());
+  }
+
+  [[nodiscard]] Admission admission(JobId job) const {
+    return {&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split};
+  }
+
+  void take_memory(JobId job) {
+    get_on(job, [&] { return execution_->enter(job, admission(job), standings_[job].phase); });
+  }
+  void work(JobId job) {
+    get_on(job, [&] { return execution_->resume(job, admission(job)); });
+  }
+
+  template <class Work>
+  void get_on(JobId job, const Work& work) {
+    const Bytes before = execution_->used(job);
+    const JobProgress progress = work();
+    const Bytes used = execution_->used(job);
+    monitor_.uses(job, used);
+    if (progress == JobProgress::out_of_memory) return run_out(job);
+    if (used != before) running_.set_used(node_of(job), job, used);
+    if (used < before) released();
+    if (progress == JobProgress::phase_done) end_phase(job);
+  }
+
+  void end_phase(JobId job) {
+    JobStanding& at = standings_[job];
+    const JobSpec& spec = setup_.jobs[job];
+    if (++at.phase == spec.phases.size()) {
+      release(job);
+      return leave(job, JobOutcome::completed, {});
+    }
+    if (!rules_.per_phase || !spec.phases[at.phase].need) return take_memory(job);
+    at.ran += now() - at.since;
+    release(job);
+    JobDemand demand = spec.demand;
+    demand.effective = demand.batch;
+    at.group = group_of(job, demand);
+    enqueue(job, at.ticket);
+    request_pump();
+  }
+
+  // The one way out of running, whatever the reason: memory back, promise back, waiters looked at.
+  void release(JobId job, bool ran_out = false) {
+    release_memory(job, ran_out);
+    withdraw(job);
+  }
+  void release_memory(JobId job, bool ran_out = false) {
+    JobStanding& at = standings_[job];
+    execution_->leave(job, admission(job));
+    monitor_.left(job, ran_out, now());
+    at.runs = false;
+    ++at.epoch;
+    --active_;
+    running_.touch(node_of(job));
+    released();
+  }
+  void withdraw(JobId job) {
+    books_.withdraw(run_.jobs[job].cards, standings_[job].need, account_of(job), now());
+    running_.remove(node_of(job), job);
+    released();
+  }
+
+  void run_out(JobId job) {
+    JobStanding& at = standings_[job];
+    JobRecord& record = run_.jobs[job];
+    ++record.ooms;
+    const SimTime ran = at.ran + (now() - at.since);
+    record.wasted += ran * static_cast<std::int64_t>(record.cards.size());
+    release(job, /*ran_out=*/true);
+    at.phase = 0;
+    at.ran = SimTime{0};
+    const ClusterView cluster = view();
+    const AdmitterAnswer answer = policy_.decide({.event = QueueEvent::oom,
+                                                  .job = job,
+                                                  .group = at.group,
+                                                  .batch = record.split.batch,
+                                                  .attempts = record.ooms,
+                                                  .cluster = cluster},
+                                                 observation());
+    if (answer.action != Action::requeue) return leave(job, JobOutcome::out_of_memory, answer.reason);
+    record.reason = answer.reason;
+    at.group = group_of(job, answer.demand);
+    enqueue(job, at.ticket);
+    request_pump();
+  }
+
+  // The driver takes a dead process's memory back at once; its promise stands until its lease runs out.
+  void crash(JobId job) {
+    release_memory(job);
+    leave(job, JobOutcome::crashed, "its owner died");
+    if (rules_.lease > SimTime{0}) simulation_.schedule(rules_.lease, {Kind::lease, job, 0});
+  }
+  void expire_lease(JobId job) {
+    withdraw(job);
+    request_pump();
+  }
+
+  void end_by_limit(JobId job) {
+    JobStanding& at = standings_[job];
+    if (at.waits) {
+      waiting_.remove(at.group, at.ticket);
+      stop_waiting(job);
+      released();
+    } else if (at.runs) {
+      release(job);
+    } else {
+      return;
+    }
+    leave(job, JobOutcome::job_timeout, "did not end within the time a job may take");
+  }
+
+  void leave(JobId job, JobOutcome outcome, std::string reason) {
+    JobRecord& record = run_.jobs[job];
+    record.outcome = outcome;
+    record.end = now();
+    if (!reason.empty()) record.reason = std::move(reason);
+    run_.end = std::max(run_.end, now());
+  }
+
+  void stranger(std::uint32_t number) {
+    const Stranger& one = setup_.strangers[number / 2];
+    const auto bytes = static_cast<std::int64_t>(one.bytes);
+    const bool comes = number % 2 == 0;
+    books_.stranger(one.card, comes ? bytes : -bytes, now());
+    execution_->strangers_changed(one.card, comes ? one.busy_milli : -one.busy_milli);
+    running_.touch(books_.index().node_of(one.card));
+    if (!comes) released();
+  }
+
+  const JobQueueSetup& setup_;
+  Admitter& policy_;
+  QueueRules rules_;
+  JobClock simulation_;
+  ClusterBooks books_;
+  std::unique_ptr<JobExecution> execution_;
+  QueueMonitor monitor_;
+  WaitingJobs waiting_;
+  RunningJobs running_;
+  std::vector<JobStanding> standings_;
+  std::vector<std::uint32_t> order_;  ///< jobs by arrival
+  std::size_t next_ = 0;              ///< of `order_`
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t pass_ = 0;
+  bool pump_requested_ = false;
+  bool polling_ = false;
+  std::int64_t active_ = 0;
+  std::vector<JobId> expiring_;
+  JobQueueRun run_;
+};
+
+}  // namespace
+
+JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy) {
+  for (const JobSpec& job : setup.jobs) require_sound(job, setup.steps.has_value());
+  return Loop{setup, policy}.run();
+}
+
+}  // namespace vramlab

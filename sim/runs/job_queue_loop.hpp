@@ -1,0 +1,49 @@
+// Jobs on shared cards: they arrive, wait, run, fail and leave, and a policy says who may start where.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/contract/admitter.hpp"
+#include "sim/runs/cluster_books.hpp"
+#include "sim/runs/job.hpp"
+#include "sim/runs/job_execution.hpp"
+
+namespace vramlab {
+
+/// Everything a run of a queue is made of but its policy.
+struct JobQueueSetup {
+  ClusterSetup cluster;
+  std::vector<JobSpec> jobs;  ///< in any order; equal arrivals queue in this order
+  std::vector<Stranger> strangers;
+  SimTime start_up{0};                ///< from a job's admission until it takes its memory
+  std::optional<StepFidelity> steps;  ///< simulate every job's steps; empty = fidelity `declared`
+  bool keep_moments = false;          ///< record every change of every card, every stay, the queue over time
+};
+
+/// What came out of it.
+struct JobQueueRun {
+  std::vector<JobRecord> jobs;   ///< in the order of the setup
+  SimTime begin{0};              ///< first arrival
+  SimTime end{0};                ///< when the last job left
+  std::int64_t overcommits = 0;  ///< admissions that left a card with more promised than it has
+  std::int64_t alerts = 0;
+  std::int64_t most_active = 0;   ///< jobs that held a promise at once
+  std::int64_t most_pending = 0;  ///< jobs that waited at once
+  Bytes most_promised = 0;        ///< over all cards at once
+  double byte_seconds = 0;        ///< memory in use times seconds
+  Bytes capacity = 0;             ///< of all cards
+  std::string ended_early;        ///< why the policy could not go on; empty = the queue ran to its end
+  std::vector<CardMoment> moments;
+  std::vector<JobStay> stays;          ///< in the order of their begins
+  std::vector<QueueMoment> monitored;  ///< one a change
+};
+
+/// Runs the jobs of `setup` at its fidelity. All bookkeeping is the host's: an answer that names
+/// a job that does not wait, or cards of two nodes, ends the run. Deterministic.
+/// Throws InputError for a job without phases or with a phase of no duration, and where steps are simulated
+/// for one whose model has a phase without steps.
+JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy);
+
+}  // namespace vramlab

@@ -1,0 +1,242 @@
+#include "sim/runs/step_runner.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+constexpr std::array kArrays{&MemoryStats::allocation,      &MemoryStats::segment,
+                             &MemoryStats::active,          &MemoryStats::inactive_split,
+                             &MemoryStats::allocated_bytes, &MemoryStats::reserved_bytes,
+                             &MemoryStats::active_bytes,    &MemoryStats::inactive_split_bytes,
+                             &MemoryStats::requested_bytes};
+constexpr std::array kSingles{&MemoryStats::oversize_allocations, &MemoryStats::oversize_segments};
+constexpr std::array kTotals{&MemoryStats::num_alloc_retries, &MemoryStats::num_ooms,
+                             &MemoryStats::num_sync_all_streams, &MemoryStats::num_device_alloc,
+                             &MemoryStats::num_device_free};
+
+void apply_change(const Stat& before, const Stat& after, Stat& stat) {
+  stat.peak = std::max(stat.peak, stat.current + (after.peak - before.current));
+  stat.current += after.current - before.current;
+  stat.allocated += after.allocated - before.allocated;
+  stat.freed += after.freed - before.freed;
+}
+
+}  // namespace
+
+void apply_change(const StatsChange& change, MemoryStats& stats) {
+  for (const auto array : kArrays) {
+    (stats.*array).repeat(change.before.*array, change.after.*array);
+  }
+  for (const auto single : kSingles) apply_change(change.before.*single, change.after.*single, stats.*single);
+  for (const auto total : kTotals) stats.*total += change.after.*total - change.before.*total;
+}
+
+void reset_peaks(MemoryStats& stats) {
+  for (const auto array : kArrays) (stats.*array).reset_peak();
+  for (const auto single : kSingles) (stats.*single).reset_peak();
+}
+
+std::size_t StepCache::HashWords::operator()(const std::vector<std::uint64_t>& words) const {
+  std::uint64_t hash = words.size();
+  for (const std::uint64_t word : words) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;  // multiplicative hashing with the golden ratio
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+StepCache::StateId StepCache::enter(const SimulatedProcess& process) {
+  const auto [entry, fresh] =
+      ids_.try_emplace(process.canonical_state(), static_cast<StateId>(nodes_.size()));
+  if (fresh) nodes_.push_back({process.save(), {}});
+  return entry->second;
+}
+
+const StepCache::Edge* StepCache::find(StateId from, const Action& action) const {
+  const auto edge = nodes_[from].edges.find(action);
+  return edge == nodes_[from].edges.end() ? nullptr : &edge->second;
+}
+
+void StepCache::insert(StateId from, const Action& action, Edge edge) {
+  nodes_[from].edges.insert_or_assign(action, std::move(edge));
+}
+
+void StepCache::clear() {
+  nodes_.clear();
+  ids_.clear();
+}
+
+namespace {
+
+constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
+constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
+constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
+
+Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
+
+}  // namespace
+
+StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
+    : setup_(setup),
+      card_(setup.card_total, setup.context_bytes, setup.driver_times),
+      process_(card_, setup.allocator),
+      programs_(model) {
+  if (setup_.listener != nullptr) setup_.use_step_cache = false;
+  process_.allocator().set_listener(setup_.listener);
+  require_built(process_.executor().run(model.build()));
+  stats_ = process_.allocator().stats();
+  built_ = process_.executor().state();
+  process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
+  if (setup_.use_step_cache) state_ = cache_.enter(process_);
+}
+
+StepOutcome StepRunner::run(const Point& point, const StepAdditions& additions) {
+  if (others_ != others_wanted_) serve_others();
+  const StepPrograms::Program& next = programs_.next(point);
+  return perform({next.key, others_, additions.besides, additions.left},
+                 [&] { return execute(next.program, next.shape, additions); });
+}
+
+SimTime StepRunner::empty_cache() {
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
+}
+
+// Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
+template <class Work>
+StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
+  if (state_) {
+    if (const StepCache::Edge* edge = cache_.find(*state_, action)) {
+      apply_change(edge->stats, stats_);
+      state_ = edge->to;
+      process_is_current_ = false;
+      misses_in_a_row_ = 0;
+      ++cache_hits_;
+      return edge->outcome;
+    }
+    catch_up();
+  }
+  CachingAllocator& allocator = process_.allocator();
+  allocator.reset_peak_stats();
+  StatsChange change{.before = allocator.stats(), .after = {}};
+  StepOutcome outcome = work();
+  change.after = allocator.stats();
+  outcome.peak_allocated = bytes_of(change.after.allocated_bytes.all().peak);
+  outcome.peak_reserved = bytes_of(change.after.reserved_bytes.all().peak);
+  apply_change(change, stats_);
+  if (setup_.use_step_cache) remember(action, outcome, change);
+  return outcome;
+}
+
+SimTime StepRunner::forget_steps(bool held_stay) {
+  if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
+  programs_.forget();
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   if (!held_stay) process_.executor().release_failed();
+                   process_.executor().release_since(built_);
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
+}
+
+void StepRunner::catch_up() {
+  if (!process_is_current_) process_.restore(cache_.state(*state_));
+  process_is_current_ = true;
+}
+
+// Small tensors can wander through a large cache of free blocks without ever meeting an old state again.
+// Then it is cheaper to look only now and then; two steps in a row, since an edge has two ends.
+bool StepRunner::worth_remembering() const {
+  return misses_in_a_row_ < kPatience || misses_in_a_row_ % kPatience < 2;
+}
+
+void StepRunner::remember(const StepCache::Action& action, const StepOutcome& outcome,
+                          const StatsChange& change) {
+  ++misses_in_a_row_;
+  if (!worth_remembering()) {
+    state_.reset();
+    return;
+  }
+  if (cache_.size() >= kMostStates) {
+    cache_.clear();
+    state_.reset();
+  }
+  const StepCache::StateId to = cache_.enter(process_);
+  if (state_) cache_.insert(*state_, action, {to, outcome, change});
+  state_ = to;
+}
+
+ExecutedStep StepRunner::perform_program(const StepProgram& program, std::uint64_t shape,
+                                         const StepAdditions& additions) {
+  CachingAllocator& allocator = process_.allocator();
+  std::optional<BlockId> besides;
+  if (additions.besides > 0) {
+    const AllocationResult held = allocator.allocate(additions.besides, kDefaultStream);
+    if (!held) return {.result = StepResult::oom, .ops_done = 0, .oom = held.oom()};
+    besides = held->block;
+  }
+  ExecutedStep step = process_.executor().run(program, shape);
+  if (besides) allocator.free(*besides);
+  if (step.result != StepResult::ok || additions.left == 0) return step;
+  const AllocationResult left = allocator.allocate(additions.left, kDefaultStream);
+  if (!left) return {.result = StepResult::oom, .ops_done = step.ops_done, .oom = left.oom()};
+  return step;
+}
+
+StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
+                                const StepAdditions& additions) {
+  const SimTime before = process_.driver_time();
+  const ExecutedStep step = perform_program(program, shape, additions);
+  // A step that fails has done the share of its work that came before the failing allocation.
+  const double share = program.ops.empty()
+                           ? 1.0
+                           : static_cast<double>(step.ops_done) / static_cast<double>(program.ops.size());
+  const SimTime compute =
+      step.result == StepResult::ok
+          ? program.duration
+          : SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
+  return {.result = step.result,
+          .duration = compute + process_.driver_time() - before,
+          .peak_allocated = 0,
+          .peak_reserved = 0,
+          .oom = step.oom};
+}
+
+// The same the allocator does (R8.5), on the counters that outlive cached steps.
+void StepRunner::reset_peak() { reset_peaks(stats_); }
+
+void StepRunner::set_others(Bytes bytes) {
+  others_wanted_ = bytes;
+  serve_others();
+}
+
+void StepRunner::serve_others() {
+  catch_up();
+  others_ = card_.set_others(others_wanted_);
+}
+
+Bytes StepRunner::available() const {
+  const Bytes reserved = bytes_of(stats_.reserved_bytes.all().current);
+  const Bytes limit = setup_.allocator.limit.value_or(setup_.card_total);
+  return std::min(card_.free(), limit - std::min(limit, reserved));
+}
+
+MemoryView StepRunner::view() const {
+  const Bytes used = setup_.context_bytes + others_ + bytes_of(stats_.reserved_bytes.all().current);
+  return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total),
+                 setup_.card_total - std::min(setup_.card_total, used));
+}
+
+}  // namespace vramlab

@@ -1,0 +1,153 @@
+// Runs the steps of one workload on a pretended card, and remembers what a repeated one did.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "models/workload_model.hpp"
+#include "sim/memory/memory_stats.hpp"
+#include "sim/runs/step_executor.hpp"
+#include "sim/runs/step_performer.hpp"
+
+namespace vramlab {
+
+/// The change of every counter from `before` to `after`. `after` must have counted with peaks reset at
+/// `before`; so that `apply_change` can carry it over to another history.
+struct StatsChange {
+  MemoryStats before;
+  MemoryStats after;
+};
+
+/// Applies `change` to `stats`: what rose by n rises by n, and a peak rises as far as the change took it.
+void apply_change(const StatsChange& change, MemoryStats& stats);
+
+/// Every peak of `stats` becomes its current value (R8.5).
+void reset_peaks(MemoryStats& stats);
+
+/// States of a process that were met, and where each action leads from each of them.
+///
+/// States are told apart by their full canonical description, never by a hash alone.
+class StepCache {
+ public:
+  using StateId = std::uint32_t;
+
+  /// An action, and what else its effect depends on: memory of other processes, faults.
+  struct Action {
+    std::uint64_t key = 0;
+    Bytes others = 0;
+    Bytes besides = 0;
+    Bytes left = 0;
+    friend auto operator<=>(const Action&, const Action&) = default;
+  };
+
+  struct Edge {
+    StateId to = 0;
+    StepOutcome outcome;
+    StatsChange stats;
+  };
+
+  /// The id of the state that `process` is in, remembered from now on.
+  StateId enter(const SimulatedProcess& process);
+
+  /// What `action` does in state `from`, if it was seen. The pointer holds until the next non-const call.
+  [[nodiscard]] const Edge* find(StateId from, const Action& action) const;
+
+  void insert(StateId from, const Action& action, Edge edge);
+
+  [[nodiscard]] const SimulatedProcess::State& state(StateId id) const { return nodes_[id].saved; }
+
+  /// Number of states remembered; the caller clears the cache when it grows too large.
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  void clear();
+
+ private:
+  struct Node {
+    SimulatedProcess::State saved;
+    std::map<Action, Edge> edges;
+  };
+  struct HashWords {
+    std::size_t operator()(const std::vector<std::uint64_t>& words) const;
+  };
+
+  std::vector<Node> nodes_;
+  std::unordered_map<std::vector<std::uint64_t>, StateId, HashWords> ids_;
+};
+
+// Runs the steps of one workload on a pretended card and keeps the counters a program would read.
+
+/// The card and the settings a process runs with.
+struct ProcessSetup {
+  Bytes card_total = 0;        ///< driver total in bytes
+  Bytes context_bytes = 0;     ///< what a bare context takes of it (R10.4)
+  AllocatorOptions allocator;  ///< settings, and the limit if one is set
+  DriverTimes driver_times = DriverTimes::of_h100();
+  bool use_step_cache = true;  ///< false: every step goes through the allocator in full
+  bool keep_failed = false;    ///< tensors of a failed step stay until `forget_steps`; without the cache only
+  /// Gets the allocator's whole history, from the weights on; then no step comes from the cache.
+  AllocatorListener* listener = nullptr;
+};
+
+/// One process that trains `model`. The outcome of a step that meets the same allocator state again comes
+/// from the cache; results are the same with and without it.
+class StepRunner : public StepPerformer {
+ public:
+  /// Builds the workload (weights). Throws InputError if not even that fits the card.
+  StepRunner(const WorkloadModel& model, const ProcessSetup& setup);
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
+
+  using StepPerformer::run;
+  StepOutcome run(const Point& point, const StepAdditions& additions) override;
+  [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
+  SimTime empty_cache() override;
+  void reset_peak() override;
+  void set_others(Bytes bytes) override;
+
+  /// Frees everything that steps left behind (gradients, optimizer state, tensors that a failed step still
+  /// holds unless `held_stay`), and empties the cache: the process is as it was built. Returns the time it
+  /// took. Only with `use_step_cache` off.
+  SimTime forget_steps(bool held_stay = false);
+
+  /// How many steps came from the cache so far.
+  [[nodiscard]] std::uint64_t cache_hits() const { return cache_hits_; }
+
+  [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
+
+  /// The process's allocator. Only with `use_step_cache` off is it where the run is.
+  [[nodiscard]] const CachingAllocator& allocator() const override { return process_.allocator(); }
+
+  /// Bytes that the allocator could still reserve now: up to its limit, and free on the card.
+  [[nodiscard]] Bytes available() const;
+
+  [[nodiscard]] MemoryView view() const override;
+
+ private:
+  template <class Work>
+  StepOutcome perform(StepCache::Action action, const Work& work);
+  void serve_others();
+  void catch_up();
+  [[nodiscard]] bool worth_remembering() const;
+  void remember(const StepCache::Action& action, const StepOutcome& outcome, const StatsChange& change);
+  StepOutcome execute(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
+  ExecutedStep perform_program(const StepProgram& program, std::uint64_t shape,
+                               const StepAdditions& additions);
+
+  ProcessSetup setup_;
+  SimulatedCard card_;
+  SimulatedProcess process_;
+  Bytes others_wanted_ = 0;
+  Bytes others_ = 0;  ///< what they got
+  MemoryStats stats_;
+  StepExecutor::State built_;  ///< what lives before the first step
+  StepPrograms programs_;
+  StepCache cache_;
+  std::optional<StepCache::StateId> state_;  ///< where the run is, if the cache knows it
+  bool process_is_current_ = true;           ///< false: `process_` is behind, the cache knows the state
+  std::size_t misses_in_a_row_ = 0;
+  std::uint64_t cache_hits_ = 0;
+};
+
+}  // namespace vramlab

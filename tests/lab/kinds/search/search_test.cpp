@@ -1,0 +1,183 @@
+#include <gmock/gmock.h>
+
+#include "core/error.hpp"
+#include "lab/json.hpp"
+#include "lab/kinds/search/spec.hpp"
+#include "lab/kinds/training/run.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::filesystem::path kFile = VRAMLAB_SOURCE_DIR "/scenarios/example.json";
+
+Json example() {
+  return Json::parse(R"({
+    "version": 1, "kind": "search", "name": "example",
+    "device": {"total": "16GiB", "context": 0, "limit": "8000MiB"},
+    "workload": {
+      "model": {"kind": "linear", "fixed": "500MiB", "per_sample": "300MiB",
+                "parameters": {"batch": [1, 4096]}, "step_time": {"floor_ms": 100}}
+    },
+    "policies": [{"use": "binsearch", "safety_margin": 1, "reduction": 1, "label": "whole"}]
+  })");
+}
+
+SearchScenario parse(const Json& json) { return parse_search_scenario(json.dump(), kFile); }
+
+std::string errors_of(const Json& json) {
+  try {
+    parse(json);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+double metric(const SearchResult& result, const char* name) {
+  return find_metric(result.metrics, name).value();
+}
+
+TEST(SearchScenario, FindsTheEdge) {
+  const SearchResult result = compare_searchers(parse(example())).front();
+  EXPECT_EQ(metric(result, "batch"), 25);
+  EXPECT_EQ(metric(result, "edge_batch"), 25);
+  EXPECT_EQ(metric(result, "headroom_bytes"), 0);
+}
+
+TEST(SearchScenario, RefusesBucketsOfTheBatchItself) {
+  Json json = example();
+  json["workload"]["buckets"] = {{"parameter", "batch"}, {"up_to", {8, 16}}};
+  EXPECT_THAT(errors_of(json), HasSubstr("/workload/buckets/parameter: \"batch\" is the batch"));
+}
+
+TEST(SearchScenario, AnswersWithTheKeysOfTheContract) {
+  const SearchScenario scenario = parse(example());
+  const Json json = find_batch_json(scenario, compare_searchers(scenario).front());
+  EXPECT_EQ(json["batch"], 25);
+  EXPECT_EQ(json["found"], true);
+  EXPECT_EQ(json["edge_batch"], 25);
+  EXPECT_EQ(json["headroom_bytes"], 0);
+  EXPECT_EQ(json["extrapolated"], false);
+  EXPECT_TRUE(json["reason"].is_string());
+  const Json& trial = json["trials"][1];
+  EXPECT_EQ(trial["batch"], 2);
+  EXPECT_EQ(trial["outcome"], "ok");
+  EXPECT_EQ(trial["phase"], "training");
+  EXPECT_EQ(trial["start_bytes"], 0);
+  EXPECT_EQ(trial["peak_bytes"], 1100_MiB);
+  EXPECT_EQ(trial["current_bytes"], 0);
+  EXPECT_EQ(trial["bytes_per_sample"], 550_MiB);
+  EXPECT_EQ(trial["phases"], Json::parse(R"([{"name": "training", "steps": 2}])"));
+}
+
+TEST(SearchScenario, CapsThatAreNotMemory) {
+  Json json = example();
+  json["workload"]["dataset"] = 20;
+  EXPECT_EQ(metric(compare_searchers(parse(json)).front(), "batch"), 20);
+  json["workload"]["max_batch"] = 7;
+  EXPECT_EQ(metric(compare_searchers(parse(json)).front(), "batch"), 7);
+}
+
+TEST(SearchScenario, WithoutPoliciesTheModelSearches) {
+  Json json = example();
+  json.erase("policies");
+  EXPECT_EQ(compare_searchers(parse(json)).front().label, "model");
+}
+
+TEST(SearchScenario, NothingFits) {
+  Json json = example();
+  json["device"]["limit"] = "600MiB";
+  const SearchScenario scenario = parse(json);
+  const SearchResult result = compare_searchers(scenario).front();
+  EXPECT_EQ(metric(result, "found"), 0);
+  const Json answer = find_batch_json(scenario, result);
+  EXPECT_EQ(answer["batch"], nullptr);
+  EXPECT_EQ(answer["found"], false);
+  EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("batch 1 does not fit"));
+}
+
+TEST(SearchScenario, EveryFaultIsReported) {
+  Json json = example();
+  json["workload"]["start"] = {{"batch", 3}};
+  json["workload"]["batch"] = "btach";
+  json["policies"].push_back({{"use", "binserch"}});
+  json["expect"] = Json::array({{{"policy", "whole"}, {"metric", "btch"}, {"equals", 1}}});
+  const std::string errors = errors_of(json);
+  EXPECT_THAT(errors,
+              HasSubstr("/workload/batch: the workload has no parameter \"btach\". Did you mean \"batch\"?"));
+  EXPECT_THAT(errors, HasSubstr("Did you mean \"binsearch\"?"));
+  EXPECT_THAT(errors, HasSubstr("\"btch\" is no metric."));
+  json = example();
+  json["workload"]["layers"] = {2, 10};
+  EXPECT_THAT(errors_of(json), HasSubstr("/workload/layers: only recorded models have layers"));
+  json = example();
+  json["workload"]["start"] = {{"batch", 3}};
+  EXPECT_THAT(errors_of(json), HasSubstr("the batch is what is searched"));
+  json = example();
+  json["expect"] =
+      Json::array({{{"policy", "whole"}, {"metric", "batch"}, {"relative_to", "hole"}, {"equals", 1}}});
+  EXPECT_THAT(errors_of(json), HasSubstr("/expect/0/relative_to: no policy is labelled \"hole\"."));
+}
+
+TEST(SearchScenario, BucketsHaveABatchEach) {
+  Json json = example();
+  json["workload"]["model"] = "models/gpt2.json";
+  json["workload"]["start"] = {{"seq", 512}};
+  json["workload"]["buckets"] = {{"parameter", "seq"}, {"up_to", {256, 512}}};
+  json["then_epoch"] = {{"iterations", 5}};
+  const SearchScenario scenario = parse(json);
+  ASSERT_EQ(scenario.buckets.size(), 2U);
+  EXPECT_EQ(scenario.buckets[0].draws[0].low, 1);
+  EXPECT_EQ(scenario.buckets[0].draws[0].high, 256);
+  EXPECT_EQ(scenario.buckets[1].draws[0].low, 257);
+  const SearchResult result = compare_searchers(scenario).front();
+  ASSERT_EQ(result.buckets.size(), 2U);
+  EXPECT_GT(result.buckets[0].run.answer.batch, result.buckets[1].run.answer.batch);
+  EXPECT_EQ(result.epoch.iterations, 5);
+}
+
+// P4.4, in a scenario of kind training.
+Json training() {
+  return Json::parse(R"({
+    "version": 1, "kind": "training", "name": "auto",
+    "device": {"total": "16GiB", "context": 0, "limit": "8000MiB"},
+    "workload": {
+      "model": {"kind": "linear", "fixed": "500MiB", "per_sample": "300MiB",
+                "parameters": {"batch": [1, 64]}, "step_time": {"floor_ms": 100}},
+      "batch_size": "auto_batch_size", "iterations": 10, "start": {}
+    },
+    "policies": [{"use": "fixed"}]
+  })");
+}
+
+TEST(AutoBatchSize, IsFoundBeforeTheRun) {
+  const Scenario scenario = parse_scenario(training().dump(), kFile);
+  EXPECT_THAT(scenario.setup.start, ElementsAre(22));
+  EXPECT_THAT(scenario.batch_note, HasSubstr("auto_batch_size: 22 by model"));
+  const PolicyResult run = run_policy(scenario, scenario.policies.front());
+  EXPECT_EQ(find_metric(run.metrics, "ooms"), 0);
+  Json json = training();
+  json["workload"]["searcher"] = {{"use", "power"}, {"safety_margin", 1}, {"reduction", 1}};
+  EXPECT_THAT(parse_scenario(json.dump(), kFile).setup.start, ElementsAre(16));
+  json["workload"]["batch_size"] = 5;
+  EXPECT_THAT(parse_scenario(json.dump(), kFile).setup.start, ElementsAre(5));
+}
+
+TEST(AutoBatchSize, NothingFitsIsAnError) {
+  Json json = training();
+  json["device"]["limit"] = "600MiB";
+  try {
+    parse_scenario(json.dump(), kFile);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/workload/batch_size: batch 1 does not fit"));
+  }
+  json["workload"]["batch_size"] = "auto";
+  EXPECT_THROW(parse_scenario(json.dump(), kFile), InputError);
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,79 @@
+#include "recordings/input_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filter/zstd.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+class InputFile : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  template <class... Filters>
+  std::filesystem::path write(const std::string& content, const Filters&... filters) {
+    const std::filesystem::path file = folder_ / "file";
+    boost::iostreams::filtering_ostream out;
+    (out.push(filters), ...);
+    std::ofstream sink(file, std::ios::binary);
+    out.push(sink);
+    out << content;
+    out.reset();
+    return file;
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() /
+      ("vramlab_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(InputFile, IsReadAsItIs) {
+  const std::string content("a\0b\n", 4);
+  EXPECT_EQ(read_input_file(write(content)), content);
+}
+
+TEST_F(InputFile, IsUnpackedByItsFirstBytes) {
+  EXPECT_EQ(read_input_file(write("content", boost::iostreams::gzip_compressor())), "content");
+  EXPECT_EQ(read_input_file(write("content", boost::iostreams::zstd_compressor())), "content");
+}
+
+TEST_F(InputFile, IsRefusedWhereItIsMissingOrDamaged) {
+  EXPECT_THROW(read_input_file("/nowhere/file"), InputError);
+  EXPECT_THROW(read_input_file(std::filesystem::temp_directory_path()), InputError);
+  EXPECT_THROW(read_input_file(write("\x1f\x8b damaged")), InputError);
+}
+
+TEST_F(InputFile, SaysWhatIsWrong) {
+  const auto error_of = [](const std::filesystem::path& file) -> std::string {
+    try {
+      read_input_file(file);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(error_of("/nowhere/file"), "/nowhere/file: there is no such file.");
+  EXPECT_EQ(error_of("/"), "/: is a folder; a file is needed.");
+}
+
+// As a shell's <(...) hands it in.
+TEST_F(InputFile, MayBeAPipe) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::jthread writer([&] { std::ofstream(pipe) << "ab"; });
+  EXPECT_EQ(read_input_file(pipe), "ab");
+}
+
+}  // namespace
+}  // namespace vramlab

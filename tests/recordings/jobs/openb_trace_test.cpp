@@ -1,0 +1,114 @@
+// The openb lists as they were published; skipped where they are absent. Counts: data README and `cut | sort
+// | uniq -c` over the columns.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "core/error.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "recordings/jobs/job_lists.hpp"
+#include "sim/runs/job_queue_loop.hpp"
+
+namespace vramlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kJobs = fs::path{VRAMLAB_SOURCE_DIR} / "../shared/data/jobs";
+
+class OpenbTraceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(kJobs / "openb_node_list_gpu_node.csv"))
+      GTEST_SKIP() << "no public job traces in " << kJobs;
+  }
+  static OpenbTrace read(const std::string& list) {
+    return read_openb(kJobs / ("openb_pod_list_" + list + ".csv"), kJobs / "openb_node_list_gpu_node.csv");
+  }
+};
+
+TEST_F(OpenbTraceTest, HasThePublishedNumbersOfPodsAndCards) {
+  const OpenbTrace trace = read("default");
+  EXPECT_EQ(trace.pods, 8152u);
+  EXPECT_EQ(trace.without_gpu, 1088u);
+  EXPECT_EQ(trace.jobs.size(), 7064u);
+  EXPECT_EQ(trace.cluster.nodes.size(), 1213u);
+  std::uint32_t cards = 0;
+  for (const CardNode& node : trace.cluster.nodes) cards += node.count;
+  EXPECT_EQ(cards, 6212u);
+  EXPECT_THAT(trace.assumed, testing::UnorderedElementsAre("G2", "G3"));
+}
+
+TEST_F(OpenbTraceTest, APodsFigures) {
+  const OpenbTrace trace = read("default");
+  const JobSpec& pod = trace.jobs[1];  // openb-pod-0001,…,1,460,,LS,Running,427061,12902960,427061
+  EXPECT_EQ(pod.name, "openb-pod-0001");
+  EXPECT_EQ(pod.arrival, std::chrono::seconds{427061});
+  EXPECT_EQ(pod.duration(), std::chrono::seconds{12902960 - 427061});
+  EXPECT_EQ(pod.demand.share_milli, 460);
+  EXPECT_EQ(pod.demand.need(1, 16_GiB), 16_GiB / 1000 * 460 + 16_GiB % 1000 * 460 / 1000);
+  // openb-pod-0061, pending: 10001278 created, 10001403 deleted, never scheduled
+  const auto pending = std::find_if(trace.jobs.begin(), trace.jobs.end(),
+                                    [](const JobSpec& job) { return job.name == "openb-pod-0061"; });
+  ASSERT_NE(pending, trace.jobs.end());
+  EXPECT_EQ(pending->duration(), std::chrono::seconds{125});
+}
+
+TEST_F(OpenbTraceTest, SpecsRestrictTheCards) {
+  const OpenbTrace trace = read("gpuspec33");
+  const auto restricted = std::count_if(trace.jobs.begin(), trace.jobs.end(),
+                                        [](const JobSpec& job) { return job.demand.pools != kAnyPool; });
+  EXPECT_EQ(restricted, 8152 - 5764);
+}
+
+// Every pod with a GPU runs once, whatever the order, and no reserving profile promises a card twice.
+TEST_F(OpenbTraceTest, EveryPodRunsUnderEveryReservingProfile) {
+  for (const char* list : {"default", "gpushare40", "gpuspec33"}) {
+    OpenbTrace trace = read(list);
+    const JobQueueSetup setup{.cluster = std::move(trace.cluster), .jobs = std::move(trace.jobs)};
+    for (const char* profile : {"strict-fifo", "best-effort", "backfill"}) {
+      const auto policy =
+          make_admitter({"job-queue",
+                         profile,
+                         {{"safety_margin_mb", std::int64_t{0}, {}}, {"wait_timeout_s", 0.0, {}}},
+                         ""});
+      const JobQueueRun run = run_job_queue(setup, *policy);
+      EXPECT_EQ(run.overcommits, 0);
+      for (const JobRecord& job : run.jobs) {
+        ASSERT_EQ(job.outcome, JobOutcome::completed) << job.reason;
+        ASSERT_EQ(job.starts, 1);
+      }
+    }
+  }
+}
+
+TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
+  const fs::path file = fs::path{testing::TempDir()} / "jobs.csv";
+  std::ofstream{file} << "name,arrival_s,duration_s,need,use\na,1.5,10,12GiB,\nb,2,20,512MiB,1GiB\n";
+  const auto jobs = read_job_list(file);
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].arrival, std::chrono::milliseconds{1500});
+  EXPECT_EQ(jobs[0].demand.fixed, 12_GiB);
+  EXPECT_EQ(jobs[0].phases[0].fixed_use, std::nullopt);
+  EXPECT_EQ(jobs[1].phases[0].fixed_use, 1_GiB);
+  for (const auto& [text, message] :
+       {std::pair{"arrival_s,duration_s,need\n1,0,1GiB\n", ":2: duration_s \"0\" must be above 0"},
+        {"arrival_s,duration_s,need\n1,5,1 gig\n", ":2: need \"1 gig\" is no size"},
+        {"arrival_s,need\n1,1GiB\n", ":1: has no column \"duration_s\""},
+        {"arrival_s,duration_s,need\n-1,5,1GiB\n", "is no number of at least 0"},
+        {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"}}) {
+    std::ofstream{file} << text;
+    try {
+      read_job_list(file);
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(message));
+    }
+  }
+  fs::remove(file);
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,79 @@
+#include "recordings/logs/oracle_log.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kHead =
+    R"({"torch": "2.11.0", "device": "H100", "total_memory": 1000, "fraction": 0.5, "conf": "",)"
+    R"( "keys": ["num_ooms"], "streams": [0, 7], "ops": [)";
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_oracle_log(text, "x.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// The pointer 34 is two blocks, one after the other; the failed allocation is none.
+TEST(OracleLog, NumbersBlocksDensely) {
+  const OracleLog log = parse_oracle_log(kHead + R"(["alloc", 12, 1, 34, [0]], ["alloc_t", 12, 0, 56, [0]],
+                 ["free", 0, 0, 34, [0]], ["oom", 99, 0, 0, [1], "CUDA out of memory."],
+                 ["pool_alloc", 12, 0, 34, [1]], ["graph_alloc", 12, 1000, 78, [1]],
+                 ["free_deferred", 0, 0, 56, [1]], ["free", 0, 0, 90, [1]], ["free", 0, 0, 34, [1]]]})",
+                                         "x.json");
+  std::vector<LogBlock> blocks;
+  for (const OracleOperation& op : log.operations) blocks.push_back(op.block);
+  EXPECT_EQ(blocks, (std::vector<LogBlock>{0, 1, 0, kNoLogBlock, 0, 2, 1, kNoLogBlock, 0}));
+  EXPECT_EQ(log.blocks, 3u);
+}
+
+TEST(OracleLog, ReadsItsFields) {
+  const OracleLog log =
+      parse_oracle_log(kHead + R"(["alloc", 12, 1, 34, [5]], ["settings", 0, 0, "max_split_size_mb:32", [5]],
+                 ["oom", 99, 0, 0, [6], "CUDA out of memory."]]})",
+                       "x.json");
+  EXPECT_EQ(log.total_memory, 1000u);
+  EXPECT_EQ(log.fraction, 0.5);
+  EXPECT_EQ(log.streams, (std::vector<StreamId>{0, 7}));
+  ASSERT_EQ(log.operations.size(), 3u);
+  EXPECT_EQ(log.operations[0].kind, "alloc");
+  EXPECT_EQ(log.operations[0].bytes, 12u);
+  EXPECT_EQ(log.operations[0].tag, 1);
+  EXPECT_EQ(log.operations[0].pointer, 34u);
+  EXPECT_EQ(log.operations[1].argument, "max_split_size_mb:32");
+  EXPECT_EQ(log.operations[2].text, "CUDA out of memory.");
+  EXPECT_EQ(log.operations[2].counters, std::vector<std::int64_t>{6});
+}
+
+TEST(OracleLog, SaysWhereItIsWrong) {
+  EXPECT_THAT(refusal("{"), HasSubstr("x.json: byte 2: not valid JSON"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("x.json: /torch: is missing"));
+  EXPECT_THAT(refusal(R"({"torch": 3})"), HasSubstr("/torch: is of the wrong type: 3"));
+  EXPECT_THAT(refusal(kHead + R"(["aloc", 1, 0, 0, [0]]]})"),
+              HasSubstr("/ops/0/0: \"aloc\" is no kind of operation. Did you mean \"alloc\"?"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0]]})"), HasSubstr("/ops/0: is not [kind"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0, 0, [0, 1]]]})"),
+              HasSubstr("/ops/0/4: has 2 values for 1 keys"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", "big", 0, 0, [0]]]})"),
+              HasSubstr("/ops/0/1: is of the wrong type"));
+}
+
+TEST(OracleLog, IsToldFromOtherFiles) {
+  EXPECT_TRUE(looks_like_oracle_log(kHead));
+  EXPECT_FALSE(looks_like_oracle_log(R"({"version": 1, "kind": "training"})"));
+}
+
+}  // namespace
+}  // namespace vramlab

@@ -1,0 +1,245 @@
+// The reported cases of shared-GPU queues, K4-01 to K4-10 of the spec, with their values.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "models/job_estimate.hpp"
+#include "tests/runs/queue_rig.hpp"
+
+namespace vramlab {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<std::string> kReserving{"strict-fifo", "best-effort", "backfill"};
+
+std::int64_t count(const JobQueueRun& run, JobOutcome outcome) {
+  return std::count_if(run.jobs.begin(), run.jobs.end(),
+                       [&](const JobRecord& job) { return job.outcome == outcome; });
+}
+
+// The seed's example: 2,000 MB at batch 8, × 2.5 in training.
+JobDemand seed_job(std::int64_t batch) {
+  JobDemand demand;
+  demand.per_sample = estimated_bytes({.type = "transformer", .size = "small", .batch = 1});
+  demand.batch = batch;
+  demand.effective = batch;
+  return demand;
+}
+
+TEST(JobQueueCases, K4_01_TheTableGivesTheSeedsFigures) {
+  const auto mib = [](std::int64_t batch, bool training) {
+    return estimated_bytes({.type = "transformer", .size = "small", .batch = batch, .training = training}) /
+           1_MiB;
+  };
+  EXPECT_EQ(mib(8, false), 2000u);
+  EXPECT_EQ(mib(32, false), 8000u);
+  EXPECT_EQ(mib(32, true), 20000u);
+  EXPECT_EQ(mib(16, true), 10000u);
+  EXPECT_EQ(mib(8, true), 5000u);
+  // Always "medium", and no ratio below one (P3.1).
+  EXPECT_EQ(
+      estimated_bytes({.size = "small", .batch = 1, .sequence = 1, .training = false, .faithful = true}),
+      4000_MiB);
+}
+
+TEST(JobQueueCases, K4_01_HalvesUntilItFitsAndKeepsTheEffectiveBatch) {
+  EXPECT_EQ(halve_until_fits(seed_job(32), 8000_MiB, 24_GiB), 8);
+  EXPECT_EQ(exact_split(32, 8), (BatchSplit{8, 4}));
+  EXPECT_EQ(halve_until_fits(seed_job(32), 4999_MiB, 24_GiB), 4);
+  EXPECT_EQ(exact_split(32, 4), (BatchSplit{4, 8}));
+  EXPECT_EQ(halve_until_fits(seed_job(30), 5000_MiB, 24_GiB), 7);  // 30 → 15 → 7
+  EXPECT_EQ(halved_split(30, 7).effective(), 28);                  // the original's loses two samples
+  EXPECT_EQ(exact_split(30, 7), (BatchSplit{6, 5}));
+  EXPECT_EQ(halve_until_fits(seed_job(32), 624_MiB, 24_GiB), 0);  // 625 at batch 1
+}
+
+TEST(JobQueueCases, K4_01_InTheQueue) {
+  for (const auto& [available, batch, accumulation] : {std::tuple{8000_MiB, 8, 4}, {4999_MiB, 4, 8}}) {
+    JobQueueSetup setup{.cluster = cards_of(available)};
+    setup.jobs = {plain_job(0, SimTime{0}, minutes{1})};
+    setup.jobs[0].demand = seed_job(32);
+    const JobQueueRun run = run_queue(setup, "best-effort", {{"degrade", "degrade-first", {}}});
+    EXPECT_EQ(run.jobs[0].outcome, JobOutcome::completed);
+    EXPECT_EQ(run.jobs[0].split, (BatchSplit{batch, accumulation}));
+  }
+}
+
+// A job that reads free memory at t and allocates at t + 20 ms is passed by a second one in between.
+TEST(JobQueueCases, K4_02_CheckThenAllocate) {
+  JobQueueSetup setup{.cluster = cards_of(1024_MiB)};
+  setup.start_up = milliseconds{20};
+  setup.jobs = {plain_job(600_MiB, SimTime{0}, minutes{1}), plain_job(600_MiB, milliseconds{10}, minutes{1})};
+  for (const std::string profile : {"faithful", "free-memory"}) {
+    const JobQueueRun run = run_queue(setup, profile, {{"on_oom", "fail", {}}});
+    EXPECT_EQ(run.overcommits, 1) << profile;
+    EXPECT_EQ(run.most_active, 2) << profile;
+    EXPECT_EQ(count(run, JobOutcome::out_of_memory), 1) << profile;
+  }
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun run = run_queue(setup, profile);
+    EXPECT_EQ(run.overcommits, 0) << profile;
+    EXPECT_EQ(run.most_active, 1) << profile;
+    EXPECT_EQ(count(run, JobOutcome::completed), 2) << profile;
+  }
+}
+
+TEST(JobQueueCases, K4_03_ThreeTimesTwelveOnTwentyFour) {
+  std::vector<SimTime> arrivals{SimTime{0}, seconds{1}, seconds{2}};
+  do {
+    for (const bool same_tick : {false, true}) {
+      JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+      for (const SimTime at : arrivals) {
+        setup.jobs.push_back(plain_job(12_GiB, same_tick ? SimTime{0} : at, minutes{1}));
+      }
+      for (const std::string& profile : kReserving) {
+        const JobQueueRun run = run_queue(setup, profile);
+        EXPECT_EQ(run.most_active, 2);
+        EXPECT_EQ(run.overcommits, 0);
+        EXPECT_EQ(std::count_if(run.jobs.begin(), run.jobs.end(),
+                                [](const JobRecord& job) { return job.first_start >= minutes{1}; }),
+                  1);
+      }
+    }
+  } while (std::next_permutation(arrivals.begin(), arrivals.end()));
+}
+
+TEST(JobQueueCases, K4_04_AStrangerOnTheCard) {
+  JobQueueSetup setup{.cluster = cards_of(48_GiB)};
+  setup.strangers = {{.card = 0, .bytes = 18_GiB}};
+  for (const Bytes need : {25_GiB, 82_GiB, 29_GiB})
+    setup.jobs.push_back(plain_job(need, seconds{1}, seconds{60}));
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun run = run_queue(setup, profile);
+    EXPECT_EQ(run.jobs[0].first_start, seconds{1});
+    EXPECT_EQ(run.jobs[2].first_start, seconds{61});  // each fits alone in 30.0, not both
+    EXPECT_EQ(run.jobs[1].outcome, JobOutcome::refused);
+    EXPECT_EQ(run.jobs[1].end, seconds{1});
+    EXPECT_THAT(run.jobs[1].reason, HasSubstr("82.0 GiB"));
+    EXPECT_THAT(run.jobs[1].reason, HasSubstr("48.0 GiB"));
+    EXPECT_EQ(run.jobs[0].ooms + run.jobs[2].ooms, 0);
+  }
+}
+
+TEST(JobQueueCases, K4_05_NeverFitsIsSaidAtOnce) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(24_GiB + 1, seconds{5}, minutes{1}), plain_job(24_GiB, seconds{5}, minutes{1})};
+  for (const PolicyProfile& profile : find_admitter("job-queue").profiles) {
+    const JobQueueRun run = run_queue(setup, profile.name);
+    EXPECT_EQ(run.jobs[0].outcome, JobOutcome::refused) << profile.name;
+    EXPECT_EQ(run.jobs[0].end, seconds{5}) << profile.name;
+    EXPECT_EQ(run.jobs[1].outcome, JobOutcome::completed) << profile.name;
+  }
+}
+
+TEST(JobQueueCases, K4_06_TheOneCardWithRoomIsFoundAndAnExactFitFits) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB, 8)};
+  for (CardId card = 0; card < 8; ++card) {
+    const Bytes free = card == 6 ? 788_MiB : card == 7 ? 5381_MiB : 0;
+    setup.strangers.push_back({.card = card, .bytes = 24_GiB - free});
+  }
+  setup.jobs = {plain_job(1024_MiB, seconds{1}, minutes{1})};
+  for (const std::string rule : {"first", "best", "worst", "fragments"}) {
+    EXPECT_THAT(run_queue(setup, "strict-fifo", {{"placement", rule, {}}}).jobs[0].cards,
+                testing::ElementsAre(7u));
+  }
+  setup.strangers[7].bytes = 24_GiB - 1024_MiB;
+  EXPECT_THAT(run_queue(setup, "strict-fifo").jobs[0].cards, testing::ElementsAre(7u));
+}
+
+TEST(JobQueueCases, K4_07_OrderPolicies) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(20_GiB, minutes{0}, minutes{100}), plain_job(12_GiB, minutes{1}, minutes{30}),
+                plain_job(4_GiB, minutes{2}, minutes{10})};
+  const OptionMap patient{{"wait_timeout_s", 0.0, {}}};
+  for (const auto& [profile, third] :
+       {std::pair{"strict-fifo", minutes{100}}, {"best-effort", minutes{2}}, {"backfill", minutes{2}}}) {
+    const JobQueueRun run = run_queue(setup, profile, patient);
+    EXPECT_EQ(run.jobs[1].first_start, minutes{100}) << profile;
+    EXPECT_EQ(run.jobs[2].first_start, third) << profile;
+  }
+  // EASY: a job that would still hold at minute 100 what the second needs then may not pass it …
+  setup.jobs[1].demand.fixed = 24_GiB;
+  setup.jobs[2].phases[0].duration = minutes{99};
+  EXPECT_EQ(run_queue(setup, "backfill", patient).jobs[1].first_start, minutes{100});
+  EXPECT_EQ(run_queue(setup, "backfill", patient).jobs[2].first_start, minutes{130});
+  // … which best effort lets through, and the second pays.
+  EXPECT_EQ(run_queue(setup, "best-effort", patient).jobs[1].first_start, minutes{101});
+}
+
+TEST(JobQueueCases, K4_08_TwoPhasesInLockStep) {
+  constexpr Bytes kCard = 10000_MiB;
+  JobQueueSetup setup{.cluster = cards_of(kCard)};
+  for (int i = 0; i < 2; ++i) {
+    JobSpec job = plain_job(6800_MiB, SimTime{0}, seconds{120});
+    job.phases = {{.duration = seconds{120}, .fixed_use = 0, .need = 0},
+                  {.duration = seconds{10}, .fixed_use = 6800_MiB, .need = 6800_MiB}};
+    setup.jobs.push_back(job);
+  }
+  const OptionMap two_slots{{"max_concurrent_jobs", std::int64_t{2}, {}}, {"on_oom", "fail", {}}};
+  const JobQueueRun none = run_queue(setup, "no-admission", two_slots);
+  EXPECT_EQ(count(none, JobOutcome::out_of_memory), 1);  // 136 %
+  EXPECT_EQ(none.end, seconds{130});
+  for (const std::string& profile : kReserving) {
+    setup.keep_moments = true;
+    const JobQueueRun run = run_queue(setup, profile, overlay(two_slots, {{"per_phase", true, {}}}));
+    EXPECT_EQ(count(run, JobOutcome::completed), 2);
+    EXPECT_EQ(run.end, seconds{140});
+    EXPECT_EQ(run.jobs[0].waited, seconds{0});
+    EXPECT_EQ(run.jobs[1].waited, seconds{10});
+    for (const CardMoment& moment : run.moments) EXPECT_LE(moment.used, 6800_MiB);
+  }
+  // A promise for the whole job is safe too, and twice as slow.
+  EXPECT_EQ(run_queue(setup, "strict-fifo", two_slots).end, seconds{260});
+}
+
+TEST(JobQueueCases, K4_09_AFractionIsNotBytes) {
+  JobDemand tenth;
+  tenth.share_milli = 100;
+  EXPECT_EQ(tenth.need(1, 40'000'000'000), 4'000'000'000u);
+  EXPECT_EQ(tenth.need(1, 80'000'000'000), 8'000'000'000u);
+
+  // Two devices at 60 % are 1.2 of a quota of 1.0, though each fits its card.
+  JobQueueSetup setup{.cluster = cards_of(10_GiB, 2)};
+  setup.cluster.quotas = {std::nullopt, 10_GiB};
+  setup.jobs = {plain_job(6_GiB, SimTime{0}, minutes{1}), plain_job(6_GiB, SimTime{0}, minutes{1})};
+  for (JobSpec& job : setup.jobs) job.demand.cards = 2;
+  setup.jobs[0].demand.account = 1;
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun run = run_queue(setup, profile);
+    EXPECT_EQ(run.jobs[0].outcome, JobOutcome::refused);
+    EXPECT_THAT(run.jobs[0].reason, HasSubstr("12.0 GiB"));
+    EXPECT_EQ(run.jobs[1].outcome, JobOutcome::completed);
+    EXPECT_EQ(run.jobs[1].cards.size(), 2u);
+  }
+  // One after the other where the sum of both would exceed the quota.
+  setup.jobs[1].demand.account = 1;
+  for (JobSpec& job : setup.jobs) job.demand.cards = 1;
+  EXPECT_EQ(run_queue(setup, "best-effort").jobs[1].first_start, minutes{1});
+}
+
+TEST(JobQueueCases, K4_10_WhatTheDriverKeepsIsNotForJobs) {
+  const auto run_on = [](Bytes offered, std::int64_t share, Bytes need) {
+    JobQueueSetup setup{.cluster = cards_of(offered)};
+    for (int i = 0; i < 2; ++i) {
+      JobSpec job = plain_job(need, SimTime{0}, minutes{1});
+      job.demand.share_milli = share;
+      if (share > 0) job.phases[0].fixed_use = need;
+      setup.jobs.push_back(job);
+    }
+    return run_queue(setup, "best-effort", {{"on_oom", "fail", {}}});
+  };
+  // 16,384 MiB nominal: half of it is 8,192, both would be let in, and 16,200 are more than 15,934.
+  const JobQueueRun nominal = run_on(16384_MiB - 450_MiB, 0, 8192_MiB);
+  EXPECT_EQ(nominal.jobs[1].first_start, minutes{1});
+  EXPECT_EQ(run_on(16384_MiB - 450_MiB, 0, 8100_MiB).jobs[1].first_start, minutes{1});
+  // With 3 % kept, half of what is left is 7,946 MiB, and two of these fit side by side.
+  const Bytes offered = 16384_MiB - 16384_MiB * 3 / 100;
+  JobDemand half;
+  half.share_milli = 500;
+  EXPECT_EQ(half.need(1, offered) / 1_MiB, 7946u);
+  EXPECT_EQ(run_on(offered, 500, 7946_MiB).most_active, 2);
+}
+
+}  // namespace
+}  // namespace vramlab

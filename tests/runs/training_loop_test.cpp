@@ -1,0 +1,102 @@
+#include "sim/runs/training_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/runs/small_training.hpp"
+
+namespace vramlab {
+namespace {
+
+/// Answers with what the test wants, step by step.
+class ScriptedTuner : public Tuner {
+ public:
+  explicit ScriptedTuner(std::vector<TunerAnswer> answers) : answers_(std::move(answers)) {}
+  TunerAnswer decide(const TunerQuestion&, const Observation&) override {
+    return next_ < answers_.size() ? answers_[next_++] : TunerAnswer{};
+  }
+
+ private:
+  std::vector<TunerAnswer> answers_;
+  std::size_t next_ = 0;
+};
+
+class TrainingLoopTest : public SmallTraining {
+ protected:
+  TrainingRun run(std::vector<TunerAnswer> answers = {}) {
+    return run_training(setup, std::make_unique<ScriptedTuner>(std::move(answers)));
+  }
+};
+
+TEST_F(TrainingLoopTest, RecordsEveryIteration) {
+  const TrainingRun result = run();
+  ASSERT_EQ(result.iterations.size(), 20u);
+  EXPECT_EQ(result.iterations[0].iteration, 1);
+  EXPECT_EQ(result.iterations[19].iteration, 20);
+  EXPECT_EQ(result.iterations[5].step_peak_allocated, 3_GiB);
+  EXPECT_EQ(result.iterations[5].memory.allocated, 512_MiB);
+  EXPECT_EQ(result.iterations[19].duration, SimTime{100'000'000});  // all from cache: no driver call
+  EXPECT_EQ(result.peak_allocated, 3_GiB);
+  EXPECT_EQ(result.ended_early, "");
+}
+
+TEST_F(TrainingLoopTest, AChangeHoldsFromTheNextStep) {
+  const TrainingRun result = run({{.delta = {2}, .reason = "up"}});
+  EXPECT_EQ(result.iterations[0].point, Point{4});
+  EXPECT_EQ(result.iterations[0].delta, Point{2});
+  EXPECT_EQ(result.iterations[1].point, Point{6});
+  ASSERT_EQ(result.adjustments.size(), 1u);
+  EXPECT_EQ(result.adjustments[0].iteration, 1);
+  EXPECT_EQ(result.final_point, Point{6});
+}
+
+TEST_F(TrainingLoopTest, OtherProcessesTakeMemoryForAWhile) {
+  setup.others = {{.from = SimTime{450'000'000}, .to = SimTime{850'000'000}, .bytes = 5_GiB}};
+  const TrainingRun result = run({});
+  std::vector<std::int64_t> failed;
+  for (const IterationRecord& step : result.iterations) {
+    if (step.result == StepResult::oom) failed.push_back(step.iteration);
+  }
+  EXPECT_TRUE(failed.empty());  // what the allocator holds is not taken away
+
+  setup.start = {2};
+  TunerAnswer grow{.delta = {8}, .reason = "up"};
+  const TrainingRun grown = run({{}, {}, {}, {}, {}, grow});
+  ASSERT_GT(grown.iterations.size(), 7u);
+  EXPECT_EQ(grown.iterations[6].result, StepResult::oom);  // 6 GiB with 5 of 7.5 taken by others
+}
+
+TEST_F(TrainingLoopTest, GivesUpWhenNoStepSucceeds) {
+  setup.start = {20};  // 11 GiB
+  const TrainingRun result = run();
+  EXPECT_EQ(result.iterations.size(), static_cast<std::size_t>(kMostFailuresInARow));
+  EXPECT_EQ(result.ended_early, "10 steps in a row ran out of memory at batch 20");
+}
+
+TEST_F(TrainingLoopTest, ARetriedStepIsNoIterationOfItsOwn) {
+  setup.start = {20};
+  setup.iterations = 2;
+  const TrainingRun result = run({{.delta = {-16}, .retry = true, .reason = "oom: down"}});
+  ASSERT_EQ(result.iterations.size(), 3u);
+  EXPECT_EQ(result.iterations[0].iteration, 1);
+  EXPECT_EQ(result.iterations[1].iteration, 1);
+  EXPECT_EQ(result.iterations[1].point, Point{4});
+  EXPECT_EQ(result.iterations[2].iteration, 2);
+}
+
+TEST_F(TrainingLoopTest, PhasesRunAtTheirOwnParameters) {
+  setup.phases = {{.name = "validation", .every = 10, .point = {10}}};
+  const TrainingRun result = run();
+  EXPECT_EQ(result.peak_allocated, 6_GiB);
+  EXPECT_EQ(result.iterations[8].memory.peak_allocated, 3_GiB);
+  EXPECT_EQ(result.iterations[10].memory.peak_allocated, 6_GiB);  // the device's counter saw the phase
+}
+
+TEST_F(TrainingLoopTest, EqualInputGivesAnEqualRun) {
+  const TrainingRun a = run({{.delta = {3}, .reason = "up"}});
+  const TrainingRun b = run({{.delta = {3}, .reason = "up"}});
+  EXPECT_EQ(a.duration, b.duration);
+  EXPECT_EQ(a.memory, b.memory);
+}
+
+}  // namespace
+}  // namespace vramlab
