@@ -32,7 +32,7 @@ MetricFamily training_family() {
         "mean over the steps of each step's own peak of allocated bytes",
         "Σ step_peak_allocated / total / iterations"},
        {"min_headroom_bytes", "headroom", "bytes", kNeither,
-        "what was left at the highest reserved bytes; negative where a limit was exceeded by page rounding",
+        "what was left at the highest share reserved; negative where a limit was exceeded by page rounding",
         "total − max reserved"},
        {"adjustments", "changes", "count", kNeither, "changes of parameters, those after an OOM included",
         ""},
@@ -86,7 +86,8 @@ MetricFamily jobs_family() {
       {{"jobs", "jobs", "count", kNeither, "jobs of the scenario", ""},
        {"completed", "done", "count", kMore, "jobs that ran to their end", ""},
        {"makespan_s", "makespan", "s", kLess, "from the first arrival until the last job left", ""},
-       {"mean_wait_s", "mean wait", "s", kLess, "mean time spent waiting in all, after an OOM too",
+       {"mean_wait_s", "mean wait", "s", kLess,
+        "mean time spent waiting in all, after an OOM too; for a job that never starts until the end",
         "Σ waited / jobs"},
        {"p50_wait_s", "p50 wait", "s", kLess, "the wait that half of the jobs stay within", ""},
        {"p99_wait_s", "p99 wait", "s", kLess, "the wait that 99 % of the jobs stay within", ""},
@@ -104,7 +105,8 @@ MetricFamily jobs_family() {
        {"memory_utilisation", "memory used", "share", kMore,
         "bytes in use times time, over all cards and the makespan", "∫ used dt / (capacity · makespan)"},
        {"fairness", "fairness", "score", kMore,
-        "Jain's index of x = duration over time in the system, 0 for a job that did not complete",
+        "Jain's index of x = duration over time in the system, 0 for a job that did not complete; none if "
+        "none did",
         "(Σ x)² / (n · Σ x²)"},
        {"overcommits", "over-commits", "count", kLess,
         "admissions that left a card with more promised and held by strangers than it has", ""},
@@ -346,7 +348,6 @@ std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun
   const Totals totals = add_up(scenario, run);
   const auto steps = static_cast<double>(run.iterations.size());
   const double seconds = to_seconds(run.duration);
-  const Bytes total = run.iterations.empty() ? 0 : run.iterations.back().memory.total;
   const auto per_second = [&](double amount) { return seconds > 0 ? amount / seconds : 0; };
   // A rate says nothing about work that was never begun: a run that ended early keeps the share it did.
   const double begun = run.iterations.empty() ? 1
@@ -359,10 +360,11 @@ std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun
       {"ooms", static_cast<double>(totals.ooms + run.phase_ooms)},
       {"allocator_ooms", static_cast<double>(run.memory.num_ooms)},
       {"alloc_retries", static_cast<double>(run.memory.num_alloc_retries)},
-      {"peak_allocated_ratio", share(run.peak_allocated, total)},
-      {"peak_reserved_ratio", share(run.peak_reserved, total)},
+      {"peak_allocated_ratio", share(run.peak_allocated.bytes, run.peak_allocated.total)},
+      {"peak_reserved_ratio", share(run.peak_reserved.bytes, run.peak_reserved.total)},
       {"mean_peak_ratio", steps > 0 ? totals.peak_shares / steps : 0},
-      {"min_headroom_bytes", static_cast<double>(total) - static_cast<double>(run.peak_reserved)},
+      {"min_headroom_bytes",
+       static_cast<double>(run.peak_reserved.total) - static_cast<double>(run.peak_reserved.bytes)},
       {"adjustments", static_cast<double>(run.adjustments.size())},
       {"direction_changes", static_cast<double>(direction_changes(run.adjustments))},
       {"last_adjustment_iteration", static_cast<double>(last_adjustment)},

@@ -70,6 +70,8 @@ class TrainingLoop {
     }
     runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
     for (std::size_t card = 0; card < runner_->size(); ++card) set_others(card);
+    totals_.clear();
+    for (const MemoryView& card : runner_->views()) totals_.push_back(card.total);
     runner_->reset_peak();
     after_phase_ = false;
     reading_ = read_memory();
@@ -291,8 +293,9 @@ class TrainingLoop {
   }
 
   void note_peak(const StepOutcome& outcome) {
-    run_.peak_allocated = std::max(run_.peak_allocated, outcome.peak_allocated);
-    run_.peak_reserved = std::max(run_.peak_reserved, outcome.peak_reserved);
+    const Bytes total = totals_[runner_->fullest()];
+    run_.peak_allocated.note(outcome.peak_allocated, total);
+    run_.peak_reserved.note(outcome.peak_reserved, total);
   }
 
   // No progress must not look like training.
@@ -320,6 +323,7 @@ class TrainingLoop {
   const TunerMaker& make_tuner_;
   CardsRule cards_;
   std::optional<CardsOf<StepPerformer>> runner_;  // of the processes that run now, one a card
+  std::vector<Bytes> totals_;                     // by card
   std::optional<TunerSession> session_;
   Simulation<Event> simulation_;
   TrainingRun run_;

@@ -67,6 +67,18 @@ struct FaultCounts {
   Bytes leaked = 0;                   ///< bytes lost to the leak, on each card, in the process that ran last
 };
 
+/// The highest share of a card that any step took. Cards may differ in size.
+struct CardPeak {
+  Bytes bytes = 0;
+  Bytes total = 0;  ///< of that card
+
+  void note(Bytes peak, Bytes of) {
+    const bool higher = static_cast<double>(peak) * static_cast<double>(total) >
+                        static_cast<double>(bytes) * static_cast<double>(of);
+    if (total == 0 || higher) *this = {peak, of};
+  }
+};
+
 /// What came out of a run.
 struct TrainingRun {
   std::vector<IterationRecord> iterations;
@@ -74,8 +86,8 @@ struct TrainingRun {
   std::vector<std::string> log;       ///< lines the policy wrote, each with its iteration
   std::vector<Statistic> statistics;  ///< what the policy knew about itself at the end
   MemoryStats memory;                 ///< all counters at the end
-  Bytes peak_allocated = 0;           ///< of the whole run, in bytes
-  Bytes peak_reserved = 0;
+  CardPeak peak_allocated;            ///< of the whole run, phases among it
+  CardPeak peak_reserved;
   std::int64_t phase_ooms = 0;  ///< phases that failed for lack of memory
   SimTime phase_time{0};        ///< spent in phases
   FaultCounts faults;

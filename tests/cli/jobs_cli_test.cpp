@@ -94,6 +94,21 @@ TEST_F(JobsCliTest, CheckRunsAPolicyThatIsLabelledOracle) {
   EXPECT_THAT(run("check two.json").second, HasSubstr("/policies/1: \"label\" is empty."));
 }
 
+// Two of three never find room beside the stranger: they have waited until nothing more happened.
+TEST_F(JobsCliTest, WhoWaitsForEverHasWaitedUntilTheEnd) {
+  std::ofstream{folder.file("wait.json")}
+      << R"({"version": 1, "kind": "jobs", "name": "wait", "cards": [{"total": "24GiB"}],
+      "strangers": [{"card": 0, "bytes": "18GiB"}],
+      "jobs": [{"need": "2GiB", "duration_s": 60}, {"need": "12GiB", "count": 2, "duration_s": 60}],
+      "policies": [{"use": "job-queue", "profile": "best-effort", "safety_margin_mb": 0, "wait_timeout_s": 0}]})";
+  const auto [code, out] = run("compare wait.json --json r.json");
+  ASSERT_EQ(code, 0) << out;
+  const Json metrics = read_json_file(folder.file("r.json"))["policies"][0]["metrics"];
+  EXPECT_EQ(metrics["completed"], 1);
+  EXPECT_EQ(metrics["p99_wait_s"], metrics["makespan_s"]);
+  EXPECT_EQ(metrics["mean_wait_s"].get<double>(), metrics["makespan_s"].get<double>() * 2 / 3);
+}
+
 // Of no completed job there is no mean time; 0 would be the best of all.
 TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
   write_scenario("none.json", R"("jobs": [{"need": "20GiB", "duration_s": 10}])");
@@ -103,6 +118,7 @@ TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
   EXPECT_EQ(metrics["completed"], 0);
   EXPECT_TRUE(metrics["mean_completion_s"].is_null());
   EXPECT_TRUE(metrics["p99_wait_s"].is_null());
+  EXPECT_TRUE(metrics["fairness"].is_null());
   EXPECT_THAT(out, HasSubstr("  - "));
 }
 

@@ -27,6 +27,18 @@ class TrainingLoopTest : public SmallTraining {
   }
 };
 
+// 90 of 300 is a higher share than 250 of 900, and 80 of 100 than both.
+TEST(CardPeak, IsTheHighestShareOfAnyCard) {
+  CardPeak peak;
+  peak.note(90, 300);
+  peak.note(250, 900);
+  EXPECT_EQ(peak.bytes, 90u);
+  EXPECT_EQ(peak.total, 300u);
+  peak.note(80, 100);
+  EXPECT_EQ(peak.bytes, 80u);
+  EXPECT_EQ(peak.total, 100u);
+}
+
 TEST_F(TrainingLoopTest, RecordsEveryIteration) {
   const TrainingRun result = run();
   ASSERT_EQ(result.iterations.size(), 20u);
@@ -35,7 +47,7 @@ TEST_F(TrainingLoopTest, RecordsEveryIteration) {
   EXPECT_EQ(result.iterations[5].step_peak_allocated, 3_GiB);
   EXPECT_EQ(result.iterations[5].memory.allocated, 512_MiB);
   EXPECT_EQ(result.iterations[19].duration, SimTime{100'000'000});  // all from cache: no driver call
-  EXPECT_EQ(result.peak_allocated, 3_GiB);
+  EXPECT_EQ(result.peak_allocated.bytes, 3_GiB);
   EXPECT_EQ(result.ended_early, "");
 }
 
@@ -86,7 +98,7 @@ TEST_F(TrainingLoopTest, ARetriedStepIsNoIterationOfItsOwn) {
 TEST_F(TrainingLoopTest, PhasesRunAtTheirOwnParameters) {
   setup.phases = {{.name = "validation", .every = 10, .point = {10}}};
   const TrainingRun result = run();
-  EXPECT_EQ(result.peak_allocated, 6_GiB);
+  EXPECT_EQ(result.peak_allocated.bytes, 6_GiB);
   EXPECT_EQ(result.iterations[8].memory.peak_allocated, 3_GiB);
   EXPECT_EQ(result.iterations[10].memory.peak_allocated, 6_GiB);  // the device's counter saw the phase
 }

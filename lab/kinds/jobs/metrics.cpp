@@ -20,7 +20,8 @@ double quantile(const std::vector<double>& values, double share) {
   return values[std::max<std::size_t>(rank, 1) - 1];
 }
 
-// Jain's index of the progress of jobs: 1 if all got on equally well, 1/n if one had everything.
+// Jain's index of the progress of jobs: 1 if all got on equally well, 1/n if one had everything. Of no
+// progress at all there is none.
 double jain(const std::vector<double>& values) {
   double sum = 0;
   double squares = 0;
@@ -28,7 +29,7 @@ double jain(const std::vector<double>& values) {
     sum += value;
     squares += value * value;
   }
-  return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : 1;
+  return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : std::nan("");
 }
 
 /// The figures of single jobs, over all but those refused.
@@ -44,7 +45,10 @@ Spread spread_of(const JobQueueSetup& setup, const JobQueueRun& run) {
   for (std::size_t i = 0; i < run.jobs.size(); ++i) {
     const JobRecord& job = run.jobs[i];
     if (job.outcome == JobOutcome::refused) continue;
-    spread.waits.push_back(to_seconds(job.waited));
+    // Who still waits when nothing more happens has waited until then, at least.
+    const bool waits = job.outcome == JobOutcome::pending;
+    spread.waits.push_back(
+        to_seconds(waits ? std::max(job.waited, run.end - setup.jobs[i].arrival) : job.waited));
     const double in_system = to_seconds(job.end - setup.jobs[i].arrival);
     const double alone = to_seconds(setup.jobs[i].duration() + setup.start_up);
     const bool done = job.outcome == JobOutcome::completed;

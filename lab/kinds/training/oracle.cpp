@@ -169,9 +169,9 @@ class OracleSearch {
     PolicyResult result =
         run_policy(fixed, {"oracle", {.use = "fixed", .profile = {}, .options = {}, .where = {}}});
     result.policy = "oracle";
-    const Bytes total = result.run.iterations.back().memory.total;
+    const CardPeak& peak = result.run.peak_allocated;
     const bool safe = *find_metric(result.metrics, "ooms") == 0 && result.run.ended_early.empty() &&
-                      within_target(scenario_.target, result.run.peak_allocated, total);
+                      within_target(scenario_.target, peak.bytes, peak.total);
     return safe ? std::optional{std::move(result)} : std::nullopt;
   }
 
