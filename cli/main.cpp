@@ -67,7 +67,7 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& words) {
                 .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
                 .run(),
             arguments);
-  po::notify(arguments);
+  if (!arguments.contains("help")) po::notify(arguments);  // refuses what lacks a required option
   return arguments;
 }
 
