@@ -34,22 +34,61 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// Blanks, line ends (also as the two characters that JSON logs write) and terminal colours become one blank.
+// How logs write the character ESC: as it is, or as JSON, Python and printf show it.
+constexpr std::array<std::string_view, 4> kEscapes{"\x1b", "\\u001b", "\\x1b", "\\033"};
+
+// What `text` begins with and a terminal obeys instead of showing (ECMA-48): colours, erased lines, titles,
+// links. Empty if it begins with nothing of the kind.
+std::string_view control_sequence(std::string_view text) {
+  const auto escape = std::find_if(kEscapes.begin(), kEscapes.end(),
+                                   [&](std::string_view form) { return text.starts_with(form); });
+  if (escape == kEscapes.end()) return {};
+  std::size_t i = escape->size();
+  const auto skip = [&](char low, char high) {
+    while (i < text.size() && text[i] >= low && text[i] <= high) ++i;
+  };
+  const char kind = i < text.size() ? text[i] : '\0';
+  if (kind == ']') {  // OSC: ends with BEL or ESC backslash; what has no end is not hidden
+    const std::size_t end = text.find_first_of("\x07\x1b\n", i);
+    if (end == std::string_view::npos || text[end] == '\n') return text.substr(0, i + 1);
+    return text.substr(0, end + (text[end] == '\x07' ? 1 : 2));
+  }
+  if (kind == '[') ++i;  // CSI: parameters, then as in every other sequence
+  if (kind == '[') skip('0', '?');
+  skip(' ', '/');  // intermediates, and one final character
+  return text.substr(0, i + 1);
+}
+
+// Windows terminals write blanks and line ends as moves of the cursor.
+bool moves_cursor(std::string_view sequence) {
+  return sequence.find('[') != std::string_view::npos &&
+         std::string_view{"ABCDEFGHf"}.find(sequence.back()) != std::string_view::npos;
+}
+
+// A progress bar that a later one has overwritten: from a carriage return up to the next one of the same
+// line.
+std::string_view overwritten_bar(std::string_view text) {
+  if (!text.starts_with('\r')) return {};
+  const std::size_t end = text.find_first_of("\r\n", 1);
+  if (end == std::string_view::npos || text[end] != '\r') return {};
+  const std::string_view bar = text.substr(0, end);
+  return bar.find("%|") == std::string_view::npos ? std::string_view{} : bar;
+}
+
+// Blanks and line ends (also as the two characters that JSON logs write) become one blank; what a terminal
+// does not show is left out.
 std::string one_line(std::string_view text) {
   std::string line;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '\x1b') {  // ESC [ … letter
-      while (i + 1 < text.size() && text[i] != 'm') ++i;
-      continue;
-    }
-    if (c == '\\' && i + 1 < text.size() && text[i + 1] == 'n') {
-      ++i;
-      c = ' ';
-    }
-    const bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
-    if (!blank) line += c;
+  while (!text.empty()) {
+    std::string_view piece = control_sequence(text);
+    if (piece.empty()) piece = overwritten_bar(text);
+    const bool hidden = !piece.empty();
+    if (!hidden) piece = text.substr(0, text.starts_with("\\n") ? 2 : 1);
+    const bool blank =
+        hidden ? moves_cursor(piece) : piece.size() == 2 || piece.find_first_of(" \n\r\t") == 0;
+    if (!hidden && !blank) line += piece;
     if (blank && !line.empty() && line.back() != ' ') line += ' ';
+    text.remove_prefix(piece.size());
   }
   return line;
 }

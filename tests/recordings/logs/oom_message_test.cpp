@@ -93,6 +93,52 @@ TEST(OomMessageLayouts, Torch21InATraceback) {
   EXPECT_FALSE(m.allowed);
 }
 
+// What a terminal obeys or has overwritten is not part of the message: colours and erased lines as `grep
+// --color` writes them, links, a character set, titles, a bar of tqdm, and blanks as moves of the cursor.
+TEST(OomMessageLayouts, TerminalCodesAndProgressBarsChangeNothing) {
+  const std::string_view plain =
+      "CUDA out of memory. Tried to allocate 64.00 MiB. GPU 3 has a total capacity of 79.15 GiB of which "
+      "38.09 GiB "
+      "is free. Of the allocated memory 39.10 GiB is allocated by PyTorch, and 427.46 MiB is reserved by "
+      "PyTorch "
+      "but unallocated.";
+  const auto with = [&](std::string_view place, std::string_view inserted, bool instead = false) {
+    std::string text{plain};
+    const std::size_t at = text.find(place);
+    text.replace(at, instead ? place.size() : 0, inserted);
+    return text;
+  };
+  for (const std::string& text :
+       {with("CUDA", "\x1b[01;31m\x1b[K"), with("allocate 64", "\x1b[K"), with("GiB of", "\x1b(B\x1b[m"),
+        with("38.09", "\x1b[?25l\x1b[38;5;196m"), with("GPU 3", "\x1b]8;;file:///train.py\x1b\\"),
+        with("is free", "\x1b]0;train.py: 45 %\x07"), with("64.00", "\\u001b[31m"),
+        with("capacity", "\x1b[2K\r"), with("CUDA", "\r 45%|####  | 45/100\r 46%|####  | 46/100\r"),
+        with(" of which ", " of which\x1b[1C", true),
+        with("GiB is free", "\r 45%|####  | GPU 5.00 GiB 45/100 [00:12<00:15]\r"),
+        with(" GiB is", "\x1b[0K\r\n GiB is", true)}) {
+    const OomMessage m = parse_oom_message(text);
+    EXPECT_EQ(m.layout, OomLayout::torch_sentences) << text;
+    ASSERT_TRUE(m.tried && m.total && m.free && m.allocated && m.idle) << text;
+    EXPECT_EQ(m.device, 3) << text;
+    EXPECT_EQ(m.tried->text, "64.00 MiB") << text;
+    EXPECT_EQ(m.total->text, "79.15 GiB") << text;
+    EXPECT_EQ(m.free->text, "38.09 GiB") << text;
+    EXPECT_EQ(m.allocated->text, "39.10 GiB") << text;
+    EXPECT_EQ(m.idle->text, "427.46 MiB") << text;
+  }
+}
+
+// A sequence that was cut off hides no more than itself.
+TEST(OomMessageLayouts, ACutTerminalCodeHidesNothing) {
+  for (const std::string_view code : {"\x1b[31", "\x1b]0;title", "\x1b", "\x1b]"}) {
+    const OomMessage m =
+        parse_oom_message("CUDA out of memory. Tried to allocate 64.00 MiB. GPU 3 has" + std::string{code});
+    ASSERT_TRUE(m.tried) << code;
+    EXPECT_EQ(m.tried->text, "64.00 MiB");
+  }
+  EXPECT_TRUE(parse_oom_message("\x1b]0;title\nCUDA out of memory. Tried to allocate 64.00 MiB.").tried);
+}
+
 // R4.12b and what is no lack of device memory (K1-24, K2-05).
 TEST(OomMessageLayouts, WithoutFigures) {
   const auto layout = [](const char* text) { return parse_oom_message(text).layout; };
