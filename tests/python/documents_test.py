@@ -62,6 +62,14 @@ class Documents(unittest.TestCase):
         third = right.replace("table 2", "table 3")
         self.assertEqual(self.look(third, "--write")[::2], (1, third))
 
+    def test_a_long_paragraph_is_a_failure_that_the_writer_mends(self):
+        sentence = "A sentence of forty characters, all told. "
+        for text in (sentence * 11 + "\n", f"- {sentence * 11}\n- {sentence * 11}\n", f"```\n{sentence * 20}\n```\n"):
+            self.assertEqual(self.look(text)[0], 0)
+        for text in (sentence * 12 + "\n", f"- short\n- {sentence * 12}\n", f"| a |\n| --- |\n| {sentence * 12} |\n"):
+            self.assertEqual(self.look(text, "--write")[::2], (1, text))
+            self.assertIn("a paragraph of 50", self.look(text)[1])
+
 
 if __name__ == "__main__":
     unittest.main()
