@@ -12,7 +12,7 @@ namespace {
 constexpr int kWidth = 1200;
 constexpr int kHeadHeight = 90;
 constexpr int kFootHeight = 50;
-constexpr std::size_t kTallPanels = 6;  // up to so many get the full height
+constexpr std::size_t kTallPanels = 6;  // up to this many get the full height
 constexpr std::uint32_t kColours[] = {0x8fb3d9, 0xf2c48d, 0xa9cfa3, 0xd3b3d6,
                                       0xe8a9a1, 0xb8c7c9, 0xdccf8a, 0x9fd0cf};
 

@@ -67,7 +67,7 @@ TEST_P(AllocatorState, ContinuesTheSameAfterItIsPutBack) {
   EXPECT_EQ(canonical(rig), end);
 }
 
-// Block ids, peaks and totals are no part of the description.
+// Block ids, peaks and totals are not part of the description.
 TEST(CanonicalState, IgnoresHistory) {
   Rig a;
   Rig b;

@@ -7,7 +7,7 @@
 namespace vramlab {
 namespace {
 
-// Section 12.1 of the allocator's specification.
+// What PyTorch does over cudaMallocAsync.
 struct AsyncRig {
   explicit AsyncRig(Bytes total = 10_GiB, std::optional<Bytes> limit = {})
       : card(total, 0), segments(card), allocator(segments, limit) {}

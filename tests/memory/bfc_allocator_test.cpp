@@ -1,4 +1,4 @@
-// Vectors derived by hand from section 12.2; there is no recording of this allocator.
+// Vectors derived by hand from the allocator's source; there is no recording of this allocator.
 #include "sim/memory/others/bfc_allocator.hpp"
 
 #include <algorithm>

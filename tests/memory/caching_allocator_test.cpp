@@ -1,4 +1,4 @@
-// The test vectors V1 to V7 and V10 of the allocator's specification, and the rules around them.
+// Sequences of requests worked out by hand from the rules, and the rules around them.
 #include "sim/memory/caching/caching_allocator.hpp"
 
 #include <algorithm>

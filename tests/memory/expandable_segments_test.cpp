@@ -29,7 +29,7 @@ struct ExpandableRig : Rig {
   }
 };
 
-// V8: the worked example of section 5.
+// A worked example of R5.
 TEST(ExpandableSegments, FollowTheWorkedExample) {
   ExpandableRig rig;
   const BlockId thirty = rig.take(30_MiB);

@@ -81,7 +81,7 @@ TEST(MaxSplit, BoundsAreExact) {
 }
 
 // R4.7: in a plain segment that was cut while expandable segments were on, a piece can be oversize. PyTorch
-// hands it to cudaFree and dies of the driver's answer, which is no OOM.
+// hands it to cudaFree and dies of the driver's answer, which is not an OOM.
 TEST(MaxSplit, FreesAPieceOfASegmentAsPyTorchDoes) {
   Rig rig(200_MiB);
   rig.give(rig.take(120_MiB));

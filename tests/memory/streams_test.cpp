@@ -121,7 +121,7 @@ TEST(RecordStream, IsOverAfterEmptyCache) {
   EXPECT_EQ(rig.reserved(), 0u);
 }
 
-// Section 4: there is no second search after the release, so the call fails although a block now fits; the
+// R4: there is no second search after the release, so the call fails although a block now fits; the
 // next identical call succeeds (pytorch issue 189504).
 TEST(RecordStream, CanMakeACallFailThatSucceedsTheNextTime) {
   Rig rig(20_MiB);

@@ -1,4 +1,4 @@
-// Section 15 of the rules: what differs between versions of PyTorch.
+// What differs between versions of PyTorch (docs/allocator-rules.md, section 15).
 #include <gmock/gmock.h>
 
 #include "core/error.hpp"

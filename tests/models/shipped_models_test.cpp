@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
                          });
 
 // What is missing of the LSTM is one allocation: a workspace of 1 MiB that the measured process holds and the
-// recorded one never asked for (workload-models.md, section 4). With it every peak is met to the byte.
+// recorded one never asked for. With it every peak is met to the byte.
 TEST(LstmModel, LacksOneWorkspaceOfOneMiB) {
   const MeasuredGrid grid = read_grid_file(kSource + "/tests/data/grids/lstm.json");
   const auto shipped = load_model_file(kSource + "/models/lstm.json");

@@ -71,7 +71,7 @@ void CachingAllocator::defer_free(BlockIndex index) {
 
 // R3.7 to R3.9: blocks that several streams use, and frees that wait for them.
 
-// R3.7: a set; the block's own stream is no other stream.
+// R3.7: a set; the block's own stream does not count as another.
 void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   if (id == kNullBlock) return;
   Block& block = block_at(id);

@@ -203,7 +203,7 @@ IdleMemory CachingAllocator::idle_memory(const Request& request) const {
 // (R7.5).
 
 // R2.3: a block at the growing end counts with the unmapped tail behind it, so that holes are filled first.
-// The walk ends at the first block that is no improvement, or at a plain one.
+// The walk ends at the first block that is not an improvement, or at a plain one.
 BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
   const auto extent = [this](const Block& block) {
     const bool open_ended = block.next != kNoBlock && !state_.blocks[block.next].mapped;
