@@ -11,7 +11,7 @@ namespace vramlab {
 namespace {
 
 void run_scenario(benchmark::State& state, const std::string& name, bool use_step_cache) {
-  Scenario scenario = read_scenario(VRAMLAB_SOURCE_DIR "/scenarios/" + name + ".json");
+  TrainingScenario scenario = read_training(read_document(VRAMLAB_SOURCE_DIR "/scenarios/" + name + ".json"));
   scenario.setup.iterations = 10000;
   scenario.setup.process.use_step_cache = use_step_cache;
   std::erase_if(scenario.policies, [](const PolicyEntry& entry) {

@@ -31,10 +31,10 @@ void add_options(Options& options) {
   add_output_options(options);
 }
 
-ReadyScenario ready_with_expectations(const ScenarioText& text) {
-  ReadyScenario scenario = ready_scenario(text);
+ReadyScenario ready_with_expectations(const ScenarioDocument& document) {
+  ReadyScenario scenario = ready_scenario(document);
   if (scenario.expectations.empty()) {
-    throw InputError(text.file, "expects nothing: there is no \"expect\".");
+    throw InputError(document.file, "expects nothing: there is no \"expect\".");
   }
   return scenario;
 }
@@ -86,20 +86,21 @@ Table expectations_table(const std::vector<CheckedFile>& files) {
   return table;
 }
 
-void require_updatable(const std::vector<ScenarioText>& texts) {
-  for (const ScenarioText& text : texts) {
-    if (fs::path{text.file}.extension() == ".json" && fs::is_regular_file(text.file)) continue;
-    throw InputError(text.file, "--update rewrites plain .json files only. Unpack it first.");
+void require_updatable(const std::vector<ScenarioDocument>& documents) {
+  for (const ScenarioDocument& document : documents) {
+    if (fs::path{document.file}.extension() == ".json" && fs::is_regular_file(document.file)) continue;
+    throw InputError(document.file, "--update rewrites plain .json files only. Unpack it first.");
   }
 }
 
-void update(const ScenarioText& text, const ReadyScenario& scenario, const CheckedFile& checked,
+void update(const ScenarioDocument& document, const ReadyScenario& scenario, const CheckedFile& checked,
             Output& output) {
-  const UpdatedText updated = updated_expectations(text.text, scenario.expectations, checked.expectations);
+  const UpdatedText updated =
+      updated_expectations(document.text, scenario.expectations, checked.expectations);
   if (updated.changes.empty()) return;
-  write_file(text.file, updated.text);
+  write_file(document.file, updated.text);
   for (const std::string& change : updated.changes) output.line("     " + change);
-  output.wrote(text.file);
+  output.wrote(document.file);
 }
 
 Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
@@ -116,14 +117,14 @@ Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto junit = arguments["junit"].as<std::string>();
-  std::vector<ScenarioText> texts;
+  std::vector<ScenarioDocument> documents;
   const auto files = scenario_files(operands(arguments));
   require_output_names(files, {arguments["json"].as<std::string>(), junit});
   const auto policies = chosen_policies(arguments);
-  for (const std::string& file : files) texts.push_back(read_scenario_text(file, policies));
-  if (arguments["update"].as<bool>()) require_updatable(texts);
+  for (const std::string& file : files) documents.push_back(read_document(file, policies));
+  if (arguments["update"].as<bool>()) require_updatable(documents);
   std::vector<ReadyScenario> scenarios;
-  for (const ScenarioText& text : texts) scenarios.push_back(ready_with_expectations(text));
+  for (const ScenarioDocument& document : documents) scenarios.push_back(ready_with_expectations(document));
   std::vector<CheckedFile> checked(files.size());
   for_each_index(files.size(), chosen_threads(arguments), [&](std::size_t i) {
     checked[i] = {files[i], check_scenario(scenarios[i])};
@@ -137,7 +138,7 @@ int run(const Arguments& arguments) {
     const bool held = lines ? print_file(checked[i], output)
                             : std::all_of(all.begin(), all.end(), [](const auto& one) { return one.ok; });
     failed += held ? 0 : 1;
-    if (!held && arguments["update"].as<bool>()) update(texts[i], scenarios[i], checked[i], output);
+    if (!held && arguments["update"].as<bool>()) update(documents[i], scenarios[i], checked[i], output);
   }
   if (lines) output.line(fmt::format("{} passed, {} failed", checked.size() - failed, failed));
   if (!junit.empty()) {

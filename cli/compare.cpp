@@ -80,7 +80,7 @@ bool has_pixels(const Comparison& comparison) {
   });
 }
 
-Table results_table(const Scenario& scenario, const Comparison& comparison) {
+Table results_table(const TrainingScenario& scenario, const Comparison& comparison) {
   std::vector<Table::Column> columns{{"policy", Table::Align::left},
                                      {final_column(scenario.setup.bounds)},
                                      {"peak"},
@@ -116,7 +116,7 @@ Table results_table(const Scenario& scenario, const Comparison& comparison) {
   return table;
 }
 
-void print_notes(const Scenario& scenario, const Comparison& comparison, Output& output) {
+void print_notes(const TrainingScenario& scenario, const Comparison& comparison, Output& output) {
   for (const PolicyResult& result : comparison.policies) {
     if (!result.run.ended_early.empty()) {
       output.line(fmt::format("{} ended after iteration {} of {}: {}.", result.label,
@@ -126,7 +126,7 @@ void print_notes(const Scenario& scenario, const Comparison& comparison, Output&
   }
 }
 
-std::string head(const Scenario& scenario) {
+std::string head(const TrainingScenario& scenario) {
   const ProcessSetup& process = scenario.setup.process;
   return fmt::format(
       "{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario.name, scenario.setup.iterations,
@@ -134,7 +134,7 @@ std::string head(const Scenario& scenario) {
       percent(scenario.target.usage), percent(scenario.target.margin), objective_name(scenario.objective));
 }
 
-void draw(const Scenario& scenario, const Comparison& comparison, const std::string& file) {
+void draw(const TrainingScenario& scenario, const Comparison& comparison, const std::string& file) {
   PictureFrame frame{.title = head(scenario),
                      .parameters = {},
                      .band_low = scenario.target.usage - scenario.target.margin,
@@ -147,7 +147,7 @@ void draw(const Scenario& scenario, const Comparison& comparison, const std::str
   draw_trace_picture(frame, runs, file);
 }
 
-Json compare_training(const Scenario& scenario, const ComparisonQuestion& question, Output& output) {
+Json compare_training(const TrainingScenario& scenario, const ComparisonQuestion& question, Output& output) {
   const Comparison comparison = compare_policies(scenario, question.labels);
   output.line(verdict(scenario, comparison));
   output.line(head(scenario));
@@ -169,8 +169,8 @@ Json compare_training(const Scenario& scenario, const ComparisonQuestion& questi
   return comparison_json(scenario, comparison, traces);
 }
 
-ReadyComparison ready_training(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario = std::make_shared<Scenario>(parse_scenario(text.text, text.file, text.policies));
+ReadyComparison ready_training(const ScenarioDocument& document, const ComparisonQuestion& question) {
+  const auto scenario = std::make_shared<TrainingScenario>(read_training(document));
   scenario->setup.make_performer = question.make_performer;
   require_labels(*scenario, question.labels);
   return [=](Output& output) { return compare_training(*scenario, question, output); };
@@ -179,7 +179,7 @@ ReadyComparison ready_training(const ScenarioText& text, const ComparisonQuestio
 /// How a kind of scenario is compared, and which options it knows besides labels.
 struct ComparedKind {
   std::string_view name;
-  ReadyComparison (*ready)(const ScenarioText& text, const ComparisonQuestion& question);
+  ReadyComparison (*ready)(const ScenarioDocument& document, const ComparisonQuestion& question);
   bool has_picture = false;  ///< --picture
   bool has_traces = false;   ///< --trace-dir
   bool is_drawn = false;     ///< --seeds; every seed gives the others the same run
@@ -212,31 +212,31 @@ void require_option(bool asked, bool ComparedKind::*known, const ComparedKind& k
   throw InputError("", fmt::format("{} is for scenarios of kind {}.", option, names));
 }
 
-ReadyComparison ready_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  require_known_kind(text);
+ReadyComparison ready_comparison(const ScenarioDocument& document, const ComparisonQuestion& question) {
+  require_known_kind(document);
   const auto found = std::find_if(kComparedKinds.begin(), kComparedKinds.end(),
-                                  [&](const ComparedKind& kind) { return kind.name == text.kind; });
+                                  [&](const ComparedKind& kind) { return kind.name == document.kind; });
   // A file without a kind is read as one of training, which says what is missing.
   const ComparedKind& kind = found == kComparedKinds.end() ? kComparedKinds.front() : *found;
   require_option(!question.picture.empty(), &ComparedKind::has_picture, kind, "--picture");
   require_option(!question.trace_dir.empty(), &ComparedKind::has_traces, kind, "--trace-dir");
   require_option(question.seeds > 1, &ComparedKind::is_drawn, kind, "--seeds");
   require_option(static_cast<bool>(question.make_performer), &ComparedKind::has_steps, kind, "--device cuda");
-  return kind.ready(text, question);
+  return kind.ready(document, question);
 }
 
 // A scenario with a sweep is many; it stands alone.
-int run_sweep(const ScenarioText& text, const ComparisonQuestion& question, const Arguments& arguments,
-              Output& output) {
+int run_sweep(const ScenarioDocument& document, const ComparisonQuestion& question,
+              const Arguments& arguments, Output& output) {
   const bool one_run = !question.picture.empty() || !question.trace_dir.empty() || question.seeds > 1 ||
                        static_cast<bool>(question.make_performer);
   if (one_run) {
-    throw InputError(
-        "", "--picture, --trace-dir, --seeds and --device cuda are for one run of each policy; " + text.file +
-                " is a sweep.");
+    throw InputError("",
+                     "--picture, --trace-dir, --seeds and --device cuda are for one run of each policy; " +
+                         document.file + " is a sweep.");
   }
   int code = kDone;
-  const Json result = compare_sweep(text, question.labels, arguments, output, code);
+  const Json result = compare_sweep(document, question.labels, arguments, output, code);
   if (code != kDone) return code;
   output.write_report();
   output.json(result);
@@ -259,15 +259,16 @@ int run(const Arguments& arguments) {
   require_output_names(files, {arguments["json"].as<std::string>(), question.picture, output.report().file(),
                                arguments["results"].as<std::string>()});
   if (!question.picture.empty()) require_picture_name(question.picture);
-  std::vector<ScenarioText> texts;
+  std::vector<ScenarioDocument> documents;
   const auto policies = chosen_policies(arguments);
-  for (const std::string& file : files) texts.push_back(read_scenario_text(file, policies));
-  const auto sweeps = std::count_if(texts.begin(), texts.end(), has_sweep);
-  if (sweeps > 0 && texts.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
-  if (sweeps > 0) return run_sweep(texts.front(), question, arguments, output);
+  for (const std::string& file : files) documents.push_back(read_document(file, policies));
+  const auto sweeps = std::count_if(documents.begin(), documents.end(), has_sweep);
+  if (sweeps > 0 && documents.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
+  if (sweeps > 0) return run_sweep(documents.front(), question, arguments, output);
   require_no_sweep_options(arguments);
   std::vector<ReadyComparison> scenarios;  // all are read before the first runs: a late typo costs no time
-  for (const ScenarioText& text : texts) scenarios.push_back(ready_comparison(text, question));
+  for (const ScenarioDocument& document : documents)
+    scenarios.push_back(ready_comparison(document, question));
   Json results = Json::array();
   for (const ReadyComparison& compare : scenarios) results.push_back(compare(output));
   output.write_report();

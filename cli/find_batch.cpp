@@ -66,7 +66,7 @@ int run(const Arguments& arguments) {
   Output output{arguments};
   require_output_names(operands(arguments), {arguments["json"].as<std::string>(), output.report().file()});
   const SearchScenario scenario =
-      read_search_scenario(operands(arguments).front(), chosen_policies(arguments));
+      read_search(read_document(operands(arguments).front(), chosen_policies(arguments)));
   auto label = arguments["policy"].as<std::string>();
   if (label.empty()) label = scenario.policies.front().label;
   const SearchResult result = compare_searchers(scenario, {label}).front();

@@ -35,16 +35,16 @@ void add_options(Options& options) {
 }
 
 // What is named must be a training scenario; what else lies in a folder is passed over.
-std::vector<Scenario> read_all(const std::vector<std::string>& paths,
-                               const std::shared_ptr<const PolicySet>& policies) {
-  std::vector<Scenario> scenarios;
+std::vector<TrainingScenario> read_all(const std::vector<std::string>& paths,
+                                       const std::shared_ptr<const PolicySet>& policies) {
+  std::vector<TrainingScenario> scenarios;
   for (const std::string& file : scenario_files(paths)) {
-    const ScenarioText text = read_scenario_text(file);
-    require_known_kind(text);
-    if (text.kind.empty() || text.kind == "training") {
-      scenarios.push_back(parse_scenario(text.text, file, policies));
+    const ScenarioDocument document = read_document(file, policies);
+    require_known_kind(document);
+    if (document.kind.empty() || document.kind == "training") {
+      scenarios.push_back(read_training(document));
     } else if (std::find(paths.begin(), paths.end(), file) != paths.end()) {
-      throw InputError(file, "is of kind " + text.kind + "; tuners run in scenarios of kind training.");
+      throw InputError(file, "is of kind " + document.kind + "; tuners run in scenarios of kind training.");
     }
   }
   if (scenarios.empty()) throw InputError(paths.front(), "holds no scenario of kind training.");
@@ -187,15 +187,15 @@ int run(const Arguments& arguments) {
   if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
   const auto policies = chosen_policies(arguments);
   const std::vector<std::string> labels = matrix_labels(*policies);
-  const std::vector<Scenario> scenarios = read_all(operands(arguments), policies);
-  std::vector<Scenario> faults;
+  const std::vector<TrainingScenario> scenarios = read_all(operands(arguments), policies);
+  std::vector<TrainingScenario> faults;
   if (arguments.count("faults") > 0) {
     faults = read_all(arguments["faults"].as<std::vector<std::string>>(), policies);
   }
   std::vector<MatrixTask> tasks;
-  for (const Scenario& scenario : scenarios) {
+  for (const TrainingScenario& scenario : scenarios) {
     tasks.push_back({&scenario, nullptr});
-    for (const Scenario& fault : faults) tasks.push_back({&scenario, &fault});
+    for (const TrainingScenario& fault : faults) tasks.push_back({&scenario, &fault});
   }
   const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments), *policies);
   const auto summaries = summarise(rows, labels);

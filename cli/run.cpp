@@ -39,7 +39,7 @@ void add_options(Options& options) {
   add_output_options(options);
 }
 
-const PolicyEntry& chosen_policy(const Scenario& scenario, const std::string& label) {
+const PolicyEntry& chosen_policy(const TrainingScenario& scenario, const std::string& label) {
   std::vector<std::string> labels;
   for (const PolicyEntry& entry : scenario.policies) {
     if (entry.label == label || (label.empty() && scenario.policies.size() == 1)) return entry;
@@ -57,7 +57,7 @@ Table metrics_table(const PolicyResult& result) {
   return table;
 }
 
-std::string verdict(const Scenario& scenario, const PolicyResult& result) {
+std::string verdict(const TrainingScenario& scenario, const PolicyResult& result) {
   std::string point;
   for (std::size_t i = 0; i < result.run.final_point.size(); ++i) {
     point += fmt::format("{}{} {}", i ? ", " : "", scenario.setup.bounds.parameters[i].name,
@@ -70,7 +70,7 @@ std::string verdict(const Scenario& scenario, const PolicyResult& result) {
   return text + (result.run.ended_early.empty() ? "." : "; stopped early: " + result.run.ended_early + ".");
 }
 
-void cut_short(Scenario& scenario, std::int64_t iterations) {
+void cut_short(TrainingScenario& scenario, std::int64_t iterations) {
   if (iterations < 0) throw InputError("", "--first-iterations must be at least 1, or 0 for all.");
   if (iterations > 0) scenario.setup.iterations = std::min(scenario.setup.iterations, iterations);
 }
@@ -83,14 +83,14 @@ int run(const Arguments& arguments) {
                        {arguments["json"].as<std::string>(), trace, exported, output.report().file()});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
-  const ScenarioText text = read_scenario_text(file, chosen_policies(arguments));
-  require_known_kind(text);
-  if (!text.kind.empty() && text.kind != "training") {
+  const ScenarioDocument document = read_document(file, chosen_policies(arguments));
+  require_known_kind(document);
+  if (!document.kind.empty() && document.kind != "training") {
     throw InputError(file,
-                     "is of kind " + text.kind +
+                     "is of kind " + document.kind +
                          "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
   }
-  Scenario scenario = parse_scenario(text.text, file, text.policies);
+  TrainingScenario scenario = read_training(document);
   const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
   scenario.setup.make_performer = chosen_performer(arguments);
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());

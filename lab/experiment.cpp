@@ -61,7 +61,7 @@ std::vector<std::string> expected_tuners(const std::vector<Expectation>& expecta
 
 class TrainingFigures : public RunFigures {
  public:
-  TrainingFigures(std::shared_ptr<const Scenario> scenario, Comparison comparison)
+  TrainingFigures(std::shared_ptr<const TrainingScenario> scenario, Comparison comparison)
       : scenario_(std::move(scenario)), comparison_(std::move(comparison)) {}
 
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
@@ -77,7 +77,7 @@ class TrainingFigures : public RunFigures {
   }
 
  private:
-  std::shared_ptr<const Scenario> scenario_;
+  std::shared_ptr<const TrainingScenario> scenario_;
   Comparison comparison_;
 };
 
@@ -95,17 +95,16 @@ class JobsFigures : public LabelledMetrics<JobsResult> {
   std::shared_ptr<const JobsScenario> scenario_;
 };
 
-ReadyScenario ready_training(const ScenarioText& text) {
-  auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
+ReadyScenario ready_training(const ScenarioDocument& document) {
+  auto scenario = std::make_shared<const TrainingScenario>(read_training(document));
   return {scenario->expectations, [scenario] {
             return std::make_unique<TrainingFigures>(
                 scenario, compare_policies(*scenario, expected_tuners(scenario->expectations)));
           }};
 }
 
-ReadyScenario ready_jobs(const ScenarioText& text) {
-  auto scenario =
-      std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file, 0, text.policies));
+ReadyScenario ready_jobs(const ScenarioDocument& document) {
+  auto scenario = std::make_shared<const JobsScenario>(read_jobs(document));
   return {scenario->expectations, [scenario] { return std::make_unique<JobsFigures>(scenario); }};
 }
 
@@ -115,18 +114,16 @@ double figure(const Expectation& expectation, const RunFigures& runs) {
   return ratio(value, runs.value(expectation, expectation.relative_to));
 }
 
-ReadyScenario ready_search(const ScenarioText& text) {
-  auto scenario =
-      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
+ReadyScenario ready_search(const ScenarioDocument& document) {
+  auto scenario = std::make_shared<const SearchScenario>(read_search(document));
   return {scenario->expectations, [scenario] {
             return std::make_unique<LabelledMetrics<SearchResult>>(
                 compare_searchers(*scenario, expected_labels(scenario->expectations)));
           }};
 }
 
-ReadyScenario ready_epoch(const ScenarioText& text) {
-  auto scenario =
-      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
+ReadyScenario ready_epoch(const ScenarioDocument& document) {
+  auto scenario = std::make_shared<const EpochScenario>(read_epoch(document));
   return {scenario->expectations, [scenario] {
             return std::make_unique<LabelledMetrics<EpochResult>>(
                 compare_composers(*scenario, expected_labels(scenario->expectations)));
@@ -140,28 +137,25 @@ std::vector<LabelledFigures> figures_of(const Results& results) {
   return figures;
 }
 
-FiguresRun training_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
-  const auto scenario = std::make_shared<const Scenario>(parse_scenario(text.text, text.file, text.policies));
+FiguresRun training_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const TrainingScenario>(read_training(document));
   require_labels(*scenario, labels);
   return [scenario, labels] { return figures_of(compare_policies(*scenario, labels).policies); };
 }
 
-FiguresRun jobs_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
-  const auto scenario =
-      std::make_shared<const JobsScenario>(parse_jobs_scenario(text.text, text.file, 0, text.policies));
+FiguresRun jobs_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const JobsScenario>(read_jobs(document));
   return [scenario, labels] { return figures_of(compare_queues(*scenario, labels)); };
 }
 
-FiguresRun epoch_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
-  const auto scenario =
-      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
+FiguresRun epoch_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const EpochScenario>(read_epoch(document));
   require_labels(*scenario, labels);
   return [scenario, labels] { return figures_of(compare_composers(*scenario, labels)); };
 }
 
-FiguresRun search_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
-  const auto scenario =
-      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
+FiguresRun search_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
+  const auto scenario = std::make_shared<const SearchScenario>(read_search(document));
   return [scenario, labels] { return figures_of(compare_searchers(*scenario, labels)); };
 }
 
@@ -178,44 +172,41 @@ const std::vector<ScenarioKind>& scenario_kinds() {
   return kinds;
 }
 
-void require_known_kind(const ScenarioText& text) {
+void require_known_kind(const ScenarioDocument& document) {
   std::vector<std::string> names;
   for (const ScenarioKind& kind : scenario_kinds()) names.push_back(kind.name);
-  if (text.kind.empty() || std::find(names.begin(), names.end(), text.kind) != names.end()) return;
-  throw InputError(text.file + ": /kind",
-                   "\"" + text.kind + "\" is not known here." + suggest_name(text.kind, names));
+  if (document.kind.empty() || std::find(names.begin(), names.end(), document.kind) != names.end()) return;
+  throw InputError(document.file + ": /kind",
+                   "\"" + document.kind + "\" is not known here." + suggest_name(document.kind, names));
 }
 
-ReadyScenario ready_scenario(const ScenarioText& text) {
-  require_known_kind(text);
+ReadyScenario ready_scenario(const ScenarioDocument& document) {
+  require_known_kind(document);
   const auto kind = std::find_if(scenario_kinds().begin(), scenario_kinds().end(),
-                                 [&](const ScenarioKind& one) { return one.name == text.kind; });
-  if (kind == scenario_kinds().end()) return ready_training(text);  // says what is missing
-  ReadyScenario scenario = kind->ready(text);
-  Json json = parse_json(text.text, text.file);
-  const auto first = json.value("seed", std::uint64_t{1});
-  const auto seeds = json.value("seeds", std::uint64_t{1});
+                                 [&](const ScenarioKind& one) { return one.name == document.kind; });
+  if (kind == scenario_kinds().end()) return ready_training(document);  // says what is missing
+  ReadyScenario scenario = kind->ready(document);
+  const auto seeds = document.json.value("seeds", std::uint64_t{1});
   for (std::uint64_t i = 1; i < seeds; ++i) {
-    json["seed"] = first + i;
-    scenario.more_seeds.push_back(kind->ready({text.file, json.dump(), text.kind, text.policies}).run);
+    scenario.more_seeds.push_back(kind->ready(at_seed(document, i)).run);
   }
   return scenario;
 }
 
-void require_sweep(const ScenarioText& text) {
-  require_known_kind(text);
+void require_sweep(const ScenarioDocument& document) {
+  require_known_kind(document);
   for (const ScenarioKind& kind : scenario_kinds()) {
-    if (kind.name != text.kind || kind.figures != nullptr) continue;
-    throw InputError(text.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
+    if (kind.name != document.kind || kind.figures != nullptr) continue;
+    throw InputError(document.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
   }
 }
 
-FiguresRun ready_figures(const ScenarioText& text, const std::vector<std::string>& labels) {
-  require_sweep(text);
+FiguresRun ready_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
+  require_sweep(document);
   for (const ScenarioKind& kind : scenario_kinds()) {
-    if (kind.name == text.kind) return kind.figures(text, labels);
+    if (kind.name == document.kind) return kind.figures(document, labels);
   }
-  return training_figures(text, labels);  // says what is missing
+  return training_figures(document, labels);  // says what is missing
 }
 
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario) {

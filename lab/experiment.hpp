@@ -45,29 +45,29 @@ using FiguresRun = std::function<std::vector<LabelledFigures>()>;
 
 /// One kind of scenario.
 struct ScenarioKind {
-  std::string name;                             ///< "training", as "kind" says it
-  std::vector<Field> (*fields)();               ///< the keys of its files
-  Json (*schema)(const PolicySet& known);       ///< JSON schema (draft 7) of them
-  ReadyScenario (*ready)(const ScenarioText&);  ///< throws InputError with every problem of the file
+  std::string name;                                 ///< "training", as "kind" says it
+  std::vector<Field> (*fields)();                   ///< the keys of its files
+  Json (*schema)(const PolicySet& known);           ///< JSON schema (draft 7) of them
+  ReadyScenario (*ready)(const ScenarioDocument&);  ///< throws InputError with every problem of the file
   /// The same for a sweep: the policies labelled so, all if there are none. Null: this kind has no sweeps.
-  FiguresRun (*figures)(const ScenarioText&, const std::vector<std::string>& labels) = nullptr;
+  FiguresRun (*figures)(const ScenarioDocument&, const std::vector<std::string>& labels) = nullptr;
 };
 
 /// All kinds.
 const std::vector<ScenarioKind>& scenario_kinds();
 
 /// Throws InputError, with the nearest right ones, for a kind that there is not. One that is missing passes.
-void require_known_kind(const ScenarioText& text);
+void require_known_kind(const ScenarioDocument& document);
 
 /// Reads a scenario by its kind, once for each of its seeds. Throws InputError with every problem of the
 /// file.
-ReadyScenario ready_scenario(const ScenarioText& text);
+ReadyScenario ready_scenario(const ScenarioDocument& document);
 
 /// Throws InputError for a kind that has no sweeps.
-void require_sweep(const ScenarioText& text);
+void require_sweep(const ScenarioDocument& document);
 
 /// Reads a scenario for a sweep. Throws InputError also for a kind that has none.
-FiguresRun ready_figures(const ScenarioText& text, const std::vector<std::string>& labels);
+FiguresRun ready_figures(const ScenarioDocument& document, const std::vector<std::string>& labels);
 
 /// Runs the scenario and holds its runs against every expectation, in their order.
 std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario);

@@ -302,7 +302,7 @@ double share(Bytes part, Bytes total) {
   return total == 0 ? 0 : static_cast<double>(part) / static_cast<double>(total);
 }
 
-Totals add_up(const Scenario& scenario, const TrainingRun& run) {
+Totals add_up(const TrainingScenario& scenario, const TrainingRun& run) {
   Totals totals;
   for (const IterationRecord& step : run.iterations) {
     totals.peak_shares += share(step.step_peak_allocated, step.memory.total);
@@ -344,7 +344,7 @@ std::int64_t direction_changes(const std::vector<Adjustment>& adjustments) {
 
 }  // namespace
 
-std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun& run) {
+std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run) {
   const Totals totals = add_up(scenario, run);
   const auto steps = static_cast<double>(run.iterations.size());
   const double seconds = to_seconds(run.duration);
@@ -393,7 +393,7 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
 
 std::vector<std::string> training_metric_names() {
   std::vector<std::string> names;
-  const Scenario nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
+  const TrainingScenario nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
   for (const Metric& metric : training_metrics(nothing, {})) names.push_back(metric.name);
   names.emplace_back("disturbance_cost");
   names.emplace_back("regret");

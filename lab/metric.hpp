@@ -56,7 +56,7 @@ struct LabelledFigures {
 
 /// All metrics of a run in a fixed order, without those that compare it with another run: `regret` and
 /// `disturbance_cost`.
-std::vector<Metric> training_metrics(const Scenario& scenario, const TrainingRun& run);
+std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run);
 
 /// The value called `name`; empty if there is none.
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);

@@ -170,9 +170,8 @@ Json compare(const EpochScenario& scenario, const ComparisonQuestion& question, 
 
 }  // namespace
 
-ReadyComparison ready_epoch_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario =
-      std::make_shared<const EpochScenario>(parse_epoch_scenario(text.text, text.file, text.policies));
+ReadyComparison ready_epoch_comparison(const ScenarioDocument& document, const ComparisonQuestion& question) {
+  const auto scenario = std::make_shared<const EpochScenario>(read_epoch(document));
   require_labels(*scenario, question.labels);
   return [=](Output& output) { return compare(*scenario, question, output); };
 }

@@ -162,15 +162,14 @@ Json compare_once(const JobsScenario& scenario, const ComparisonQuestion& questi
 
 }  // namespace
 
-ReadyComparison ready_jobs_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
+ReadyComparison ready_jobs_comparison(const ScenarioDocument& document, const ComparisonQuestion& question) {
   const bool shows_run = !question.picture.empty() || !question.trace_dir.empty() || question.report;
   if (question.seeds > 1 && shows_run) {
     throw InputError("", "--picture, --trace-dir and --report show one run; leave --seeds out.");
   }
   std::vector<JobsScenario> scenarios;
   for (std::int64_t i = 0; i < question.seeds; ++i) {
-    scenarios.push_back(
-        parse_jobs_scenario(text.text, text.file, static_cast<std::uint64_t>(i), text.policies));
+    scenarios.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
     scenarios.back().setup.keep_moments = shows_run;
   }
   if (question.seeds > 1) {

@@ -31,23 +31,24 @@ using ReadyComparison = std::function<Json(Output&)>;
 
 /// Reads the scenario. Throws InputError with everything wrong with it. What the monitor has to say goes to
 /// folders of the trace folder.
-ReadyComparison ready_epoch_comparison(const ScenarioText& text, const ComparisonQuestion& question);
+ReadyComparison ready_epoch_comparison(const ScenarioDocument& document, const ComparisonQuestion& question);
 
 // The part of `compare` that speaks of jobs on shared cards.
 
 /// Reads the scenario. Throws InputError with everything wrong with it, and for several seeds where nothing
 /// of it is drawn.
-ReadyComparison ready_jobs_comparison(const ScenarioText& text, const ComparisonQuestion& question);
+ReadyComparison ready_jobs_comparison(const ScenarioDocument& document, const ComparisonQuestion& question);
 
 // The part of `compare` that speaks of searches for the largest batch.
 
 /// Reads the scenario. Throws InputError with everything wrong with it.
-ReadyComparison ready_search_comparison(const ScenarioText& text, const ComparisonQuestion& question);
+ReadyComparison ready_search_comparison(const ScenarioDocument& document, const ComparisonQuestion& question);
 
 // The part of `compare` that speaks of a program replayed under several settings and cards.
 
 /// Reads the scenario. Throws InputError with everything wrong with it. The labels asked for are those of
 /// rows.
-ReadyComparison ready_snapshot_comparison(const ScenarioText& text, const ComparisonQuestion& question);
+ReadyComparison ready_snapshot_comparison(const ScenarioDocument& document,
+                                          const ComparisonQuestion& question);
 
 }  // namespace vramlab

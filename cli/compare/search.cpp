@@ -113,9 +113,9 @@ Json compare_search(const SearchScenario& scenario, const std::vector<std::strin
 
 }  // namespace
 
-ReadyComparison ready_search_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  const auto scenario =
-      std::make_shared<const SearchScenario>(parse_search_scenario(text.text, text.file, text.policies));
+ReadyComparison ready_search_comparison(const ScenarioDocument& document,
+                                        const ComparisonQuestion& question) {
+  const auto scenario = std::make_shared<const SearchScenario>(read_search(document));
   return [=](Output& output) { return compare_search(*scenario, question.labels, output); };
 }
 

@@ -77,8 +77,9 @@ Json compare_snapshot(const SnapshotScenario& scenario, Output& output) {
 
 }  // namespace
 
-ReadyComparison ready_snapshot_comparison(const ScenarioText& text, const ComparisonQuestion& question) {
-  SnapshotScenario scenario = parse_snapshot_scenario(text.text, text.file);
+ReadyComparison ready_snapshot_comparison(const ScenarioDocument& document,
+                                          const ComparisonQuestion& question) {
+  SnapshotScenario scenario = read_snapshot(document);
   keep_rows(scenario, question.labels);
   const auto shared = std::make_shared<const SnapshotScenario>(std::move(scenario));
   return [shared](Output& output) { return compare_snapshot(*shared, output); };

@@ -291,7 +291,7 @@ void require_no_sweep_options(const Arguments& arguments) {
   }
 }
 
-Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,
+Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                    const Arguments& arguments, Output& output, int& code) {
   require_sweep(scenario);
   const std::string kind = scenario.kind.empty() ? "training" : scenario.kind;
@@ -325,7 +325,7 @@ Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>&
     code = kStoppedByUser;
     return nullptr;
   }
-  const Json json = parse_json(scenario.text, scenario.file);
+  const Json& json = scenario.json;
   const auto spreads = spreads_of(results, metric);
   const std::string name = json["name"].get<std::string>();
   const std::string head =

@@ -20,7 +20,7 @@ void require_no_sweep_options(const Arguments& arguments);
 
 /// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; sets `code` to what the
 /// program is to end with.
-Json compare_sweep(const ScenarioText& scenario, const std::vector<std::string>& labels,
+Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                    const Arguments& arguments, Output& output, int& code);
 
 // The file that a sweep goes on from and is kept in.

@@ -42,8 +42,8 @@ std::map<std::string, std::string> trace_bases(const std::vector<std::string>& l
   return bases;
 }
 
-std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
-                                                const std::string& folder) {
+std::map<std::string, std::string> write_traces(const TrainingScenario& scenario,
+                                                const Comparison& comparison, const std::string& folder) {
   std::vector<std::string> labels;
   for (const PolicyResult& result : comparison.policies) labels.push_back(result.label);
   std::map<std::string, std::string> files = trace_bases(labels, folder);

@@ -16,8 +16,8 @@ std::map<std::string, std::string> trace_bases(const std::vector<std::string>& l
                                                const std::string& folder);
 
 /// Writes one trace a policy into `folder` (made if missing), named by label; returns label → file.
-std::map<std::string, std::string> write_traces(const Scenario& scenario, const Comparison& comparison,
-                                                const std::string& folder);
+std::map<std::string, std::string> write_traces(const TrainingScenario& scenario,
+                                                const Comparison& comparison, const std::string& folder);
 
 /// Throws InputError unless `file` is empty or ends in .jsonl, .csv or .perfetto.json.
 void require_trace_name(const std::string& file);

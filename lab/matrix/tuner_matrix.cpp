@@ -40,7 +40,7 @@ std::vector<Contestant> contestants(const PolicySet& known) {
   return all;
 }
 
-std::int64_t frequency_of(const Scenario& scenario) {
+std::int64_t frequency_of(const TrainingScenario& scenario) {
   for (const PolicyEntry& entry : scenario.policies) {
     const OptionEntry* option = entry.choice.options.find("adjustment_frequency");
     if (option == nullptr) continue;
@@ -55,7 +55,7 @@ bool has_option(const TunerEntry& tuner, const std::string& key) {
 }
 
 // Drives the same goals into a tuner as a scenario file does.
-PolicyEntry usual_entry(const Scenario& scenario, const Contestant& who) {
+PolicyEntry usual_entry(const TrainingScenario& scenario, const Contestant& who) {
   const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
   OptionMap options;
   const auto set = [&](const char* key, OptionValue value) {
@@ -68,15 +68,15 @@ PolicyEntry usual_entry(const Scenario& scenario, const Contestant& who) {
   return {who.label, {.use = who.use, .profile = who.profile, .options = options, .where = {}}};
 }
 
-bool is_of(const Scenario& scenario, const PolicyEntry& entry, const Contestant& who) {
+bool is_of(const TrainingScenario& scenario, const PolicyEntry& entry, const Contestant& who) {
   if (entry.choice.use != who.use) return false;
   const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
   const TunerProfile* profile = find_profile(tuner, entry.choice.profile);
   return (profile == nullptr ? "" : profile->name) == who.profile;
 }
 
-Scenario disturbed(const MatrixTask& task, std::int64_t seed, const PolicySet& known) {
-  Scenario scenario = with_matrix_tuners(*task.scenario, known);
+TrainingScenario disturbed(const MatrixTask& task, std::int64_t seed, const PolicySet& known) {
+  TrainingScenario scenario = with_matrix_tuners(*task.scenario, known);
   if (task.faults != nullptr) {
     scenario.setup.faults = task.faults->setup.faults;
     scenario.setup.others = task.faults->setup.others;
@@ -151,7 +151,7 @@ std::vector<std::string> matrix_labels(const PolicySet& known) {
   return labels;
 }
 
-Scenario with_matrix_tuners(Scenario scenario, const PolicySet& known) {
+TrainingScenario with_matrix_tuners(TrainingScenario scenario, const PolicySet& known) {
   std::vector<PolicyEntry> entries;
   for (const Contestant& who : contestants(known)) {
     PolicyEntry entry = usual_entry(scenario, who);

@@ -18,7 +18,7 @@ std::vector<std::string> matrix_labels(const PolicySet& known = *builtin_policie
 /// `scenario`, which must know them, with exactly those tuners. One that the scenario names itself keeps its
 /// options there; the others look as often as the scenario's first policy that says how often, or every 10
 /// steps.
-Scenario with_matrix_tuners(Scenario scenario, const PolicySet& known = *builtin_policies());
+TrainingScenario with_matrix_tuners(TrainingScenario scenario, const PolicySet& known = *builtin_policies());
 
 /// The runs of one tuner on one scenario, one a seed.
 struct MatrixCell {
@@ -43,8 +43,8 @@ struct MatrixRow {
 
 /// A scenario and the faults to run it with.
 struct MatrixTask {
-  const Scenario* scenario = nullptr;
-  const Scenario* faults = nullptr;  ///< faults and other processes are taken from it; null = its own
+  const TrainingScenario* scenario = nullptr;
+  const TrainingScenario* faults = nullptr;  ///< faults and other processes are taken from it; null = its own
 };
 
 /// Runs the tuners of `known` on every task with seeds 1 to `seeds`, on up to `threads` threads. The result

@@ -23,7 +23,8 @@ struct SectionHead {
 
 /// Training runs side by side: curves with at most 4,000 points each, every OOM, retry and change as a
 /// mark or in one that says how many it stands for.
-Json training_section(const Scenario& scenario, const Comparison& comparison, const SectionHead& head);
+Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
+                      const SectionHead& head);
 
 /// Epochs side by side: the same of every batch, with what was predicted. `histories` belong to `results`.
 Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>& results,

@@ -7,6 +7,7 @@
 
 #include "lab/model/file.hpp"
 #include "lab/scenario/fields.hpp"
+#include "lab/scenario/policies.hpp"
 #include "recordings/input_file.hpp"
 
 namespace vramlab {
@@ -41,14 +42,42 @@ std::optional<fs::path> find_data_file(const std::string& name, const fs::path& 
   return std::nullopt;
 }
 
-ScenarioText read_scenario_text(const std::filesystem::path& file,
+ScenarioDocument read_document(const std::filesystem::path& file, std::shared_ptr<const PolicySet> policies) {
+  return parse_document(read_input_file(file), file, std::move(policies));
+}
+
+ScenarioDocument parse_document(std::string text, const std::filesystem::path& file,
                                 std::shared_ptr<const PolicySet> policies) {
-  ScenarioText scenario{
-      .file = file.string(), .text = read_input_file(file), .kind = "", .policies = std::move(policies)};
-  const Json json = parse_json(scenario.text, scenario.file);
+  ScenarioDocument document{.file = file.string(),
+                            .json = parse_json(text, file.string()),
+                            .kind = {},
+                            .text = std::move(text),
+                            .policies = std::move(policies)};
+  const Json& json = document.json;
   const bool says = json.is_object() && json.contains("kind") && json["kind"].is_string();
-  if (says) scenario.kind = json["kind"].get<std::string>();
-  return scenario;
+  if (says) document.kind = json["kind"].get<std::string>();
+  return document;
+}
+
+ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more) {
+  if (more > 0) document.json["seed"] = document.json.value("seed", std::uint64_t{1}) + more;
+  return document;
+}
+
+void require_fields(const ScenarioDocument& document, const std::vector<Field>& fields) {
+  std::vector<Problem> problems;
+  check_fields(document.json, fields, /*open=*/false, "", problems);
+  for (Problem& problem : problems) problem.where = document.file + ": " + problem.where;
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+void read_base(const ScenarioDocument& document, Scenario& scenario, FileProblems& problems) {
+  const Json& json = document.json;
+  scenario.file = document.file;
+  scenario.known = with_scenario_plugins(json, document.file, document.policies, problems);
+  scenario.name = json["name"].get<std::string>();
+  scenario.description = json.value("description", std::string{});
+  scenario.seed = json.value("seed", std::uint64_t{1});
 }
 
 void FileProblems::keep(const std::string& pointer, const Problem& one) {

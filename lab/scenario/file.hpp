@@ -11,7 +11,8 @@
 
 #include "core/error.hpp"
 #include "lab/json.hpp"
-#include "lab/kinds/training/spec.hpp"
+#include "lab/scenario/fields.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "models/workload_model.hpp"
 #include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
@@ -31,18 +32,29 @@ std::optional<std::filesystem::path> find_data_file(const std::string& name,
 // What scenario files of every kind have in common: how their faults are gathered, the options of a policy,
 // the bounds of an expectation.
 
-/// A scenario file that was read and not yet understood. A pipe can be read once only.
-struct ScenarioText {
+/// A scenario file, parsed and not yet understood. A pipe can be read once only.
+struct ScenarioDocument {
   std::string file;
-  std::string text;
+  Json json;
   std::string kind;  ///< as it says: "training", "jobs"; empty if it says none
+  std::string text;  ///< as it stands in the file; empty for what was made from another document
   std::shared_ptr<const PolicySet> policies =
       builtin_policies();  ///< that it may name, besides those of its own plugins
 };
 
-/// Throws InputError if the file cannot be read or is no JSON.
-ScenarioText read_scenario_text(const std::filesystem::path& file,
+/// Throws InputError if the file cannot be read or is not JSON.
+ScenarioDocument read_document(const std::filesystem::path& file,
+                               std::shared_ptr<const PolicySet> policies = builtin_policies());
+
+/// The same from text; `file` names it in messages and is where the files that it names are looked up.
+ScenarioDocument parse_document(std::string text, const std::filesystem::path& file,
                                 std::shared_ptr<const PolicySet> policies = builtin_policies());
+
+/// `document`, whose seed was checked, with a seed that is `more` above its own.
+ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more);
+
+/// Throws InputError with everything that `fields` do not allow in the document.
+void require_fields(const ScenarioDocument& document, const std::vector<Field>& fields);
 
 /// The faults of one file, gathered so that they are reported together.
 class FileProblems {
@@ -75,6 +87,10 @@ class FileProblems {
   std::string file_;
   std::vector<Problem> problems_;
 };
+
+/// Takes what every kind has from a document whose fields passed their checks: file, name, description, seed
+/// and the policies known.
+void read_base(const ScenarioDocument& document, Scenario& scenario, FileProblems& problems);
 
 /// The keys of a policy's entry that are not `own_keys`, as options.
 OptionMap policy_options(const Json& entry, const std::set<std::string>& own_keys, const std::string& pointer,

@@ -179,9 +179,8 @@ std::vector<Field> sweep_fields() {
   };
 }
 
-bool has_sweep(const ScenarioText& scenario) {
-  const Json json = parse_json(scenario.text, scenario.file);
-  return json.is_object() && json.contains("sweep");
+bool has_sweep(const ScenarioDocument& scenario) {
+  return scenario.json.is_object() && scenario.json.contains("sweep");
 }
 
 namespace {
@@ -201,8 +200,8 @@ Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::strin
 
 }  // namespace
 
-Sweep read_sweep(const ScenarioText& scenario) {
-  Json json = parse_json(scenario.text, scenario.file);
+Sweep read_sweep(const ScenarioDocument& scenario) {
+  Json json = scenario.json;
   FileProblems problems{scenario.file};
   const Json list = json["sweep"];
   json.erase("sweep");
@@ -224,8 +223,8 @@ Sweep read_sweep(const ScenarioText& scenario) {
   problems.throw_if_any();
   std::vector<std::size_t> at(sweep.axes.size(), 0);
   for (std::size_t i = 0; i < count; ++i) {
-    sweep.runs.push_back({at, {scenario.file, {}, scenario.kind, scenario.policies}});
-    sweep.runs.back().scenario.text = varied(json, sweep, sweep.runs.back(), scenario.file).dump();
+    sweep.runs.push_back({at, {scenario.file, {}, scenario.kind, {}, scenario.policies}});
+    sweep.runs.back().scenario.json = varied(json, sweep, sweep.runs.back(), scenario.file);
     for (std::size_t a = at.size(); a-- > 0;) {
       if (++at[a] < sweep.axes[a].values.size()) break;
       at[a] = 0;

@@ -21,7 +21,7 @@ struct SweepAxis {
 /// One combination.
 struct SweepRun {
   std::vector<std::size_t> at;  ///< index of the value on each axis
-  ScenarioText scenario;
+  ScenarioDocument scenario;
 };
 
 /// All combinations, the last axis moving fastest.
@@ -40,11 +40,11 @@ inline constexpr std::size_t kMostSweepRuns = 100000;
 std::vector<Field> sweep_fields();
 
 /// Whether the scenario has a "sweep".
-bool has_sweep(const ScenarioText& scenario);
+bool has_sweep(const ScenarioDocument& scenario);
 
 /// Expands it; the combinations have no "sweep" and no "expect". Throws InputError with every problem of the
 /// axes: a key that is not in the scenario, no values, a name given twice, too many combinations.
-Sweep read_sweep(const ScenarioText& scenario);
+Sweep read_sweep(const ScenarioDocument& scenario);
 
 /// A value as text: plain where it is text, else as JSON.
 std::string value_text(const Json& value);

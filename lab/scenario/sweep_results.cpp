@@ -245,11 +245,11 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
   FileHashes files;
   std::vector<std::string> keys;
   for (const SweepRun& run : sweep.runs) {
-    std::uint64_t sum = hash(run.scenario.text, hash(version));
+    std::uint64_t sum = hash(run.scenario.json.dump(), hash(version));
     for (const std::string& label : labels) sum = hash(label + '\n', sum);
     for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
       sum = hash(fmt::format("{:x}", files.of(plugin.file)), sum);
-    add_files(Json::parse(run.scenario.text), run.scenario.file, files, sum);
+    add_files(run.scenario.json, run.scenario.file, files, sum);
     keys.push_back(fmt::format("{:016x}", sum));
   }
   return keys;

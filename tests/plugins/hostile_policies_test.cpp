@@ -22,7 +22,7 @@ Comparison training_with(const std::string& use) {
   Json json = Json::parse(bent_scenario("\"iterations\": 100", "\"iterations\": 20"));
   json.erase("expect");
   json["policies"].push_back({{"use", use}});
-  return compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", loaded("hostile"))));
 }
 
 struct TunerCase {
@@ -74,7 +74,7 @@ Comparison restarted_with(const std::string& use) {
   json.erase("expect");
   json["faults"] = {{"restart", {{"after", 5}, {"checkpoint_every", 2}}}};
   json["policies"].push_back({{"use", use}});
-  return compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", loaded("hostile"))));
 }
 
 class HostileState : public testing::TestWithParam<TunerCase> {};
@@ -112,7 +112,7 @@ TEST(HostileTuner, OutOfBoundsStaysInBounds) {
   Json json = Json::parse(bent_scenario("\"810MiB\"", "\"100MiB\""));  // so that the largest batch fits
   json["policies"].push_back({{"use", "out-of-bounds"}});
   const Comparison comparison =
-      compare_policies(parse_scenario(json.dump(), "hostile.json", loaded("hostile")));
+      compare_policies(read_training(parse_document(json.dump(), "hostile.json", loaded("hostile"))));
   const TrainingRun& run = comparison.find("out-of-bounds")->run;
   EXPECT_EQ(run.ended_early, "");
   EXPECT_EQ(run.final_point, (Point{64}));
@@ -173,8 +173,8 @@ SearchResult search_with(const std::string& use) {
   Json json = read_json_file(VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json");
   json.erase("expect");
   json["policies"] = Json::array({{{"use", use}}});
-  const SearchScenario scenario =
-      parse_search_scenario(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json", loaded("hostile"));
+  const SearchScenario scenario = read_search(
+      parse_document(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/find-gpt2.json", loaded("hostile")));
   return compare_searchers(scenario).front();
 }
 
@@ -200,7 +200,7 @@ std::string composer_reason(const std::string& name, const std::string& fault) {
   Json json = read_json_file(file);
   json.erase("expect");
   json["policies"] = Json::array({{{"use", "compose-" + fault}}});
-  return compare_composers(parse_epoch_scenario(json.dump(), file, loaded("hostile")))
+  return compare_composers(read_epoch(parse_document(json.dump(), file, loaded("hostile"))))
       .front()
       .run.ended_early;
 }
@@ -235,8 +235,8 @@ TEST(HostileAdmitter, EndsItsRunWithAReason) {
   json.erase("expect");
   const auto reason = [&](const std::string& fault) {
     json["policies"] = Json::array({{{"use", "admit-" + fault}}});
-    const JobsScenario scenario = parse_jobs_scenario(
-        json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json", 0, loaded("hostile"));
+    const JobsScenario scenario = read_jobs(
+        parse_document(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json", 0, loaded("hostile")));
     const JobsResult result = compare_queues(scenario).front();
     EXPECT_FALSE(result.metrics.empty());
     return result.run.ended_early;

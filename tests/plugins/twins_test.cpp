@@ -61,7 +61,7 @@ std::string text_of(Json json) {
   return json.dump(2);
 }
 
-std::vector<PolicyResult> all_results(const Scenario& scenario) {
+std::vector<PolicyResult> all_results(const TrainingScenario& scenario) {
   std::vector<PolicyResult> results;
   for (const PolicyEntry& entry : scenario.policies) results.push_back(run_policy(scenario, entry));
   return results;
@@ -73,10 +73,11 @@ class TrainingTwins : public testing::TestWithParam<std::string> {};
 TEST_P(TrainingTwins, GiveEqualResultsAndTraces) {
   Json json = without_expectations(GetParam());
   json["policies"].push_back({{"use", "skeleton"}});
-  const Scenario builtin = parse_scenario(json.dump(), file_of(GetParam()));
+  const TrainingScenario builtin = read_training(parse_document(json.dump(), file_of(GetParam())));
   Comparison ours{all_results(builtin)};
   const Json twins = with_twins(json, labels_of(ours.policies));
-  const Scenario plugin = parse_scenario(twins.dump(), file_of(GetParam()), loaded("twins"));
+  const TrainingScenario plugin =
+      read_training(parse_document(twins.dump(), file_of(GetParam()), loaded("twins")));
   Comparison theirs{all_results(plugin)};
   ASSERT_EQ(theirs.policies.size(), ours.policies.size());
   ASSERT_EQ(theirs.policies.back().policy, "skeleton-twin");
@@ -103,10 +104,10 @@ TEST(Twins, SearchersGiveEqualResults) {
   for (const std::string& name : scenarios_of("search")) {
     const Json json = without_expectations(name);
     if (!json.contains("policies")) continue;
-    const SearchScenario builtin = parse_search_scenario(json.dump(), file_of(name));
+    const SearchScenario builtin = read_search(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_searchers(builtin);
     const SearchScenario plugin =
-        parse_search_scenario(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins"));
+        read_search(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
     EXPECT_EQ(text_of(search_json(plugin, compare_searchers(plugin))), text_of(search_json(builtin, ours)))
         << name;
   }
@@ -115,10 +116,10 @@ TEST(Twins, SearchersGiveEqualResults) {
 TEST(Twins, ComposersGiveEqualResults) {
   for (const char* name : {"epoch-skewed", "epoch-lengths"}) {
     const Json json = without_expectations(name);
-    const EpochScenario builtin = parse_epoch_scenario(json.dump(), file_of(name));
+    const EpochScenario builtin = read_epoch(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_composers(builtin);
     const EpochScenario plugin =
-        parse_epoch_scenario(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins"));
+        read_epoch(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
     EXPECT_EQ(text_of(epoch_json(plugin, compare_composers(plugin))), text_of(epoch_json(builtin, ours)))
         << name;
   }
@@ -127,10 +128,10 @@ TEST(Twins, ComposersGiveEqualResults) {
 TEST(Twins, AdmittersGiveEqualResults) {
   for (const char* name : {"queue-race", "queue-head-of-line", "queue-wrong-estimates", "queue-mixed-day"}) {
     const Json json = without_expectations(name);
-    const JobsScenario builtin = parse_jobs_scenario(json.dump(), file_of(name));
+    const JobsScenario builtin = read_jobs(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_queues(builtin);
-    const JobsScenario plugin =
-        parse_jobs_scenario(with_twins(json, labels_of(ours)).dump(), file_of(name), 0, loaded("twins"));
+    const JobsScenario plugin = read_jobs(
+        parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), 0, loaded("twins")));
     EXPECT_EQ(text_of(jobs_json(plugin, compare_queues(plugin))), text_of(jobs_json(builtin, ours))) << name;
   }
 }

@@ -188,14 +188,11 @@ namespace fs = std::filesystem;
 /// Turns a document whose fields passed their checks into a scenario.
 class EpochReader {
  public:
-  EpochReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+  explicit EpochReader(const ScenarioDocument& document)
+      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
 
-  EpochScenario read(std::shared_ptr<const PolicySet> known) {
-    scenario_.file = file_.string();
-    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
-    scenario_.name = json_["name"].get<std::string>();
-    scenario_.description = json_.value("description", std::string{});
-    scenario_.seed = json_.value("seed", std::uint64_t{1});
+  EpochScenario read() {
+    read_base(document_, scenario_, problems_);
     scenario_.setup.seed = scenario_.seed;
     ScenarioCards cards = read_cards(json_, file_, problems_);
     scenario_.gpu = std::move(cards.gpu);
@@ -350,8 +347,9 @@ class EpochReader {
                 }};
   }
 
+  const ScenarioDocument& document_;
   const Json& json_;
-  const fs::path& file_;
+  fs::path file_;
   EpochScenario scenario_;
   std::vector<TaskSort> tasks_;
   std::int64_t tokens_per_image_ = 0;
@@ -360,14 +358,9 @@ class EpochReader {
 
 }  // namespace
 
-EpochScenario parse_epoch_scenario(const std::string& text, const fs::path& file,
-                                   std::shared_ptr<const PolicySet> known) {
-  const Json json = parse_json(text, file.string());
-  std::vector<Problem> problems;
-  check_fields(json, epoch_fields(), /*open=*/false, "", problems);
-  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return EpochReader{json, file}.read(std::move(known));
+EpochScenario read_epoch(const ScenarioDocument& document) {
+  require_fields(document, epoch_fields());
+  return EpochReader{document}.read();
 }
 
 }  // namespace vramlab

@@ -7,29 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/fields.hpp"
+#include "lab/scenario/file.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "sim/runs/epoch_loop.hpp"
 
 namespace vramlab {
 
 /// An epoch scenario, checked and ready to run.
-struct EpochScenario {
-  std::string file;  ///< as it was named
-  std::string name;
-  std::string description;
-  std::uint64_t seed = 1;
-  std::string gpu;  ///< name of the card, for people
+struct EpochScenario : Scenario {
   std::shared_ptr<const BatchModel> model;
   std::shared_ptr<const BatchModel> checkpointed;  ///< null = none
   EpochSetup setup;                                ///< refers to both models
   std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
   std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
-  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
-  std::vector<PolicyEntry> policies;
-  std::vector<Expectation> expectations;  ///< on metrics only
 };
 
 /// What one composer made of the data set.
@@ -42,8 +35,7 @@ struct EpochResult {
 };
 
 /// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.
-EpochScenario parse_epoch_scenario(const std::string& text, const std::filesystem::path& file,
-                                   std::shared_ptr<const PolicySet> known = builtin_policies());
+EpochScenario read_epoch(const ScenarioDocument& document);
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> epoch_fields();

@@ -24,15 +24,11 @@ constexpr Bytes kAssumedContext = 527_MiB;  // where a card is given by size alo
 /// Turns a document whose fields passed their checks into a scenario.
 class JobsReader {
  public:
-  JobsReader(const Json& json, const fs::path& file, std::uint64_t seed_offset)
-      : json_(json), file_(file), seed_offset_(seed_offset), problems_(file) {}
+  explicit JobsReader(const ScenarioDocument& document)
+      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
 
-  JobsScenario read(std::shared_ptr<const PolicySet> known) {
-    scenario_.file = file_.string();
-    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
-    scenario_.name = json_["name"].get<std::string>();
-    scenario_.description = json_.value("description", std::string{});
-    scenario_.seed = json_.value("seed", std::uint64_t{1}) + seed_offset_;
+  JobsScenario read() {
+    read_base(document_, scenario_, problems_);
     scenario_.draws = json_.contains("generate") || json_.value("estimate_error", 0.0) > 0;
     scenario_.setup.start_up = from_seconds(json_.value("start_up_s", 0.0));
     guarded("/cards", [&] { read_cards(); });
@@ -259,9 +255,9 @@ class JobsReader {
         .try_out = [this](const TunerChoice& choice) { make_admitter(choice, scenario_.known->admitters); }};
   }
 
+  const ScenarioDocument& document_;
   const Json& json_;
-  const fs::path& file_;
-  std::uint64_t seed_offset_;
+  fs::path file_;
   JobsScenario scenario_;
   std::map<std::string, std::uint32_t> accounts_;
   std::vector<Bytes> contexts_;  ///< by pool
@@ -271,18 +267,9 @@ class JobsReader {
 
 }  // namespace
 
-JobsScenario parse_jobs_scenario(const std::string& text, const fs::path& file, std::uint64_t seed_offset,
-                                 std::shared_ptr<const PolicySet> known) {
-  const Json json = parse_json(text, file.string());
-  std::vector<Problem> problems;
-  check_fields(json, jobs_fields(), /*open=*/false, "", problems);
-  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return JobsReader{json, file, seed_offset}.read(std::move(known));
-}
-
-JobsScenario read_jobs_scenario(const fs::path& file) {
-  return parse_jobs_scenario(read_input_file(file), file);
+JobsScenario read_jobs(const ScenarioDocument& document) {
+  require_fields(document, jobs_fields());
+  return JobsReader{document}.read();
 }
 
 }  // namespace vramlab

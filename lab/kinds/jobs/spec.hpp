@@ -7,25 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/fields.hpp"
+#include "lab/scenario/file.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "sim/runs/job_queue_loop.hpp"
 
 namespace vramlab {
 
 /// A scenario of jobs, checked and ready to run.
-struct JobsScenario {
-  std::string file;  ///< as it was named
-  std::string name;
-  std::string description;
-  std::uint64_t seed = 1;
+struct JobsScenario : Scenario {
   bool draws = false;  ///< something of it is drawn with the seed
   JobQueueSetup setup;
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
-  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
-  std::vector<PolicyEntry> policies;
-  std::vector<Expectation> expectations;  ///< on metrics only
 };
 
 /// What one policy made of the jobs.
@@ -37,12 +31,8 @@ struct JobsResult {
   std::vector<Metric> metrics;
 };
 
-/// Reads a scenario file of kind `jobs`; its seed counts from `seed_offset` above what it says. Throws
-/// InputError with every problem of the file.
-JobsScenario read_jobs_scenario(const std::filesystem::path& file);
-JobsScenario parse_jobs_scenario(const std::string& text, const std::filesystem::path& file,
-                                 std::uint64_t seed_offset = 0,
-                                 std::shared_ptr<const PolicySet> known = builtin_policies());
+/// Reads a scenario of kind `jobs`. Throws InputError with every problem of the file.
+JobsScenario read_jobs(const ScenarioDocument& document);
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> jobs_fields();

@@ -149,14 +149,11 @@ namespace fs = std::filesystem;
 /// Turns a document whose fields passed their checks into a scenario.
 class SearchReader {
  public:
-  SearchReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+  explicit SearchReader(const ScenarioDocument& document)
+      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
 
-  SearchScenario read(std::shared_ptr<const PolicySet> known) {
-    scenario_.file = file_.string();
-    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
-    scenario_.name = json_["name"].get<std::string>();
-    scenario_.description = json_.value("description", std::string{});
-    scenario_.seed = json_.value("seed", std::uint64_t{1});
+  SearchScenario read() {
+    read_base(document_, scenario_, problems_);
     ScenarioCards cards = read_cards(json_, file_, problems_);
     scenario_.gpu = std::move(cards.gpu);
     setup_.cards = std::move(cards.cards);
@@ -335,8 +332,9 @@ class SearchReader {
         .try_out = [this](const TunerChoice& choice) { make_searcher(choice, scenario_.known->searchers); }};
   }
 
+  const ScenarioDocument& document_;
   const Json& json_;
-  const fs::path& file_;
+  fs::path file_;
   SearchScenario scenario_;
   BatchSearchSetup setup_;  // of every bucket
   ParameterSpace space_;
@@ -345,18 +343,9 @@ class SearchReader {
 
 }  // namespace
 
-SearchScenario parse_search_scenario(const std::string& text, const fs::path& file,
-                                     std::shared_ptr<const PolicySet> known) {
-  const Json json = parse_json(text, file.string());
-  std::vector<Problem> problems;
-  check_fields(json, search_fields(), /*open=*/false, "", problems);
-  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return SearchReader{json, file}.read(std::move(known));
-}
-
-SearchScenario read_search_scenario(const fs::path& file, std::shared_ptr<const PolicySet> known) {
-  return parse_search_scenario(read_input_file(file), file, std::move(known));
+SearchScenario read_search(const ScenarioDocument& document) {
+  require_fields(document, search_fields());
+  return SearchReader{document}.read();
 }
 
 }  // namespace vramlab

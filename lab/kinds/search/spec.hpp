@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/fields.hpp"
+#include "lab/scenario/file.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "sim/runs/batch_search_loop.hpp"
 
 namespace vramlab {
@@ -22,18 +23,10 @@ struct SearchBucket {
 };
 
 /// A scenario of searches, checked and ready to run.
-struct SearchScenario {
-  std::string file;  ///< as it was named
-  std::string name;
-  std::string description;
-  std::uint64_t seed = 1;
-  std::string gpu;                                              ///< name of the card, for people
-  std::vector<std::shared_ptr<const WorkloadModel>> models;     ///< what the setups refer to
-  std::vector<SearchBucket> buckets;                            ///< at least one
-  SearchEpochSetup epoch;                                       ///< without buckets; 0 iterations = none
-  std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
-  std::vector<PolicyEntry> policies;
-  std::vector<Expectation> expectations;  ///< on metrics only
+struct SearchScenario : Scenario {
+  std::vector<std::shared_ptr<const WorkloadModel>> models;  ///< what the setups refer to
+  std::vector<SearchBucket> buckets;                         ///< at least one
+  SearchEpochSetup epoch;                                    ///< without buckets; 0 iterations = none
 };
 
 /// What one searcher found in one bucket.
@@ -54,11 +47,8 @@ struct SearchResult {
   std::vector<Metric> metrics;
 };
 
-/// Reads a scenario file of kind `search`. Throws InputError with every problem of the file.
-SearchScenario read_search_scenario(const std::filesystem::path& file,
-                                    std::shared_ptr<const PolicySet> known = builtin_policies());
-SearchScenario parse_search_scenario(const std::string& text, const std::filesystem::path& file,
-                                     std::shared_ptr<const PolicySet> known = builtin_policies());
+/// Reads a scenario of kind `search`. Throws InputError with every problem of the file.
+SearchScenario read_search(const ScenarioDocument& document);
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> search_fields();

@@ -93,12 +93,11 @@ namespace fs = std::filesystem;
 /// Turns a document whose fields passed their checks into a scenario.
 class SnapshotReader {
  public:
-  SnapshotReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+  explicit SnapshotReader(const ScenarioDocument& document)
+      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
 
   SnapshotScenario read() {
-    scenario_.file = file_.string();
-    scenario_.name = json_["name"].get<std::string>();
-    scenario_.description = json_.value("description", std::string{});
+    read_base(document_, scenario_, problems_);
     problems_.guarded("/workload/snapshot", [&] { read_program(json_["workload"]["snapshot"]); });
     read_rows(json_["rows"]);
     if (json_.contains("expect")) read_expectations(json_["expect"]);
@@ -219,8 +218,9 @@ class SnapshotReader {
     problems_.add(pointer, "\"" + name + "\" is " + what + "." + suggest_name(name, known));
   }
 
+  const ScenarioDocument& document_;
   const Json& json_;
-  const fs::path& file_;
+  fs::path file_;
   SnapshotScenario scenario_;
   std::vector<std::string> labels_;
   std::vector<std::string> marks_;
@@ -286,13 +286,9 @@ class SnapshotFigures : public RunFigures {
 
 }  // namespace
 
-SnapshotScenario parse_snapshot_scenario(const std::string& text, const fs::path& file) {
-  const Json json = parse_json(text, file.string());
-  std::vector<Problem> problems;
-  check_fields(json, snapshot_fields(), /*open=*/false, "", problems);
-  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return SnapshotReader{json, file}.read();
+SnapshotScenario read_snapshot(const ScenarioDocument& document) {
+  require_fields(document, snapshot_fields());
+  return SnapshotReader{document}.read();
 }
 
 std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario) {
@@ -323,8 +319,8 @@ std::vector<std::string> snapshot_mark_metric_names() {
   return names;
 }
 
-ReadyScenario ready_snapshot(const ScenarioText& text) {
-  auto scenario = std::make_shared<const SnapshotScenario>(parse_snapshot_scenario(text.text, text.file));
+ReadyScenario ready_snapshot(const ScenarioDocument& document) {
+  auto scenario = std::make_shared<const SnapshotScenario>(read_snapshot(document));
   return {scenario->expectations, [scenario] { return std::make_unique<SnapshotFigures>(scenario); }};
 }
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "lab/experiment.hpp"
-#include "lab/kinds/training/spec.hpp"
 #include "lab/scenario/fields.hpp"
+#include "lab/scenario/file.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "lab/whatif/whatif.hpp"
 
 namespace vramlab {
@@ -20,13 +21,9 @@ struct SnapshotRow {
 };
 
 /// A scenario over a program, checked and ready to run.
-struct SnapshotScenario {
-  std::string file;  ///< as it was named
-  std::string name;
-  std::string description;
+struct SnapshotScenario : Scenario {
   std::vector<ClientProgram> programs;  ///< one
   std::vector<SnapshotRow> rows;
-  std::vector<Expectation> expectations;  ///< on metrics, at a mark or at the end
 };
 
 /// The answer for one row, and its figures as `whatif --json` has them.
@@ -36,8 +33,8 @@ struct SnapshotResult {
   Json json;
 };
 
-/// Reads a scenario file of kind `snapshot`. Throws InputError with every problem of the file.
-SnapshotScenario parse_snapshot_scenario(const std::string& text, const std::filesystem::path& file);
+/// Reads a scenario of kind `snapshot`. Throws InputError with every problem of the file.
+SnapshotScenario read_snapshot(const ScenarioDocument& document);
 
 /// The keys of such a file, and its JSON schema (draft 7).
 std::vector<Field> snapshot_fields();
@@ -50,6 +47,6 @@ std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario);
 std::vector<std::string> snapshot_metric_names();
 std::vector<std::string> snapshot_mark_metric_names();
 
-ReadyScenario ready_snapshot(const ScenarioText& text);
+ReadyScenario ready_snapshot(const ScenarioDocument& text);
 
 }  // namespace vramlab

@@ -29,7 +29,7 @@ bool follows(const Json& workload, std::size_t phase) {
 
 }  // namespace
 
-void find_batch_size(Scenario& scenario, const Json& workload, FileProblems& problems) {
+void find_batch_size(TrainingScenario& scenario, const Json& workload, FileProblems& problems) {
   TrainingSetup& setup = scenario.setup;
   const std::size_t batch = setup.bounds.find("batch").value();
   const Parameter& range = setup.bounds.parameters[batch];

@@ -9,6 +9,6 @@ namespace vramlab {
 
 /// Searches the batch of `scenario` with the searcher that `workload` names, sets the start and the phases
 /// that follow it, and says in `batch_note` how it was found. Throws InputError if no batch fits.
-void find_batch_size(Scenario& scenario, const Json& workload, FileProblems& problems);
+void find_batch_size(TrainingScenario& scenario, const Json& workload, FileProblems& problems);
 
 }  // namespace vramlab

@@ -36,7 +36,7 @@ Bytes leak_ahead(const Faults& faults, std::int64_t iterations, std::int64_t pro
 /// runs the best of these in full, and a smaller one of the same row where the full run breaks a condition.
 class OracleSearch {
  public:
-  explicit OracleSearch(const Scenario& scenario)
+  explicit OracleSearch(const TrainingScenario& scenario)
       : scenario_(scenario), parameters_(scenario.setup.bounds.parameters) {
     const auto settled = static_cast<int>(scenario.model->first_steps()) + 2;
     probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
@@ -164,7 +164,7 @@ class OracleSearch {
   }
 
   std::optional<PolicyResult> verify(const Point& point) const {
-    Scenario fixed = scenario_;
+    TrainingScenario fixed = scenario_;
     fixed.setup.start = point;
     PolicyResult result =
         run_policy(fixed, {"oracle", {.use = "fixed", .profile = {}, .options = {}, .where = {}}});
@@ -175,7 +175,7 @@ class OracleSearch {
     return safe ? std::optional{std::move(result)} : std::nullopt;
   }
 
-  const Scenario& scenario_;
+  const TrainingScenario& scenario_;
   const std::vector<Parameter>& parameters_;
   int probe_steps_ = 3;
   Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
@@ -186,8 +186,8 @@ class OracleSearch {
 
 }  // namespace
 
-std::optional<PolicyResult> find_oracle(const Scenario& scenario) {
-  Scenario simulated = scenario;
+std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario) {
+  TrainingScenario simulated = scenario;
   simulated.setup.make_performer = nullptr;  // hundreds of runs: never on a real card
   return OracleSearch{simulated}.run();
 }

@@ -13,7 +13,7 @@
 namespace vramlab {
 namespace {
 
-TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
+TrainingRun run_tuner(const TrainingScenario& scenario, const PolicyEntry& entry) {
   try {
     return run_training(scenario.setup, TunerMaker{[&] {
                           return make_tuner(entry.choice, scenario.setup.bounds, scenario.known->tuners);
@@ -25,8 +25,8 @@ TrainingRun run_tuner(const Scenario& scenario, const PolicyEntry& entry) {
 }
 
 // The same run without anything that disturbs it, if anything does.
-std::optional<Scenario> undisturbed(const Scenario& scenario) {
-  Scenario calm = scenario;
+std::optional<TrainingScenario> undisturbed(const TrainingScenario& scenario) {
+  TrainingScenario calm = scenario;
   calm.setup.faults = {.seed = scenario.setup.faults.seed};
   calm.setup.others.clear();
   calm.setup.phases.clear();
@@ -41,7 +41,7 @@ double share_lost(const PolicyResult& result, double without) {
 
 }  // namespace
 
-void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
+void require_labels(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
   std::vector<std::string> known;
   for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
   std::vector<Problem> problems;
@@ -59,7 +59,7 @@ const PolicyResult* Comparison::find(const std::string& label) const {
   return found == policies.end() ? nullptr : &*found;
 }
 
-PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
+PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry) {
   const TunerProfile* profile =
       find_profile(find_tuner(entry.choice.use, {}, scenario.known->tuners), entry.choice.profile);
   PolicyResult result{.policy = entry.choice.use,
@@ -71,9 +71,9 @@ PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry) {
   return result;
 }
 
-Comparison compare_policies(const Scenario& scenario, const std::vector<std::string>& labels) {
+Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
   require_labels(scenario, labels);
-  const std::optional<Scenario> calm = undisturbed(scenario);
+  const std::optional<TrainingScenario> calm = undisturbed(scenario);
   Comparison comparison;
   for (const PolicyEntry& entry : scenario.policies) {
     const bool wanted =
@@ -157,7 +157,7 @@ std::string line_of(const IterationRecord& record, const ParameterSpace& space) 
 
 }  // namespace
 
-std::vector<std::string> iterations_around(const Expectation& expectation, const Scenario& scenario,
+std::vector<std::string> iterations_around(const Expectation& expectation, const TrainingScenario& scenario,
                                            const TrainingRun& run) {
   if (run.iterations.empty()) return {};
   const std::size_t at = place_of(expectation, run.iterations);

@@ -34,27 +34,27 @@ struct Comparison {
 };
 
 /// Runs the policy of one entry.
-PolicyResult run_policy(const Scenario& scenario, const PolicyEntry& entry);
+PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry);
 
 /// Throws InputError, with the nearest right ones, for a label that is not in the scenario.
-void require_labels(const Scenario& scenario, const std::vector<std::string>& labels);
+void require_labels(const TrainingScenario& scenario, const std::vector<std::string>& labels);
 
 /// Runs all policies and the oracle, and adds each one's regret. Without any safe fixed choice there is
 /// no oracle and no regret. `labels` names the policies to run; empty = all.
 /// Throws InputError for a label that is not in the scenario.
-Comparison compare_policies(const Scenario& scenario, const std::vector<std::string>& labels = {});
+Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels = {});
 
 /// The best fixed choice: of all points within bounds that never fail and never use more than target plus
 /// margin, the one that does most work by the scenario's objective; among equals the larger last
 /// parameter. Found by simulating, not by formula. Empty if none of the points tried is safe; ranges with
 /// more than 1,024 values of the other parameters are tried in strides.
-std::optional<PolicyResult> find_oracle(const Scenario& scenario);
+std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario);
 
 // What happened around an expectation that does not hold, in a few lines.
 
 /// The iterations around the event that the expectation is about: the failed step, the change, the highest
 /// peak.
-std::vector<std::string> iterations_around(const Expectation& expectation, const Scenario& scenario,
+std::vector<std::string> iterations_around(const Expectation& expectation, const TrainingScenario& scenario,
                                            const TrainingRun& run);
 
 /// The jobs that did not complete, the first to end first; if all did, those that waited longest.

@@ -21,16 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Turns a document whose fields passed their checks into a scenario.
-class ScenarioReader {
+class TrainingReader {
  public:
-  ScenarioReader(const Json& json, const fs::path& file) : json_(json), file_(file), problems_(file) {}
+  explicit TrainingReader(const ScenarioDocument& document)
+      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
 
-  Scenario read(std::shared_ptr<const PolicySet> known) {
-    scenario_.file = file_.string();
-    scenario_.known = with_scenario_plugins(json_, file_, std::move(known), problems_);
-    scenario_.name = json_["name"].get<std::string>();
-    scenario_.description = json_.value("description", std::string{});
-    scenario_.seed = json_.value("seed", std::uint64_t{1});
+  TrainingScenario read() {
+    read_base(document_, scenario_, problems_);
     scenario_.objective = objective_from(json_.value("objective", std::string{"lq-then-batch"}));
     if (json_.contains("target")) read_target(json_["target"]);
     take_cards();
@@ -223,9 +220,10 @@ class ScenarioReader {
     return true;
   }
 
+  const ScenarioDocument& document_;
   const Json& json_;
-  const fs::path& file_;
-  Scenario scenario_;
+  fs::path file_;
+  TrainingScenario scenario_;
   std::set<std::string> labels_{"oracle"};  // the oracle's is taken from the start
   bool all_policies_read_ = true;
   FileProblems problems_;
@@ -233,17 +231,10 @@ class ScenarioReader {
 
 }  // namespace
 
-Scenario parse_scenario(const std::string& text, const fs::path& file,
-                        std::shared_ptr<const PolicySet> known) {
-  const Json json = parse_json(text, file.string());
-  std::vector<Problem> problems;
-  check_fields(json, scenario_fields(), /*open=*/false, "", problems);
-  for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return ScenarioReader{json, file}.read(std::move(known));
+TrainingScenario read_training(const ScenarioDocument& document) {
+  require_fields(document, scenario_fields());
+  return TrainingReader{document}.read();
 }
-
-Scenario read_scenario(const fs::path& file) { return parse_scenario(read_input_file(file), file); }
 
 std::string objective_name(Objective objective) {
   switch (objective) {

@@ -22,20 +22,20 @@ double metric(const PolicyResult& result, const char* name) {
 }
 
 // When a policy should have settled.
-bool stays_inside(const Scenario& scenario, const std::vector<IterationRecord>& steps) {
+bool stays_inside(const TrainingScenario& scenario, const std::vector<IterationRecord>& steps) {
   const auto quarter = static_cast<std::ptrdiff_t>((steps.size() + 3) / 4);
   return std::all_of(steps.end() - quarter, steps.end(), [&](const IterationRecord& step) {
     return within_target(scenario.target, step.step_peak_allocated, step.memory.total);
   });
 }
 
-Safety safety_of(const Scenario& scenario, const PolicyResult& result) {
+Safety safety_of(const TrainingScenario& scenario, const PolicyResult& result) {
   if (!result.run.ended_early.empty()) return Safety::ended_early;
   if (metric(result, "ooms") > 0) return Safety::out_of_memory;
   return stays_inside(scenario, result.run.iterations) ? Safety::inside_target : Safety::above_target;
 }
 
-const PolicyResult& best_policy(const Scenario& scenario, const Comparison& comparison) {
+const PolicyResult& best_policy(const TrainingScenario& scenario, const Comparison& comparison) {
   const auto rank = [&](const PolicyResult& result) {
     return std::pair{safety_of(scenario, result), metric(result, "objective")};
   };
@@ -63,7 +63,7 @@ std::string reservation(Safety safety, const PolicyResult& best) {
 
 }  // namespace
 
-std::string verdict(const Scenario& scenario, const Comparison& comparison) {
+std::string verdict(const TrainingScenario& scenario, const Comparison& comparison) {
   const PolicyResult& best = best_policy(scenario, comparison);
   const std::string text =
       fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
@@ -129,7 +129,7 @@ Json figures_json(const std::vector<Metric>& figures) {
   return json;
 }
 
-Json comparison_json(const Scenario& scenario, const Comparison& comparison,
+Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files) {
   Json json;
   json["scenario"] = scenario.name;
@@ -248,7 +248,8 @@ Json policy_json(const PolicyResult& result, std::size_t parameters) {
 
 }  // namespace
 
-Json training_section(const Scenario& scenario, const Comparison& comparison, const SectionHead& head) {
+Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
+                      const SectionHead& head) {
   const Target& target = scenario.target;
   Json json;
   json["kind"] = "training";

@@ -15,12 +15,12 @@ namespace vramlab {
 /// Names the best policy and how far it is from the oracle. Policies are ranked first by safety (no OOM and,
 /// in the last quarter of the run, never above target plus margin; then no OOM; then the others; last those
 /// whose run ended early), then by work done.
-std::string verdict(const Scenario& scenario, const Comparison& comparison);
+std::string verdict(const TrainingScenario& scenario, const Comparison& comparison);
 
 // Results as JSON, for scripts and for plotting later.
 
 /// The result of `compare`; `trace_files` gives the trace written for a label, where there is one.
-Json comparison_json(const Scenario& scenario, const Comparison& comparison,
+Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files);
 
 /// A figure; whole numbers are written as such (53, not 53.0), what is not there as null.

@@ -8,7 +8,8 @@
 int main(int, char** argv) {
   using namespace vramlab;
   const auto policies = with_plugin(builtin_policies(), argv[2]);
-  const Scenario scenario = parse_scenario(read_input_file(argv[1]), argv[1], policies);
+  const TrainingScenario scenario =
+      read_training(parse_document(read_input_file(argv[1]), argv[1], policies));
   const PolicyResult result = run_policy(scenario, scenario.policies.front());
   std::cout << result.label << " ends at " << result.run.final_point.front() << " after "
             << result.run.adjustments.size() << " change\n";

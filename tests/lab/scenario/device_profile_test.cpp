@@ -52,7 +52,7 @@ TEST(DeviceProfile, NamesEveryFault) {
   EXPECT_THAT(problems_of(Json::array()), HasSubstr("p.json: "));
 }
 
-Scenario scenario_on(const std::string& device) {
+TrainingScenario scenario_on(const std::string& device) {
   const std::string text =
       R"({"version": 1, "kind": "training", "name": "small", "objective": "samples_per_s",
     "device": )" +
@@ -61,19 +61,19 @@ Scenario scenario_on(const std::string& device) {
                            "parameters": {"batch": [2, 64]}, "step_time": {"floor_ms": 100}},
                  "iterations": 3, "start": {"batch": 8}},
     "policies": [{"use": "fixed"}]})";
-  return parse_scenario(text, VRAMLAB_SOURCE_DIR "/scenarios/small.json");
+  return read_training(parse_document(text, VRAMLAB_SOURCE_DIR "/scenarios/small.json"));
 }
 
 TEST(DeviceProfile, IsACardOfAScenario) {
   const DeviceProfile profile = read_device_profile(kFile);
-  const Scenario scenario = scenario_on(R"({"profile": ")" + kFile + R"("})");
+  const TrainingScenario scenario = scenario_on(R"({"profile": ")" + kFile + R"("})");
   EXPECT_EQ(scenario.gpu, profile.name);
   EXPECT_EQ(scenario.setup.process.card_total, profile.total);
   EXPECT_EQ(scenario.setup.process.context_bytes, profile.context);
   EXPECT_EQ(scenario.setup.process.driver_times, profile.times);
 
   // Its driver's times are those that count: the first step reserves segments, later ones do not.
-  const Scenario catalogue = scenario_on(R"({"gpu": "h100-80gb"})");
+  const TrainingScenario catalogue = scenario_on(R"({"gpu": "h100-80gb"})");
   const TrainingRun one = run_policy(scenario, scenario.policies.front()).run;
   const TrainingRun other = run_policy(catalogue, catalogue.policies.front()).run;
   EXPECT_NE(one.iterations[0].duration, other.iterations[0].duration);

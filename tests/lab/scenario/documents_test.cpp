@@ -28,7 +28,8 @@ std::vector<std::string> json_blocks(const std::string& document) {
 TEST(Documents, TheScenarioSkeletonRuns) {
   const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
   ASSERT_FALSE(blocks.empty());
-  const Scenario scenario = parse_scenario(blocks.front(), VRAMLAB_SOURCE_DIR "/scenarios/example.json");
+  const TrainingScenario scenario =
+      read_training(parse_document(blocks.front(), VRAMLAB_SOURCE_DIR "/scenarios/example.json"));
   const PolicyResult result = run_policy(scenario, scenario.policies.front());
   EXPECT_EQ(result.run.iterations.size(), static_cast<std::size_t>(scenario.setup.iterations));
 }

@@ -52,7 +52,7 @@ TEST(Expectations, HoldChangesAndFailedSteps) {
   EXPECT_TRUE(check_one(R"({"policy": "rule", "adjustment": 1, "parameter": "batch", "equals": 10})").ok);
   EXPECT_FALSE(check_one(R"({"policy": "fixed", "oom": 1, "min": 0})").ok);  // there is none
   EXPECT_FALSE(check_one(R"({"policy": "fixed", "adjustment": 1, "min": 0})").ok);
-  const Scenario scenario = parse_scenario(bent_scenario(), "small.json");
+  const TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
   const TrainingRun run = run_policy(scenario, scenario.policies.at(1)).run;
   EXPECT_EQ(check_one(R"({"policy": "rule", "adjustment": 1, "min": 1})").value,
             static_cast<double>(run.adjustments.at(0).iteration));

@@ -16,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-ScenarioText text_with(const std::string& sweep) {
+ScenarioDocument text_with(const std::string& sweep) {
   return {"small.json", bent_scenario("\"expect\":", "\"sweep\": " + sweep + ", \"expect\":"), "training"};
 }
 
@@ -193,7 +193,7 @@ TEST(SweepKeys, DependOnTheContentOfPlugins) {
   const std::string file = folder.file("plugin.so");
   PolicySet set = *builtin_policies();
   set.plugins.push_back({file, "mine", "1", {}});
-  ScenarioText text = text_with(R"([{"vary": "/seed", "over": [1]}])");
+  ScenarioDocument text = text_with(R"([{"vary": "/seed", "over": [1]}])");
   text.policies = std::make_shared<const PolicySet>(set);
   const Sweep sweep = read_sweep(text);
   std::ofstream{file} << "one";
@@ -205,7 +205,7 @@ TEST(SweepKeys, DependOnTheContentOfPlugins) {
 // The same file under the same name may hold something else the next time.
 TEST(SweepKeys, DependOnTheContentOfFilesTheScenarioNames) {
   const ScratchFolder folder;
-  const ScenarioText text{
+  const ScenarioDocument text{
       folder.file("small.json"),
       bent_scenario("\"expect\":",
                     R"("sweep": [{"vary": "/seed", "over": [1]}], "description": "model.json", "expect":)"),

@@ -75,7 +75,7 @@ EpochScenario scenario_with(const std::string& lengths, const std::string& colum
   std::ifstream file{kScenario};
   Json json = Json::parse(file, nullptr, true, true);
   json["workload"]["data"] = {{"lengths", lengths}, {"column", column}, {"most", 1024}, {"samples", samples}};
-  return parse_epoch_scenario(json.dump(), kScenario);
+  return read_epoch(parse_document(json.dump(), kScenario));
 }
 
 // Whatever the lengths, the sampler that learns trains on each of them once and never runs out of memory,

@@ -8,10 +8,10 @@ namespace {
 
 // One after the other on one card, all of one length: none is longer than the others.
 TEST(ReportJobs, OfEqualStaysTheFirstFourThousandAreDrawn) {
-  JobsScenario scenario = parse_jobs_scenario(
+  JobsScenario scenario = read_jobs(parse_document(
       R"({"version": 1, "kind": "jobs", "name": "long", "cards": [{"total": "10GiB"}],
           "jobs": [{"need": "6GiB", "duration_s": 0.01, "count": 4100}], "policies": [{"use": "job-queue"}]})",
-      "long.json");
+      "long.json"));
   scenario.setup.keep_moments = true;
   const auto results = compare_queues(scenario);
   ASSERT_EQ(results[0].run.stays.size(), 4100u);

@@ -25,7 +25,7 @@ Json example() {
   })");
 }
 
-SearchScenario parse(const Json& json) { return parse_search_scenario(json.dump(), kFile); }
+SearchScenario parse(const Json& json) { return read_search(parse_document(json.dump(), kFile)); }
 
 std::string errors_of(const Json& json) {
   try {
@@ -154,29 +154,29 @@ Json training() {
 }
 
 TEST(AutoBatchSize, IsFoundBeforeTheRun) {
-  const Scenario scenario = parse_scenario(training().dump(), kFile);
+  const TrainingScenario scenario = read_training(parse_document(training().dump(), kFile));
   EXPECT_THAT(scenario.setup.start, ElementsAre(22));
   EXPECT_THAT(scenario.batch_note, HasSubstr("auto_batch_size: 22 by model"));
   const PolicyResult run = run_policy(scenario, scenario.policies.front());
   EXPECT_EQ(find_metric(run.metrics, "ooms"), 0);
   Json json = training();
   json["workload"]["searcher"] = {{"use", "power"}, {"safety_margin", 1}, {"reduction", 1}};
-  EXPECT_THAT(parse_scenario(json.dump(), kFile).setup.start, ElementsAre(16));
+  EXPECT_THAT(read_training(parse_document(json.dump(), kFile)).setup.start, ElementsAre(16));
   json["workload"]["batch_size"] = 5;
-  EXPECT_THAT(parse_scenario(json.dump(), kFile).setup.start, ElementsAre(5));
+  EXPECT_THAT(read_training(parse_document(json.dump(), kFile)).setup.start, ElementsAre(5));
 }
 
 TEST(AutoBatchSize, NothingFitsIsAnError) {
   Json json = training();
   json["device"]["limit"] = "600MiB";
   try {
-    parse_scenario(json.dump(), kFile);
+    read_training(parse_document(json.dump(), kFile));
     FAIL();
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("/workload/batch_size: batch 1 does not fit"));
   }
   json["workload"]["batch_size"] = "auto";
-  EXPECT_THROW(parse_scenario(json.dump(), kFile), InputError);
+  EXPECT_THROW(read_training(parse_document(json.dump(), kFile)), InputError);
 }
 
 }  // namespace

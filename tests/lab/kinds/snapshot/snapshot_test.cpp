@@ -18,7 +18,7 @@ std::string small_first(const std::string& rows, const std::string& expect) {
          rows + R"(], "expect": [)" + expect + "]}";
 }
 
-ScenarioText text_of(const std::string& rows, const std::string& expect) {
+ScenarioDocument text_of(const std::string& rows, const std::string& expect) {
   return {VRAMLAB_SOURCE_DIR "/scenarios/allocator/x.json", small_first(rows, expect), "snapshot"};
 }
 

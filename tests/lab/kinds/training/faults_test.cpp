@@ -9,9 +9,9 @@
 namespace vramlab {
 namespace {
 
-Scenario with_faults(const std::string& faults) {
-  return parse_scenario(bent_scenario("\"policies\":", "\"faults\": " + faults + ", \"policies\":"),
-                        "small.json");
+TrainingScenario with_faults(const std::string& faults) {
+  return read_training(parse_document(
+      bent_scenario("\"policies\":", "\"faults\": " + faults + ", \"policies\":"), "small.json"));
 }
 
 double metric(const Comparison& comparison, const std::string& label, const char* name) {
@@ -57,16 +57,17 @@ TEST(FaultsScenario, MistakesAreNamedWithTheirPlace) {
 
 // 100 steps of 100 ms; every tenth is followed by a validation of 100 ms, so a tenth of the rate is lost.
 TEST(FaultsScenario, TheCostOfADisturbanceIsWorkNotDone) {
-  const Comparison comparison = compare_policies(parse_scenario(
+  const Comparison comparison = compare_policies(read_training(parse_document(
       bent_scenario("\"iterations\": 100",
                     "\"phases\": [{\"name\": \"validation\", \"every\": 10}], \"iterations\": 100"),
-      "small.json"));
+      "small.json")));
   EXPECT_NEAR(metric(comparison, "fixed", "disturbance_cost"), 1 - 1 / 1.1, 1e-3);
   EXPECT_NEAR(metric(comparison, "fixed", "phase_time_share"), 0.1 / 1.1, 1e-3);
 }
 
 TEST(FaultsScenario, AnUndisturbedRunHasNoSuchCost) {
-  const Comparison comparison = compare_policies(parse_scenario(bent_scenario(), "small.json"));
+  const Comparison comparison =
+      compare_policies(read_training(parse_document(bent_scenario(), "small.json")));
   EXPECT_FALSE(find_metric(comparison.find("fixed")->metrics, "disturbance_cost"));
 }
 
@@ -90,7 +91,7 @@ TEST(FaultsScenario, TheOracleLeavesRoomForALeak) {
 // The search comes before anything has leaked: 8280 MiB then, 7480 + 99 · 8 in the last step, both within
 // 0.90.
 TEST(FaultsScenario, TheOracleLeavesNoRoomForFaultsThatNeverMeet) {
-  const Scenario scenario =
+  const TrainingScenario scenario =
       with_faults(R"({"search": {"bytes": "800MiB"}, "leak": {"bytes_per_step": "8MiB"}})");
   const auto oracle = find_oracle(scenario);
   ASSERT_TRUE(oracle);
@@ -110,9 +111,9 @@ TEST(FaultsScenario, TheOracleLeavesRoomForTheLeakOfTheLongestProcess) {
 TEST(FaultsScenario, TheOracleExpectsNoFaultsOfAValidation) {
   const std::string search = "\"faults\": {\"search\": {\"bytes\": \"800MiB\"}}, \"policies\":";
   const auto oracle_with = [&](const std::string& phase) {
-    return find_oracle(parse_scenario(
+    return find_oracle(read_training(parse_document(
         bent_scenario("}\n  },\n  \"policies\":", "}, \"phases\": [" + phase + "]},\n" + search),
-        "small.json"));
+        "small.json")));
   };
   const auto oracle = oracle_with(R"({"name": "validation", "every": 10, "set": {"batch": 9}})");
   ASSERT_TRUE(oracle);
@@ -122,7 +123,8 @@ TEST(FaultsScenario, TheOracleExpectsNoFaultsOfAValidation) {
 }
 
 TEST(TunerMatrix, HasSevenTunersWithTheScenariosOwnOptions) {
-  const Scenario scenario = with_matrix_tuners(parse_scenario(bent_scenario(), "small.json"));
+  const TrainingScenario scenario =
+      with_matrix_tuners(read_training(parse_document(bent_scenario(), "small.json")));
   ASSERT_EQ(scenario.policies.size(), 7u);
   EXPECT_EQ(matrix_labels().back(), "predictive");
   const OptionEntry* step = scenario.policies[1].choice.options.find("step");
@@ -131,7 +133,7 @@ TEST(TunerMatrix, HasSevenTunersWithTheScenariosOwnOptions) {
 }
 
 TEST(TunerMatrix, IsTheSameOnAnyNumberOfThreads) {
-  const Scenario scenario = with_faults(R"({"errors": {"chance": 0.1}})");
+  const TrainingScenario scenario = with_faults(R"({"errors": {"chance": 0.1}})");
   const std::vector<MatrixTask> tasks{{&scenario, nullptr}};
   const auto one = tuner_matrix(tasks, 3, 1);
   const auto two = tuner_matrix(tasks, 3, 2);
@@ -144,13 +146,13 @@ TEST(TunerMatrix, IsTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(TunerMatrix, RunsOnceWhereNothingIsRandom) {
-  const Scenario scenario = parse_scenario(bent_scenario(), "small.json");
+  const TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
   EXPECT_EQ(tuner_matrix({{&scenario, nullptr}}, 5, 1)[0].seeds, 1);
 }
 
 // The bent scenario's rule turns at every look; predictive goes to 9, the best fixed choice.
 TEST(TunerMatrix, ASummaryIsThatOfItsRows) {
-  const Scenario scenario = parse_scenario(bent_scenario(), "small.json");
+  const TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
   const auto summaries = summarise(tuner_matrix({{&scenario, nullptr}}, 1, 1));
   EXPECT_EQ(summaries[1].worst_turns, 9);
   EXPECT_EQ(summaries[6].label, "predictive");
@@ -168,7 +170,7 @@ TEST(TunerMatrix, RefusesAPluginsTunerWithTheNameOfAColumn) {
 
 // The leak leaves no batch that would have been safe to the end: nothing was lost against it.
 TEST(TunerMatrix, ThereIsNoRegretWhereNothingIsSafe) {
-  const Scenario scenario = with_faults(R"({"leak": {"bytes_per_step": "200MiB"}})");
+  const TrainingScenario scenario = with_faults(R"({"leak": {"bytes_per_step": "200MiB"}})");
   const auto rows = tuner_matrix({{&scenario, nullptr}}, 1, 1);
   EXPECT_FALSE(rows[0].cells[0].mean_regret);
   EXPECT_FALSE(summarise(rows)[0].median_regret);

@@ -54,7 +54,8 @@ TrainingRun simulate(const std::string& scenario_name, const std::string& label,
   std::string text = read_input_file(file);
   const std::size_t place = text.find(kClosedForm);
   if (place == std::string::npos) throw std::logic_error("no such model in the scenario");
-  const Scenario scenario = parse_scenario(text.replace(place, kClosedForm.size(), model), file);
+  const TrainingScenario scenario =
+      read_training(parse_document(text.replace(place, kClosedForm.size(), model), file));
   for (const PolicyEntry& entry : scenario.policies) {
     if (entry.label == label) return run_policy(scenario, entry).run;
   }

@@ -15,7 +15,8 @@ double metric(const Comparison& comparison, const std::string& label, const char
 
 // Usage 0.10 + 0.081 a sample: 9 (0.829) is the largest batch at or below 0.90.
 TEST(Comparison, TheOracleIsTheBestSafeFixedChoice) {
-  const Comparison comparison = compare_policies(parse_scenario(bent_scenario(), "small.json"));
+  const Comparison comparison =
+      compare_policies(read_training(parse_document(bent_scenario(), "small.json")));
   ASSERT_EQ(comparison.policies.back().label, "oracle");
   EXPECT_EQ(comparison.policies.back().run.final_point, Point{9});
   EXPECT_DOUBLE_EQ(metric(comparison, "oracle", "regret"), 0);
@@ -24,13 +25,15 @@ TEST(Comparison, TheOracleIsTheBestSafeFixedChoice) {
 
 // A step takes 100 ms plus the driver calls of the first one; 8 samples a step against 9.
 TEST(Comparison, RegretComparesTheWorkDone) {
-  const Comparison comparison = compare_policies(parse_scenario(bent_scenario(), "small.json"));
+  const Comparison comparison =
+      compare_policies(read_training(parse_document(bent_scenario(), "small.json")));
   EXPECT_NEAR(metric(comparison, "fixed", "regret"), 1 - 8.0 / 9.0, 1e-4);
   EXPECT_NEAR(metric(comparison, "fixed", "samples_per_s"), 80, 0.02);
 }
 
 TEST(Comparison, MetricsOfAFixedRunAreThoseOfItsStep) {
-  const Comparison comparison = compare_policies(parse_scenario(bent_scenario(), "small.json"), {"fixed"});
+  const Comparison comparison =
+      compare_policies(read_training(parse_document(bent_scenario(), "small.json")), {"fixed"});
   EXPECT_EQ(metric(comparison, "fixed", "iterations"), 100);
   EXPECT_EQ(metric(comparison, "fixed", "ooms"), 0);
   EXPECT_DOUBLE_EQ(metric(comparison, "fixed", "peak_allocated_ratio"), 0.748);
@@ -41,14 +44,15 @@ TEST(Comparison, MetricsOfAFixedRunAreThoseOfItsStep) {
 
 // The rule of hand: 8 ↔ 10 at every look, for ever.
 TEST(Comparison, CountsEveryTurnOfAFlipFlop) {
-  const Comparison comparison = compare_policies(parse_scenario(bent_scenario(), "small.json"), {"rule"});
+  const Comparison comparison =
+      compare_policies(read_training(parse_document(bent_scenario(), "small.json")), {"rule"});
   EXPECT_EQ(metric(comparison, "rule", "adjustments"), 10);
   EXPECT_EQ(metric(comparison, "rule", "direction_changes"), 9);
 }
 
 TEST(Comparison, WithoutASafeChoiceThereIsNoOracle) {
-  const Scenario scenario =
-      parse_scenario(bent_scenario("\"fixed\": \"1000MiB\"", "\"fixed\": \"9000MiB\""), "small.json");
+  const TrainingScenario scenario = read_training(
+      parse_document(bent_scenario("\"fixed\": \"1000MiB\"", "\"fixed\": \"9000MiB\""), "small.json"));
   EXPECT_FALSE(find_oracle(scenario));
   const Comparison comparison = compare_policies(scenario, {"fixed"});
   EXPECT_EQ(comparison.policies.size(), 1u);
@@ -57,17 +61,17 @@ TEST(Comparison, WithoutASafeChoiceThereIsNoOracle) {
 
 // Three small steps at first say nothing about the later ones.
 TEST(Comparison, TheOracleKnowsThatFirstStepsDiffer) {
-  const Comparison comparison = compare_policies(parse_scenario(
+  const Comparison comparison = compare_policies(read_training(parse_document(
       bent_scenario("\"resident\": \"20MiB\",",
                     "\"resident\": \"20MiB\", \"first_steps\": [{\"share\": 0.3}, {\"share\": 0.3}, "
                     "{\"share\": 0.3}, {\"share\": 0.3}],"),
-      "small.json"));
+      "small.json")));
   EXPECT_EQ(comparison.find("oracle")->run.final_point, Point{9});
 }
 
 // By brute force over every point of a small grid.
 TEST(Comparison, NoSafeFixedChoiceBeatsTheOracle) {
-  Scenario scenario = read_scenario(VRAMLAB_SOURCE_DIR "/scenarios/ratchet.json");
+  TrainingScenario scenario = read_training(read_document(VRAMLAB_SOURCE_DIR "/scenarios/ratchet.json"));
   scenario.setup.iterations = 20;
   scenario.setup.bounds.parameters = {{"batch", 2, 12}, {"lq", 120, 150}};
   const double best = *find_metric(find_oracle(scenario)->metrics, "objective");
@@ -84,17 +88,17 @@ TEST(Comparison, NoSafeFixedChoiceBeatsTheOracle) {
 
 // Three parameters have too many values to look at each: the strides must still move all of them.
 TEST(Comparison, TheOracleMovesEveryParameter) {
-  const Scenario scenario = parse_scenario(
+  const TrainingScenario scenario = read_training(parse_document(
       R"({"version": 1, "kind": "training", "name": "three", "objective": "samples_per_s",
           "device": {"gpu": "h100-80gb", "limit": "2GiB"},
           "workload": {"model": "models/generate.json", "iterations": 5,
                        "start": {"batch": 1, "new": 16, "prompt": 512},
                        "bounds": {"batch": [1, 64], "new": [1, 16], "prompt": [1, 2048]}},
           "policies": [{"use": "fixed"}]})",
-      VRAMLAB_SOURCE_DIR "/scenarios/three.json");
+      VRAMLAB_SOURCE_DIR "/scenarios/three.json"));
   const double best = *find_metric(find_oracle(scenario)->metrics, "objective");
   for (const Point& point : {Point{32, 2, 16}, Point{64, 2, 96}}) {
-    Scenario one = scenario;
+    TrainingScenario one = scenario;
     one.setup.start = scenario.setup.bounds.clamp(point);
     const PolicyResult fixed = run_policy(one, {"fixed", {.use = "fixed"}});
     ASSERT_EQ(*find_metric(fixed.metrics, "ooms"), 0);
@@ -104,7 +108,8 @@ TEST(Comparison, TheOracleMovesEveryParameter) {
 }
 
 TEST(Comparison, ARunThatEndedEarlyKeepsOnlyItsShareOfARate) {
-  const Scenario scenario = parse_scenario(bent_scenario("\"batch\": 8", "\"batch\": 40"), "small.json");
+  const TrainingScenario scenario =
+      read_training(parse_document(bent_scenario("\"batch\": 8", "\"batch\": 40"), "small.json"));
   const PolicyResult result = run_policy(scenario, scenario.policies[0]);
   EXPECT_EQ(result.run.ended_early, "10 steps in a row ran out of memory at batch 40");
   EXPECT_EQ(*find_metric(result.metrics, "objective"), 0);
@@ -112,19 +117,20 @@ TEST(Comparison, ARunThatEndedEarlyKeepsOnlyItsShareOfARate) {
 
 // They are there first; what comes later takes only what is free.
 TEST(Comparison, TheOracleLeavesRoomForOtherProcesses) {
-  const Comparison comparison = compare_policies(parse_scenario(
+  const Comparison comparison = compare_policies(read_training(parse_document(
       bent_scenario("\"context\": 0", "\"context\": 0, \"others\": [{\"to_s\": 3, \"bytes\": \"3000MiB\"}]"),
-      "small.json"));
+      "small.json")));
   EXPECT_EQ(comparison.find("oracle")->run.final_point, Point{7});  // 1000 + 7 · 810 of 7000 MiB
 }
 
 TEST(Comparison, RefusesALabelThatIsNotThere) {
-  EXPECT_THROW(compare_policies(parse_scenario(bent_scenario(), "small.json"), {"fixd"}), InputError);
+  EXPECT_THROW(compare_policies(read_training(parse_document(bent_scenario(), "small.json")), {"fixd"}),
+               InputError);
 }
 
 TEST(Comparison, EqualInputGivesEqualBytes) {
   const auto text = [] {
-    const Scenario scenario = parse_scenario(bent_scenario(), "small.json");
+    const TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
     return comparison_json(scenario, compare_policies(scenario), {}).dump();
   };
   EXPECT_EQ(text(), text());

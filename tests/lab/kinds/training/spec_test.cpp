@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 std::string error_of(const std::string& text) {
   try {
-    parse_scenario(text, "small.json");
+    read_training(parse_document(text, "small.json"));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -23,7 +23,7 @@ std::string error_after(const std::string& from, const std::string& to) {
 }
 
 TEST(Scenario, ReadsWhatItSays) {
-  const Scenario scenario = parse_scenario(bent_scenario(), "small.json");
+  const TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
   EXPECT_EQ(scenario.name, "small");
   EXPECT_EQ(scenario.setup.iterations, 100);
   EXPECT_EQ(scenario.setup.start, Point{8});
@@ -37,7 +37,8 @@ TEST(Scenario, AllowsComments) {
 }
 
 TEST(Scenario, GivesItsTargetToPoliciesThatHaveNone) {
-  const Scenario scenario = parse_scenario(bent_scenario("\"usage\": 0.85", "\"usage\": 0.7"), "small.json");
+  const TrainingScenario scenario =
+      read_training(parse_document(bent_scenario("\"usage\": 0.85", "\"usage\": 0.7"), "small.json"));
   const OptionEntry* target = scenario.policies[1].choice.options.find("target_vram_usage");
   ASSERT_NE(target, nullptr);
   EXPECT_EQ(std::get<double>(target->value), 0.7);
@@ -159,7 +160,7 @@ TEST(Scenario, SaysWhereATruncatedFileEnds) {
 TEST(Scenario, EveryTruncationIsRefused) {
   const std::string whole = bent_scenario();
   for (std::size_t size = 0; size + 1 < whole.size(); ++size) {
-    EXPECT_THROW(parse_scenario(whole.substr(0, size), "small.json"), InputError) << size;
+    EXPECT_THROW(read_training(parse_document(whole.substr(0, size), "small.json")), InputError) << size;
   }
 }
 
@@ -171,7 +172,7 @@ TEST(Scenario, DeepNestingIsRefused) {
 TEST(Scenario, MissingFilesAndFoldersAreNamed) {
   const auto error_of_file = [](const char* file) {
     try {
-      read_scenario(file);
+      read_training(read_document(file));
     } catch (const InputError& error) {
       return std::string{error.what()};
     }
