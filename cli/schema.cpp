@@ -1,4 +1,6 @@
 // vramlab schema: the JSON schema of scenario files, for editors and checkers.
+#include "lab/scenario/schema.hpp"
+
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
@@ -22,10 +24,10 @@ void add_options(Options& options) {
   add_output_options(options);
 }
 
-std::vector<Field> fields_of(const std::string& kind) {
+const RecordBase& table_of(const std::string& kind) {
   std::vector<std::string> names;
   for (const ScenarioKind& one : scenario_kinds()) {
-    if (one.name == kind) return one.fields();
+    if (one.name == kind) return one.table();
     names.push_back(one.name);
   }
   throw InputError("--keys", "there are no scenarios of kind \"" + kind + "\"." + suggest_name(kind, names));
@@ -33,15 +35,20 @@ std::vector<Field> fields_of(const std::string& kind) {
 
 int list_keys(const std::string& kind, Output& output) {
   using Align = Table::Align;
-  Table table{
-      {{"key", Align::left}, {"value", Align::left}, {"range", Align::left}, {"meaning", Align::left}}};
+  Table table{{{"key", Align::left},
+               {"value", Align::left},
+               {"range", Align::left},
+               {"default", Align::left},
+               {"meaning", Align::left}}};
   Json json = Json::array();
-  for (const FieldRow& row : field_rows(fields_of(kind))) {
+  for (const FieldRow& row : field_rows(table_of(kind).fields)) {
     table.add_row({"`" + row.key + "`", row.value, row.range.empty() ? "-" : row.range,
+                   row.default_value.empty() ? "-" : row.default_value,
                    row.meaning + (row.required ? " (required)" : "")});
     json.push_back({{"key", row.key},
                     {"value", row.value},
                     {"range", row.range},
+                    {"default", row.default_value},
                     {"meaning", row.meaning},
                     {"required", row.required}});
   }

@@ -8,7 +8,7 @@
 #include "lab/kinds/search/spec.hpp"
 #include "lab/kinds/snapshot/spec.hpp"
 #include "lab/kinds/training/run.hpp"
-#include "lab/kinds/training/spec_fields.hpp"
+#include "lab/scenario/schema.hpp"
 
 namespace vramlab {
 namespace {
@@ -163,11 +163,11 @@ FiguresRun search_figures(const ScenarioDocument& document, const std::vector<st
 
 const std::vector<ScenarioKind>& scenario_kinds() {
   static const std::vector<ScenarioKind> kinds{
-      {"training", scenario_fields, training_schema, ready_training, training_figures},
-      {"jobs", jobs_fields, jobs_schema, ready_jobs, jobs_figures},
-      {"epoch", epoch_fields, epoch_schema, ready_epoch, epoch_figures},
-      {"search", search_fields, search_schema, ready_search, search_figures},
-      {"snapshot", snapshot_fields, snapshot_schema, ready_snapshot},
+      {"training", training_table, training_schema, ready_training, training_figures},
+      {"jobs", jobs_table, jobs_schema, ready_jobs, jobs_figures},
+      {"epoch", epoch_table, epoch_schema, ready_epoch, epoch_figures},
+      {"search", search_table, search_schema, ready_search, search_figures},
+      {"snapshot", snapshot_table, snapshot_schema, ready_snapshot},
   };
   return kinds;
 }

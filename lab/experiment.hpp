@@ -46,7 +46,7 @@ using FiguresRun = std::function<std::vector<LabelledFigures>()>;
 /// One kind of scenario.
 struct ScenarioKind {
   std::string name;                                 ///< "training", as "kind" says it
-  std::vector<Field> (*fields)();                   ///< the keys of its files
+  const RecordBase& (*table)();                     ///< the keys of its files
   Json (*schema)(const PolicySet& known);           ///< JSON schema (draft 7) of them
   ReadyScenario (*ready)(const ScenarioDocument&);  ///< throws InputError with every problem of the file
   /// The same for a sweep: the policies labelled so, all if there are none. Null: this kind has no sweeps.

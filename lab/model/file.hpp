@@ -17,11 +17,11 @@ std::unique_ptr<WorkloadModel> load_model_file(const std::filesystem::path& path
 /// problems: a file's name and ": ", followed by the pointer of the object inside it if there is one.
 std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& where);
 
-/// What a model of one kind may hold, as lab/scenario/fields.hpp describes it.
+/// What a model of one kind may hold.
 struct ModelKind {
   std::string name;
   std::string help;  ///< one sentence
-  std::vector<Field> fields;
+  const RecordBase* table = nullptr;
 };
 
 /// All kinds, for documents and the JSON schema.

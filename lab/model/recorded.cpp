@@ -343,40 +343,19 @@ std::string model_file_text(const Json& json) {
   return text + "\n}\n";
 }
 
-std::vector<Field> recorded_model_fields() {
-  return {{.key = "version",
-           .kind = FieldKind::integer,
-           .help = "version of the format, 2; a model of another version must be fitted again",
-           .required = true,
-           .low = 2,
-           .high = 2},
-          {.key = "card",
-           .kind = FieldKind::object,
-           .help = "what the model was made of, and how well it does",
-           .open = true},
-          {.key = "parameters",
-           .kind = FieldKind::bounds,
-           .help = "ranges that may be asked for",
-           .required = true},
-          {.key = "recorded_range",
-           .kind = FieldKind::bounds,
-           .help = "ranges that were recorded",
-           .required = true},
-          {.key = "step_time",
-           .kind = FieldKind::object,
-           .help = "duration of a step",
-           .required = true,
-           .open = true},
-          {.key = "workspace_refusals",
-           .kind = FieldKind::integer,
-           .help = "attempts before a kernel does without workspace; default 21",
-           .low = 1,
-           .high = 1000},
-          {.key = "data",
-           .kind = FieldKind::object,
-           .help = "the recorded program, as vramlab fit writes it",
-           .required = true,
-           .open = true}};
+std::vector<Row<RecordedSpec>> recorded_model_rows() {
+  using R = RecordedSpec;
+  return {
+      {"version", unkept<R>(FieldKind::integer), "", 2, 2,
+       "version of the format, 2; a model of another version must be fitted again", kRequired},
+      {"card", unkept_object<R>(), "", 0, 0, "what the model was made of, and how well it does"},
+      {"parameters", unkept<R>(FieldKind::bounds), "", 0, 0, "ranges that may be asked for", kRequired},
+      {"recorded_range", unkept<R>(FieldKind::bounds), "", 0, 0, "ranges that were recorded", kRequired},
+      {"step_time", unkept_object<R>(), "", 0, 0, "duration of a step", kRequired},
+      {"workspace_refusals", &R::workspace_refusals, "", 1, 1000,
+       "attempts before a kernel does without workspace"},
+      {"data", unkept_object<R>(), "", 0, 0, "the recorded program, as vramlab fit writes it", kRequired},
+  };
 }
 
 }  // namespace vramlab

@@ -20,8 +20,8 @@ RecordedSpec read_recorded_spec(const Json& json, const std::string& where);
 /// `json` as text: one line a key, two levels deep, so that long lists stay on one line.
 std::string model_file_text(const Json& json);
 
-/// Fields of the kind "recorded", beside those that all models have.
-std::vector<Field> recorded_model_fields();
+/// Keys of the kind "recorded", beside those that all models have.
+std::vector<Row<RecordedSpec>> recorded_model_rows();
 
 // The program of a recorded model as text, some four letters an operation.
 //

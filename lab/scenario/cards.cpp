@@ -13,19 +13,44 @@
 namespace vramlab {
 namespace {
 
-constexpr Bytes kAssumedContext =
-    527_MiB;  // where a card is given by size alone; the H100's is 526.8 MiB (R10.4)
+const Record<OtherProcess>& other_process_table() {
+  using O = OtherProcess;
+  static const Record<O> table{
+      {"from_s", &O::from, "", 0, kLongestTime, "when it takes the memory, in seconds from the start"},
+      {"to_s", &O::to, "", 0, kLongestTime, "when it gives it back, in seconds (default: never)"},
+      {"bytes", &O::bytes, "", 0, kLargestCard, "how much it holds", kRequired},
+  };
+  return table;
+}
+
+const Record<DeviceSection>& device_table() {
+  static const Record<DeviceSection> table{joined<DeviceSection>(
+      card_rows(),
+      std::vector<Row<DeviceSection>>{{"others", list_of(&DeviceSection::others, other_process_table()), "",
+                                       0, 0, "processes that hold memory of the card for some time"}})};
+  return table;
+}
+
+const Record<AllocatorSection>& allocator_table() {
+  using A = AllocatorSection;
+  static const Record<A> table{
+      {"conf", &A::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
+      {"torch_version", &A::torch_version, "", 0, 0, "whose allocator it is, from 2.1 on"},
+  };
+  return table;
+}
 
 /// Reads one card after another.
 class CardsReader {
  public:
-  CardsReader(const Json& json, const std::filesystem::path& file, FileProblems& problems)
-      : json_(json), file_(file), problems_(problems) {}
+  CardsReader(const CardSections& sections, const std::filesystem::path& file, FileProblems& problems)
+      : sections_(sections), file_(file), problems_(problems) {}
 
   ScenarioCards read() {
-    problems_.guarded("/allocator", [&] { allocator_.settings = allocator_settings(json_, problems_); });
-    read_device(json_["device"], "/device");
-    const Json more = json_.value("more_devices", Json::array());
+    problems_.guarded("/allocator",
+                      [&] { allocator_.settings = allocator_settings(sections_.allocator, problems_); });
+    read_device(sections_.device, "/device");
+    const std::vector<DeviceSection>& more = sections_.more_devices;
     for (std::size_t i = 0; i < more.size(); ++i) {
       read_device(more[i], "/more_devices/" + std::to_string(i));
     }
@@ -34,67 +59,57 @@ class CardsReader {
   }
 
  private:
-  void read_device(const Json& device, const std::string& pointer) {
+  void read_device(const DeviceSection& device, const std::string& pointer) {
     cards_.cards.push_back({.allocator = allocator_});
     ProcessSetup& process = cards_.cards.back();
-    if (device.contains("gpu") + device.contains("profile") + device.contains("total") != 1) {
+    if (int{device.gpu.has_value()} + int{device.profile.has_value()} + int{device.total.has_value()} != 1) {
       problems_.add(pointer,
                     "give one of \"gpu\" (a card of `vramlab gpus`), \"profile\" (a file of `vramlab "
                     "validate-device`) and \"total\" (its memory).");
       return;
     }
-    if (device.contains("gpu")) {
+    if (device.gpu) {
       problems_.guarded(pointer + "/gpu", [&] {
-        const Gpu& gpu = find_gpu(device["gpu"].get<std::string>(), pointer + "/gpu");
+        const Gpu& gpu = find_gpu(*device.gpu, pointer + "/gpu");
         if (cards_.gpu.empty()) cards_.gpu = gpu.name;
         process.card_total = gpu.total;
         process.context_bytes = gpu.context;
       });
-    } else if (device.contains("profile")) {
-      problems_.guarded(pointer + "/profile", [&] {
-        read_profile(device["profile"].get<std::string>(), pointer + "/profile", process);
-      });
+    } else if (device.profile) {
+      problems_.guarded(pointer + "/profile",
+                        [&] { read_profile(*device.profile, pointer + "/profile", process); });
     } else {
-      process.card_total = size_value(device["total"]);
+      process.card_total = *device.total;
       process.context_bytes = std::min(kAssumedContext, process.card_total);
       if (cards_.gpu.empty()) cards_.gpu = format_bytes(process.card_total) + " card";
     }
-    if (device.contains("context")) process.context_bytes = size_value(device["context"]);
+    if (device.context) process.context_bytes = *device.context;
     if (process.context_bytes > process.card_total) {
       problems_.add(pointer + "/context", "the context is larger than the card.");
     }
-    if (device.contains("limit")) process.allocator.limit = size_value(device["limit"]);
-    if (device.contains("others")) read_others(device["others"], pointer + "/others");
+    if (device.limit) process.allocator.limit = *device.limit;
+    read_others(device.others, pointer + "/others");
   }
 
   void read_profile(const std::string& name, const std::string& pointer, ProcessSetup& process) {
-    const auto path = find_data_file(name, file_);
-    if (!path) {
-      throw InputError(pointer,
-                       "there is no file \"" + name + "\" beside the scenario, here or in the data folder.");
-    }
-    const DeviceProfile profile = read_device_profile(*path);
+    const DeviceProfile profile = read_device_profile(data_file(name, file_, pointer));
     if (cards_.gpu.empty()) cards_.gpu = profile.name;
     process.card_total = profile.total;
     process.context_bytes = profile.context;
     process.driver_times = profile.times;
   }
 
-  void read_others(const Json& others, const std::string& pointer) {
+  void read_others(const std::vector<OtherProcess>& others, const std::string& pointer) {
     for (std::size_t i = 0; i < others.size(); ++i) {
-      OtherProcess other{.from = from_seconds(others[i].value("from_s", 0.0)),
-                         .to = SimTime::max(),
-                         .bytes = size_value(others[i]["bytes"]),
-                         .card = cards_.cards.size() - 1};
-      if (others[i].contains("to_s")) other.to = from_seconds(others[i]["to_s"].get<double>());
-      if (other.to <= other.from) {
+      if (others[i].to <= others[i].from) {
         problems_.add(pointer + "/" + std::to_string(i), "\"to_s\" must be later than \"from_s\".");
       }
-      cards_.others.push_back(other);
+      cards_.others.push_back(others[i]);
+      cards_.others.back().card = cards_.cards.size() - 1;
     }
   }
 
-  const Json& json_;
+  const CardSections& sections_;
   const std::filesystem::path& file_;
   FileProblems& problems_;
   AllocatorOptions allocator_;
@@ -103,22 +118,67 @@ class CardsReader {
 
 }  // namespace
 
-ScenarioCards read_cards(const Json& json, const std::filesystem::path& file, FileProblems& problems) {
-  return CardsReader{json, file, problems}.read();
+std::vector<Row<DeviceSection>> card_rows() {
+  using D = DeviceSection;
+  return {
+      {"gpu", &D::gpu, "", 0, 0, "a card of `vramlab gpus` (or give `profile` or `total`)"},
+      {"profile", &D::profile, "", 0, 0,
+       "a file that `vramlab validate-device --profile` wrote, looked up as a model is"},
+      {"total", &D::total, "", 1, kLargestCard, "the card's memory, where `gpu` names none"},
+      {"context", &D::context, "", 0, kLargestCard,
+       "what a bare context takes of it (default: the card's, else 527 MiB, assumed)"},
+      {"limit", &D::limit, "", 1, kLargestCard,
+       "what the allocator may reserve, as set by a memory fraction (default: no limit)"},
+  };
 }
 
-std::shared_ptr<const WorkloadModel> read_workload_model(const Json& workload,
-                                                         const std::filesystem::path& file) {
-  auto model = scenario_model(workload["model"], file, "/workload/model");
-  if (!workload.contains("layers")) return model;
+std::vector<Row<CardSections>> device_rows() {
+  return {{"device", object_of(&CardSections::device, device_table()), "", 0, 0, "the card", kRequired}};
+}
+
+std::vector<Row<CardSections>> more_devices_rows() {
+  return {{"more_devices", list_of(&CardSections::more_devices, device_table()), "", 0, 0,
+           "further cards of the same workload: parts of its layers, or a whole copy on each"}};
+}
+
+std::vector<Row<CardSections>> allocator_rows() {
+  return {{"allocator", object_of(&CardSections::allocator, allocator_table()), "", 0, 0,
+           "settings of the caching allocator"}};
+}
+
+ScenarioCards read_cards(const CardSections& sections, const std::filesystem::path& file,
+                         FileProblems& problems) {
+  return CardsReader{sections, file, problems}.read();
+}
+
+AllocatorSettings allocator_settings(const AllocatorSection& section, FileProblems& problems) {
+  AllocatorSettings settings;
+  const auto read = [&](const char* key, const auto& take) {
+    try {
+      take();
+    } catch (const InputError& error) {
+      for (const Problem& one : error.problems()) {
+        problems.add(std::string("/allocator/") + key,
+                     one.where.empty() ? one.what : one.where + ": " + one.what);
+      }
+    }
+  };
+  read("torch_version", [&] { settings.torch = parse_torch_version(section.torch_version); });
+  if (section.conf) read("conf", [&] { settings = parse_allocator_settings(*section.conf, settings); });
+  return settings;
+}
+
+std::shared_ptr<const WorkloadModel> read_workload_model(
+    const Json& json, const std::optional<std::vector<std::int64_t>>& layers,
+    const std::filesystem::path& file) {
+  auto model = scenario_model(json, file, "/workload/model");
+  if (!layers) return model;
   const auto* recorded = dynamic_cast<const RecordedModel*>(model.get());
   if (recorded == nullptr) {
     throw InputError("/workload/layers", "only recorded models have layers that can be told apart.");
   }
-  std::vector<std::int64_t> layers;
-  for (const Json& count : workload["layers"]) layers.push_back(count.get<std::int64_t>());
   try {
-    return std::make_shared<LayerSplit>(*recorded, std::move(layers));
+    return std::make_shared<LayerSplit>(*recorded, *layers);
   } catch (const InputError& error) {
     throw InputError("/workload/layers", error.problems().front().what);
   }
@@ -134,14 +194,12 @@ std::optional<std::size_t> parameter_index(const ParameterSpace& space, const st
   return std::nullopt;
 }
 
-void read_bounds(const Json& bounds, const std::string& pointer, ParameterSpace& space,
+void read_bounds(const NamedRanges& bounds, const std::string& pointer, ParameterSpace& space,
                  FileProblems& problems) {
-  for (const auto& [key, range] : bounds.items()) {
+  for (const auto& [key, low, high] : bounds) {
     const auto index = parameter_index(space, key, pointer + "/" + key, problems);
     if (!index) continue;
     Parameter& parameter = space.parameters[*index];
-    const auto low = range[0].get<std::int64_t>();
-    const auto high = range[1].get<std::int64_t>();
     if (low < parameter.low || high > parameter.high) {
       problems.add(pointer + "/" + key, "[" + std::to_string(low) + ", " + std::to_string(high) +
                                             "] goes beyond the model's range, [" +
@@ -154,19 +212,19 @@ void read_bounds(const Json& bounds, const std::string& pointer, ParameterSpace&
   }
 }
 
-Point read_point(const Json& values, const ParameterSpace& space, const std::string& pointer,
+Point read_point(const NamedIntegers& values, const ParameterSpace& space, const std::string& pointer,
                  const Point* base, FileProblems& problems) {
   const auto& parameters = space.parameters;
   Point point = base != nullptr ? *base : Point(parameters.size());
   std::vector<bool> given(parameters.size(), base != nullptr);
-  for (const auto& [key, value] : values.items()) {
+  for (const auto& [key, value] : values) {
     const auto index = parameter_index(space, key, pointer + "/" + key, problems);
     if (!index) continue;
     given[*index] = true;
-    point[*index] = value.get<std::int64_t>();
+    point[*index] = value;
     const Parameter& parameter = parameters[*index];
     if (point[*index] < parameter.low || point[*index] > parameter.high) {
-      problems.add(pointer + "/" + key, value.dump() + " is out of bounds; allowed is " +
+      problems.add(pointer + "/" + key, std::to_string(value) + " is out of bounds; allowed is " +
                                             std::to_string(parameter.low) + " to " +
                                             std::to_string(parameter.high) + ".");
     }

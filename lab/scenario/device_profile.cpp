@@ -8,8 +8,6 @@
 namespace vramlab {
 namespace {
 
-using Kind = FieldKind;
-
 constexpr double kLargest = 1099511627776.0;  // 1 TiB, above any card there is
 constexpr double kLongest = 1e12;             // ns
 
@@ -27,56 +25,52 @@ constexpr TimeList kTimeLists[] = {
     {"unmap", "unmapping, by size", &DriverTimes::unmaps},
 };
 
-std::vector<Field> time_fields() {
-  return {
-      {.key = "bytes", .kind = Kind::integer, .help = "size", .required = true, .low = 1, .high = kLargest},
-      {.key = "ns",
-       .kind = Kind::integer,
-       .help = "median time",
-       .required = true,
-       .low = 0,
-       .high = kLongest}};
-}
-
-std::vector<Field> list_fields() {
-  std::vector<Field> fields;
-  for (const TimeList& list : kTimeLists) {
-    fields.push_back(
-        {.key = list.key, .kind = Kind::list, .help = list.help, .required = true, .fields = time_fields()});
-  }
-  return fields;
-}
-
-Field size_field(const char* key, const char* help, double low) {
-  return {.key = key, .kind = Kind::integer, .help = help, .required = true, .low = low, .high = kLargest};
-}
-
-std::vector<Field> profile_fields() {
-  return {
-      {.key = "version",
-       .kind = Kind::integer,
-       .help = "of this format",
-       .required = true,
-       .low = 1,
-       .high = 1},
-      {.key = "name", .kind = Kind::text, .help = "the card, as its maker writes it", .required = true},
-      {.key = "driver", .kind = Kind::text, .help = "its version", .required = true},
-      size_field("total_bytes", "as cudaMemGetInfo reports it", 1),
-      size_field("context_bytes", "what a process takes before its first allocation", 0),
-      size_field("granularity_bytes", "smallest unit of physical memory", 1),
-      {.key = "times",
-       .kind = Kind::object,
-       .help = "of driver calls",
-       .required = true,
-       .fields = list_fields()},
+Member<MeasuredTime> nanoseconds() {
+  const auto store = [](void* section, const FieldValue& value) {
+    static_cast<MeasuredTime*>(section)->time = SimTime{std::get<std::int64_t>(value)};
   };
+  return {FieldKind::integer, {.store = store}};
+}
+
+const Record<MeasuredTime>& time_table() {
+  static const Record<MeasuredTime> table{
+      {"bytes", as(FieldKind::integer, &MeasuredTime::size), "", 1, kLargest, "size", kRequired},
+      {"ns", nanoseconds(), "", 0, kLongest, "median time", kRequired}};
+  return table;
+}
+
+const Record<DriverTimes>& times_table() {
+  std::vector<Row<DriverTimes>> rows;
+  for (const TimeList& list : kTimeLists) {
+    rows.push_back({list.key, list_of(list.times, time_table()), "", 0, 0, list.help, kRequired});
+  }
+  static const Record<DriverTimes> table{rows};
+  return table;
+}
+
+const Record<DeviceProfile>& profile_table() {
+  using D = DeviceProfile;
+  const auto size = [](Bytes D::*member) { return as(FieldKind::integer, member); };
+  static const Record<D> table{
+      {"version", unkept<D>(FieldKind::integer), "", 1, 1, "of this format", kRequired},
+      {"name", &D::name, "", 0, 0, "the card, as its maker writes it", kRequired},
+      {"driver", &D::driver, "", 0, 0, "its version", kRequired},
+      {"total_bytes", size(&D::total), "", 1, kLargest, "as cudaMemGetInfo reports it", kRequired},
+      {"context_bytes", size(&D::context), "", 0, kLargest,
+       "what a process takes before its first allocation", kRequired},
+      {"granularity_bytes", size(&D::granularity), "", 1, kLargest, "smallest unit of physical memory",
+       kRequired},
+      {"times", object_of(&D::times, times_table()), "", 0, 0, "of driver calls", kRequired},
+  };
+  return table;
 }
 
 // Times are interpolated between neighbours.
-void check_rising(const Json& list, const std::string& pointer, std::vector<Problem>& problems) {
+void check_rising(const std::vector<MeasuredTime>& list, const std::string& pointer,
+                  std::vector<Problem>& problems) {
   if (list.size() < 2) problems.push_back({pointer, "needs at least two sizes."});
   for (std::size_t i = 1; i < list.size(); ++i) {
-    if (list[i]["bytes"] > list[i - 1]["bytes"]) continue;
+    if (list[i].size > list[i - 1].size) continue;
     problems.push_back({pointer + "/" + std::to_string(i), "sizes must rise from entry to entry."});
   }
 }
@@ -100,28 +94,13 @@ Json profile_json(const DeviceProfile& profile) {
 }
 
 DeviceProfile parse_device_profile(const Json& json, const std::string& file) {
+  require_fields(json, profile_table(), file + ": ");
+  DeviceProfile profile = read_section(json, profile_table());
   std::vector<Problem> problems;
-  check_fields(json, profile_fields(), false, "", problems);
-  if (problems.empty()) {
-    for (const TimeList& list : kTimeLists) {
-      check_rising(json["times"][list.key], std::string{"/times/"} + list.key, problems);
-    }
-  }
-  for (Problem& problem : problems) problem.where = file + ": " + problem.where;
-  if (!problems.empty()) throw InputError(std::move(problems));
-
-  DeviceProfile profile{.name = json["name"].get<std::string>(),
-                        .driver = json["driver"].get<std::string>(),
-                        .total = json["total_bytes"].get<Bytes>(),
-                        .context = json["context_bytes"].get<Bytes>(),
-                        .granularity = json["granularity_bytes"].get<Bytes>(),
-                        .times = {}};
   for (const TimeList& list : kTimeLists) {
-    for (const Json& row : json["times"][list.key]) {
-      (profile.times.*list.times)
-          .push_back({row["bytes"].get<Bytes>(), SimTime{row["ns"].get<std::int64_t>()}});
-    }
+    check_rising(profile.times.*list.times, file + ": /times/" + list.key, problems);
   }
+  if (!problems.empty()) throw InputError(std::move(problems));
   return profile;
 }
 

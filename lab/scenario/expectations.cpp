@@ -53,6 +53,85 @@ std::string figure_in_words(const Expectation& expectation) {
 
 }  // namespace
 
+std::vector<Row<Expectation>> bound_rows() {
+  using E = Expectation;
+  return {
+      {"min", as(FieldKind::bound, &E::min), "", 0, 0, "the value must not be below it"},
+      {"max", as(FieldKind::bound, &E::max), "", 0, 0, "the value must not be above it"},
+      {"equals", as(FieldKind::bound, &E::equals), "", 0, 0, "the value must be this"},
+      {"tolerance", &E::tolerance, "", 0, 1e18, "how far from `equals` it may be"},
+      {"relative_to", &E::relative_to, "", 0, 0,
+       "label of another run: the value is divided by the same figure of that one"},
+  };
+}
+
+std::vector<Row<Expectation>> share_rows() {
+  return {
+      {"share", &Expectation::share, "", 0.001, 1, "with `seeds`: share of the runs in which it must hold"}};
+}
+
+namespace {
+
+std::vector<Row<Expectation>> metric_rows() {
+  using E = Expectation;
+  return {{"policy", &E::policy, "", 0, 0, "the label of a policy", kRequired},
+          {"metric", &E::name, "", 0, 0, "a metric of the results", kRequired}};
+}
+
+}  // namespace
+
+const Record<Expectation>& metric_expectation_table() {
+  static const Record<Expectation> table{joined<Expectation>(metric_rows(), bound_rows())};
+  return table;
+}
+
+const Record<Expectation>& seeded_expectation_table() {
+  static const Record<Expectation> table{joined<Expectation>(metric_rows(), bound_rows(), share_rows())};
+  return table;
+}
+
+void require_expected_labels(const Expectation& expectation, const std::string& key,
+                             const std::string& pointer, const std::vector<std::string>& labels,
+                             FileProblems& problems) {
+  const auto require = [&](const std::string& name, const std::string& label) {
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) return;
+    problems.add(pointer + "/" + name,
+                 "no " + key + " is labelled \"" + label + "\"." + suggest_name(label, labels));
+  };
+  require(key, expectation.policy);
+  if (!expectation.relative_to.empty()) require("relative_to", expectation.relative_to);
+}
+
+void require_expected_bounds(const Expectation& expectation, const std::string& pointer,
+                             FileProblems& problems) {
+  if (!expectation.min && !expectation.max && !expectation.equals) {
+    problems.add(pointer, "nothing is expected: give \"min\", \"max\" or \"equals\".");
+  }
+  if (expectation.tolerance > 0 && !expectation.equals) {
+    problems.add(pointer + "/tolerance", "goes with \"equals\", which is not given.");
+  }
+  if (expectation.min && expectation.max && *expectation.min > *expectation.max) {
+    problems.add(pointer, "\"min\" is above \"max\": nothing can hold.");
+  }
+}
+
+void require_metric_expectations(const std::vector<Expectation>& expectations,
+                                 const std::set<std::string>& labels, bool labels_are_complete,
+                                 const std::vector<std::string>& metrics, FileProblems& problems) {
+  for (std::size_t i = 0; i < expectations.size(); ++i) {
+    const Expectation& expectation = expectations[i];
+    const std::string pointer = "/expect/" + std::to_string(i);
+    if (labels_are_complete) {
+      require_expected_labels(expectation, "policy", pointer, {labels.begin(), labels.end()}, problems);
+    }
+    if (std::find(metrics.begin(), metrics.end(), expectation.name) == metrics.end()) {
+      problems.add(pointer + "/metric",
+                   "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, metrics));
+    }
+    require_expected_bounds(expectation, pointer, problems);
+  }
+}
+
 CheckedExpectation check_value(const Expectation& expectation, double value) {
   return {expectation.policy, figure_in_words(expectation), value, bound_in_words(expectation),
           holds(expectation, value)};

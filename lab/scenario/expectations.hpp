@@ -1,12 +1,61 @@
 // Holds the figures of a scenario's runs against what the scenario expects, and rewrites what it expects.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "lab/kinds/training/spec.hpp"
+#include "core/records/record.hpp"
+#include "lab/scenario/file.hpp"
 
 namespace vramlab {
+
+/// Something that must hold for the run of one policy.
+struct Expectation {
+  enum class Subject : std::uint8_t {
+    metric,
+    final_value,  ///< of a parameter after the last step
+    adjustment,   ///< iteration of a change, or with a name that parameter's value after it
+    oom           ///< iteration of a failed step
+  };
+  std::string policy;  ///< a label, or "oracle"
+  Subject subject = Subject::metric;
+  std::string name;         ///< of the metric, or of the parameter
+  std::int64_t number = 1;  ///< which change or failed step, from 1
+  std::string mark;         ///< kind snapshot: the mark at which; empty = at the end
+  std::string relative_to;  ///< label of the run whose figure this one is divided by; empty = none
+  double share = 1;         ///< of the seeds' runs, how many must hold
+  std::optional<double> min;
+  std::optional<double> max;
+  std::optional<double> equals;
+  double tolerance = 0;  ///< around `equals`
+};
+
+/// The rows of what every expectation has: "min", "max", "equals", "tolerance", "relative_to"; and of
+/// "share", which kinds with something random have besides.
+std::vector<Row<Expectation>> bound_rows();
+std::vector<Row<Expectation>> share_rows();
+
+/// An expectation on a metric, without and with a share of seeds.
+const Record<Expectation>& metric_expectation_table();
+const Record<Expectation>& seeded_expectation_table();
+
+/// Adds a problem where `policy` (under `key`: "policy" or "row") or `relative_to` are not among `labels`.
+void require_expected_labels(const Expectation& expectation, const std::string& key,
+                             const std::string& pointer, const std::vector<std::string>& labels,
+                             FileProblems& problems);
+
+/// Adds a problem where the bounds of bound_rows() do not go together.
+void require_expected_bounds(const Expectation& expectation, const std::string& pointer,
+                             FileProblems& problems);
+
+/// The rules of expectations that are all on metrics: policies are of `labels`, metrics of `metrics`. With
+/// `labels_are_complete` false a label may be that of a policy with another fault, and is not looked at.
+void require_metric_expectations(const std::vector<Expectation>& expectations,
+                                 const std::set<std::string>& labels, bool labels_are_complete,
+                                 const std::vector<std::string>& metrics, FileProblems& problems);
 
 /// One expectation with what was found.
 struct CheckedExpectation {

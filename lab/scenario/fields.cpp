@@ -1,7 +1,7 @@
 #include "lab/scenario/fields.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <any>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ class FieldCheck {
       if (field != fields.end()) {
         check(value, *field, pointer + "/" + key);
       } else if (!open) {
-        problems_.push_back({pointer + "/" + key, "unknown key." + suggest_name(key, keys(fields))});
+        problems_.push_back({pointer + "/" + key, "unknown key." + suggest_name(key, keys_of(fields))});
       }
     }
   }
@@ -80,7 +80,7 @@ class FieldCheck {
       case FieldKind::values:
         return values(json, pointer);
       case FieldKind::bounds:
-        return bounds(json, pointer);
+        return bounds(json, field, pointer);
       case FieldKind::integers:
         return integers(json, pointer);
       case FieldKind::texts:
@@ -149,10 +149,13 @@ class FieldCheck {
     if (!right) wrong(pointer, json, "a list of whole numbers, such as [6, 6]");
   }
 
-  void bounds(const Json& json, const std::string& pointer) {
+  void bounds(const Json& json, const Field& field, const std::string& pointer) {
     if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": [2, 64]}");
     for (const auto& [key, value] : json.items()) {
-      if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
+      const auto& known = field.choices;
+      if (!known.empty() && std::find(known.begin(), known.end(), key) == known.end()) {
+        problems_.push_back({pointer + "/" + key, "unknown key." + suggest_name(key, known)});
+      } else if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
         wrong(pointer + "/" + key, value, "two whole numbers, [smallest, largest]");
       } else if (value[0].get<std::int64_t>() > value[1].get<std::int64_t>()) {
         problems_.push_back(
@@ -196,87 +199,55 @@ class FieldCheck {
     problems_.push_back({pointer, fmt::format("found {}, needed is {}.", shown(json), wanted)});
   }
 
-  static std::vector<std::string> keys(const std::vector<Field>& fields) {
-    std::vector<std::string> names;
-    for (const Field& field : fields) names.push_back(field.key);
-    return names;
-  }
-
   std::vector<Problem>& problems_;
 };
 
-constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$";
+NamedRanges ranges(const Json& json) {
+  NamedRanges result;
+  for (const auto& [name, range] : json.items()) {
+    result.push_back({name, range[0].get<std::int64_t>(), range[1].get<std::int64_t>()});
+  }
+  return result;
+}
 
-Json field_schema(const Field& field) {
-  Json schema;
-  const auto set_range = [&] {
-    if (!field.is_bounded()) return;
-    schema["minimum"] = field.low;
-    schema["maximum"] = field.high;
-  };
-  switch (field.kind) {
-    case FieldKind::text:
-      schema["type"] = "string";
-      break;
+NamedIntegers integers(const Json& json) {
+  NamedIntegers result;
+  for (const auto& [name, value] : json.items()) result.emplace_back(name, value.get<std::int64_t>());
+  return result;
+}
+
+// Of a value that passed its check.
+FieldValue field_value(const Json& json, FieldKind kind) {
+  switch (kind) {
     case FieldKind::boolean:
-      schema["type"] = "boolean";
-      break;
+      return json.get<bool>();
     case FieldKind::integer:
-      schema["type"] = "integer";
-      set_range();
-      break;
+      return json.get<std::int64_t>();
     case FieldKind::number:
-      schema["type"] = "number";
-      set_range();
-      break;
-    case FieldKind::size:
-      schema["type"] = Json::array({"string", "integer"});
-      schema["pattern"] = kSizePattern;
-      schema["minimum"] = 0;
-      break;
-    case FieldKind::bound:
-      schema["type"] = Json::array({"number", "boolean", "string"});
-      schema["pattern"] = kSizePattern;
-      break;
+      return json.get<double>();
+    case FieldKind::text:
     case FieldKind::choice:
-      schema["enum"] = field.choices;
-      break;
-    case FieldKind::object:
-      schema = fields_schema(field.fields, field.open);
-      break;
-    case FieldKind::list:
-      schema["type"] = "array";
-      schema["items"] = fields_schema(field.fields, field.open);
-      break;
+      return json.get<std::string>();
+    case FieldKind::size:
+      return static_cast<std::int64_t>(size_value(json));
+    case FieldKind::bound:
+      return bound_value(json);
     case FieldKind::values:
-      schema["type"] = "object";
-      schema["additionalProperties"]["type"] = "integer";
-      break;
+      return integers(json);
     case FieldKind::bounds:
-      schema["type"] = "object";
-      schema["additionalProperties"] = {
-          {"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}};
-      break;
+      return ranges(json);
     case FieldKind::integers:
-      schema["type"] = "array";
-      schema["items"] = {{"type", "integer"}};
-      break;
+      return json.get<std::vector<std::int64_t>>();
     case FieldKind::texts:
-      schema["type"] = "array";
-      schema["items"] = {{"type", "string"}};
-      break;
+      return json.get<std::vector<std::string>>();
+    case FieldKind::object:
+    case FieldKind::list:
     case FieldKind::batch_size:
-      schema["oneOf"] = {{{"type", "integer"}}, {{"const", kAutoBatchSize}}};
-      break;
     case FieldKind::model:
-      schema["type"] = Json::array({"string", "object"});
-      break;
     case FieldKind::any_list:
-      schema["type"] = "array";
       break;
   }
-  schema["description"] = field.help;
-  return schema;
+  return std::any{&json};
 }
 
 }  // namespace
@@ -286,15 +257,29 @@ void check_fields(const Json& json, const std::vector<Field>& fields, bool open,
   FieldCheck{problems}.object(json, fields, open, pointer);
 }
 
-Json fields_schema(const std::vector<Field>& fields, bool open) {
-  Json schema;
-  schema["type"] = "object";
-  for (const Field& field : fields) schema["properties"][field.key] = field_schema(field);
-  for (const Field& field : fields) {
-    if (field.required) schema["required"].push_back(field.key);
+void require_fields(const Json& json, const RecordBase& record, const std::string& where) {
+  std::vector<Problem> problems;
+  check_fields(json, record.fields, record.open, "", problems);
+  for (Problem& problem : problems) problem.where = where + problem.where;
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+void read_into(const Json& json, const RecordBase& record, void* section) {
+  if (record.whole.store) record.whole.store(section, std::any{&json});
+  for (std::size_t i = 0; i < record.fields.size(); ++i) {
+    const auto value = json.find(record.fields[i].key);
+    if (value == json.end()) continue;
+    const FieldAccess& access = record.access[i];
+    if (access.nested == nullptr) {
+      if (access.store) access.store(section, field_value(*value, record.fields[i].kind));
+    } else if (record.fields[i].kind == FieldKind::list) {
+      if (access.store) access.store(section, {});
+      if (!access.enter) continue;
+      for (const Json& member : *value) read_into(member, *access.nested, access.enter(section));
+    } else if (access.enter) {
+      read_into(*value, *access.nested, access.enter(section));
+    }
   }
-  schema["additionalProperties"] = open;
-  return schema;
 }
 
 Bytes size_value(const Json& json) {
@@ -304,74 +289,6 @@ Bytes size_value(const Json& json) {
 double bound_value(const Json& json) {
   if (json.is_boolean()) return json.get<bool>() ? 1 : 0;
   return json.is_string() ? static_cast<double>(size_value(json)) : json.get<double>();
-}
-
-namespace {
-
-std::string value_name(const Field& field) {
-  switch (field.kind) {
-    case FieldKind::text:
-      return "text";
-    case FieldKind::integer:
-      return "whole number";
-    case FieldKind::number:
-      return "number";
-    case FieldKind::boolean:
-      return "true or false";
-    case FieldKind::size:
-      return "size";
-    case FieldKind::choice:
-      return fmt::format("{}{}", field.choices.size() > 1 ? "one of " : "", fmt::join(field.choices, ", "));
-    case FieldKind::object:
-      return "object";
-    case FieldKind::list:
-      return "list of objects";
-    case FieldKind::values:
-      return "a value for each parameter";
-    case FieldKind::bounds:
-      return "[low, high] for each parameter";
-    case FieldKind::bound:
-      return "number, size, true or false";
-    case FieldKind::integers:
-      return "list of whole numbers";
-    case FieldKind::texts:
-      return "list of texts";
-    case FieldKind::batch_size:
-      return fmt::format("whole number, or {}", kAutoBatchSize);
-    case FieldKind::model:
-      return "file or object";
-    case FieldKind::any_list:
-      return "list";
-  }
-  throw InternalError("a kind of field without a name");
-}
-
-std::string range_text(const Field& field) {
-  if (!field.is_bounded()) return "";
-  if (field.kind == FieldKind::size) {
-    return fmt::format("{} to {}", format_bytes(static_cast<Bytes>(field.low)),
-                       format_bytes(static_cast<Bytes>(field.high)));
-  }
-  const auto number = [](double value) {
-    return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.15g}", value);
-  };
-  return fmt::format("{} to {}", number(field.low), number(field.high));
-}
-
-void add_rows(const std::vector<Field>& fields, const std::string& way, std::vector<FieldRow>& rows) {
-  for (const Field& field : fields) {
-    const std::string key = way + field.key;
-    rows.push_back({key, value_name(field), range_text(field), field.help, field.required});
-    add_rows(field.fields, key + (field.kind == FieldKind::list ? "[]." : "."), rows);
-  }
-}
-
-}  // namespace
-
-std::vector<FieldRow> field_rows(const std::vector<Field>& fields) {
-  std::vector<FieldRow> rows;
-  add_rows(fields, "", rows);
-  return rows;
 }
 
 }  // namespace vramlab

@@ -1,22 +1,16 @@
-// What scenario files of every kind have in common: where files are looked up, how faults are gathered,
-// models, expectations.
+// A scenario file as it is read: parsed once, its faults gathered, the files that it names looked up.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "lab/json.hpp"
-#include "lab/scenario/fields.hpp"
-#include "lab/scenario/scenario.hpp"
 #include "models/workload_model.hpp"
-#include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
-#include "sim/memory/caching/allocator_settings.hpp"
 
 namespace vramlab {
 
@@ -28,9 +22,6 @@ std::filesystem::path data_folder();
 /// Empty if it is in none of them.
 std::optional<std::filesystem::path> find_data_file(const std::string& name,
                                                     const std::filesystem::path& scenario);
-
-// What scenario files of every kind have in common: how their faults are gathered, the options of a policy,
-// the bounds of an expectation.
 
 /// A scenario file, parsed and not yet understood. A pipe can be read once only.
 struct ScenarioDocument {
@@ -52,9 +43,6 @@ ScenarioDocument parse_document(std::string text, const std::filesystem::path& f
 
 /// `document`, whose seed was checked, with a seed that is `more` above its own.
 ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more);
-
-/// Throws InputError with everything that `fields` do not allow in the document.
-void require_fields(const ScenarioDocument& document, const std::vector<Field>& fields);
 
 /// The faults of one file, gathered so that they are reported together.
 class FileProblems {
@@ -88,36 +76,12 @@ class FileProblems {
   std::vector<Problem> problems_;
 };
 
-/// Takes what every kind has from a document whose fields passed their checks: file, name, description, seed
-/// and the policies known.
-void read_base(const ScenarioDocument& document, Scenario& scenario, FileProblems& problems);
+/// The file that a key at `pointer` names, looked up as find_data_file does. Throws InputError.
+std::filesystem::path data_file(const std::string& name, const std::filesystem::path& scenario,
+                                const std::string& pointer);
 
-/// The keys of a policy's entry that are not `own_keys`, as options.
-OptionMap policy_options(const Json& entry, const std::set<std::string>& own_keys, const std::string& pointer,
-                         FileProblems& problems);
-
-/// The model that a scenario names (looked up beside it, in the data folder and here) or holds in place.
-/// Throws InputError at `pointer`.
+/// The model that a scenario names (looked up as above) or holds in place. Throws InputError at `pointer`.
 std::shared_ptr<const WorkloadModel> scenario_model(const Json& model, const std::filesystem::path& scenario,
                                                     const std::string& pointer);
-
-/// Reads the "allocator" of a scenario, if it has one.
-AllocatorSettings allocator_settings(const Json& scenario, FileProblems& problems);
-
-/// Adds a problem where the labels under `key` ("policy" or "row") and "relative_to" are not among `labels`.
-void require_expected_labels(const Json& json, const std::string& key, const std::string& pointer,
-                             const std::vector<std::string>& labels, FileProblems& problems);
-
-/// Reads what bound_fields() and share_field() list.
-void read_expected_bounds(const Json& json, const std::string& pointer, Expectation& expectation,
-                          FileProblems& problems);
-
-/// Reads the "expect" of a whole scenario whose expectations are all on metrics: "policy" is one of `labels`,
-/// "metric" one of `metrics`. With `labels_are_complete` false a label may be that of a policy with another
-/// fault, and is not looked at.
-std::vector<Expectation> read_metric_expectations(const Json& scenario, const std::set<std::string>& labels,
-                                                  bool labels_are_complete,
-                                                  const std::vector<std::string>& metrics,
-                                                  FileProblems& problems);
 
 }  // namespace vramlab

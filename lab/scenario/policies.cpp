@@ -1,6 +1,6 @@
 #include "lab/scenario/policies.hpp"
 
-#include <string>
+#include <algorithm>
 #include <utility>
 
 #include "plugins/plugin_loader.hpp"
@@ -8,23 +8,40 @@
 namespace vramlab {
 namespace {
 
-void read_entry(const Json& json, const std::string& pointer, const PolicyFamily& family, PolicyList& list,
-                FileProblems& problems) {
+void read_entry(const PolicySection& section, const std::string& pointer, const PolicyFamily& family,
+                PolicyList& list, FileProblems& problems) {
   PolicyEntry entry;
-  entry.choice.use = json["use"].get<std::string>();
-  entry.choice.profile = json.value("profile", std::string{});
+  entry.choice.use = section.use;
+  entry.choice.profile = section.profile.value_or("");
   entry.choice.where = pointer;
   const std::string usual = family.find(entry.choice);
-  entry.label = json.value("label", usual);
+  entry.label = section.label.value_or(usual);
   const std::string fault = label_fault(entry.label, list.labels);
   if (!fault.empty()) problems.add(pointer, fault);
-  static const std::set<std::string> kOwnKeys{"use", "profile", "label"};
-  entry.choice.options = policy_options(json, kOwnKeys, pointer, problems);
+  if (section.json != nullptr) {
+    entry.choice.options = policy_options(*section.json, policy_table(), pointer, problems);
+  }
   family.try_out(entry.choice);
   list.entries.push_back(std::move(entry));
 }
 
 }  // namespace
+
+std::vector<Row<PolicySection>> policy_rows() {
+  using P = PolicySection;
+  return {{"use", &P::use, "", 0, 0, "a policy of `vramlab policies`", kRequired},
+          {"profile", &P::profile, "", 0, 0, "a named set of its options (default: the policy's own)"}};
+}
+
+std::vector<Row<PolicySection>> label_rows() {
+  return {{"label", &PolicySection::label, "", 0, 0, "its name in tables (default: policy and profile)"}};
+}
+
+const Record<PolicySection>& policy_table() {
+  static const Record<PolicySection> table{joined<PolicySection>(policy_rows(), label_rows()),
+                                           raw(FieldKind::object, &PolicySection::json)};
+  return table;
+}
 
 std::string label_fault(const std::string& label, std::set<std::string>& taken) {
   if (label.empty())
@@ -33,7 +50,8 @@ std::string label_fault(const std::string& label, std::set<std::string>& taken) 
   return "the label \"" + label + "\" is taken. Give this policy a \"label\" of its own.";
 }
 
-PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems) {
+PolicyList read_policy_list(const std::vector<PolicySection>& policies, const PolicyFamily& family,
+                            FileProblems& problems) {
   PolicyList list;
   if (policies.empty()) problems.add("/policies", "the list is empty; name at least one policy.");
   for (std::size_t i = 0; i < policies.size(); ++i) {
@@ -44,18 +62,38 @@ PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, Fi
   return list;
 }
 
-std::shared_ptr<const PolicySet> with_scenario_plugins(const Json& scenario,
-                                                       const std::filesystem::path& file,
-                                                       std::shared_ptr<const PolicySet> known,
-                                                       FileProblems& problems) {
-  const Json names = scenario.value("plugins", Json::array());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto name = names[i].get<std::string>();
+OptionMap policy_options(const Json& entry, const RecordBase& table, const std::string& pointer,
+                         FileProblems& problems) {
+  const std::vector<std::string> own = keys_of(table.fields);
+  OptionMap options;
+  for (const auto& [key, value] : entry.items()) {
+    if (std::find(own.begin(), own.end(), key) != own.end()) continue;
+    const std::string where = pointer + "/" + key;
+    if (value.is_boolean()) {
+      options.set(key, value.get<bool>(), where);
+    } else if (value.is_number_integer()) {
+      options.set(key, value.get<std::int64_t>(), where);
+    } else if (value.is_number()) {
+      options.set(key, value.get<double>(), where);
+    } else if (value.is_string()) {
+      options.set(key, value.get<std::string>(), where);
+    } else {
+      problems.add(where, "an option is a number, true or false, or text in quotes.");
+    }
+  }
+  return options;
+}
+
+std::shared_ptr<const PolicySet> with_plugins(const std::vector<std::string>& plugins,
+                                              const std::filesystem::path& file,
+                                              std::shared_ptr<const PolicySet> known,
+                                              FileProblems& problems) {
+  for (std::size_t i = 0; i < plugins.size(); ++i) {
     try {
-      known = with_plugin(known, file.parent_path() / name);
+      known = with_plugin(known, file.parent_path() / plugins[i]);
     } catch (const InputError& error) {
       problems.add("/plugins/" + std::to_string(i),
-                   "the plugin " + name + ": " + error.problems().front().what);
+                   "the plugin " + plugins[i] + ": " + error.problems().front().what);
     }
   }
   return known;

@@ -4,15 +4,40 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/records/record.hpp"
 #include "lab/json.hpp"
 #include "lab/scenario/file.hpp"
+#include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
+
+/// One policy of a scenario.
+struct PolicyEntry {
+  std::string label;  ///< unique within the scenario
+  TunerChoice choice;
+  CardsRule cards = CardsRule::fullest;  ///< what it sees of several cards
+};
+
+/// The same as a file has it.
+struct PolicySection {
+  std::string use;
+  std::optional<std::string> profile;
+  std::optional<std::string> label;
+  const Json* json = nullptr;  ///< all of it, with the options of the policy; null if no file has it
+};
+
+/// The rows of "use" and "profile", which whatever names a policy has, and of "label".
+std::vector<Row<PolicySection>> policy_rows();
+std::vector<Row<PolicySection>> label_rows();
+
+/// An entry of "policies" in kinds where a policy has nothing more.
+const Record<PolicySection>& policy_table();
 
 /// The policies that could be read, and the labels that expectations may name.
 struct PolicyList {
@@ -41,16 +66,18 @@ std::string full_profile_name(const PolicyKind<Types...>& kind, const TunerChoic
 /// What is wrong with a label, in a sentence; empty if nothing is, and then it is `taken` from now on.
 std::string label_fault(const std::string& label, std::set<std::string>& taken);
 
+/// The keys of `entry` that `table` does not name, as options of its policy.
+OptionMap policy_options(const Json& entry, const RecordBase& table, const std::string& pointer,
+                         FileProblems& problems);
+
 /// Reads the list. Problems, those of options included, go to `problems`.
-PolicyList read_policy_list(const Json& policies, const PolicyFamily& family, FileProblems& problems);
+PolicyList read_policy_list(const std::vector<PolicySection>& policies, const PolicyFamily& family,
+                            FileProblems& problems);
 
-// The plugins that a scenario names.
-
-/// `known` and the policies of the "plugins" of a scenario, which are looked up beside it. A plugin that
+/// `known` and the policies of `plugins`, which are looked up beside the scenario `file`. A plugin that
 /// cannot be loaded is a problem of the file, and adds nothing.
-std::shared_ptr<const PolicySet> with_scenario_plugins(const Json& scenario,
-                                                       const std::filesystem::path& file,
-                                                       std::shared_ptr<const PolicySet> known,
-                                                       FileProblems& problems);
+std::shared_ptr<const PolicySet> with_plugins(const std::vector<std::string>& plugins,
+                                              const std::filesystem::path& file,
+                                              std::shared_ptr<const PolicySet> known, FileProblems& problems);
 
 }  // namespace vramlab

@@ -1,44 +1,20 @@
-// What scenarios of every kind have: a name, a seed, the policies to try and what must come out.
+// What scenarios of every kind have: a name, a seed, the policies to try and what must come out; and the rows
+// of their tables for it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/records/record.hpp"
+#include "lab/scenario/expectations.hpp"
+#include "lab/scenario/fields.hpp"
+#include "lab/scenario/file.hpp"
+#include "lab/scenario/policies.hpp"
 #include "policies/contract/policy_set.hpp"
-#include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
-
-/// One policy of a scenario.
-struct PolicyEntry {
-  std::string label;  ///< unique within the scenario
-  TunerChoice choice;
-  CardsRule cards = CardsRule::fullest;  ///< what it sees of several cards
-};
-
-/// Something that must hold for the run of one policy.
-struct Expectation {
-  enum class Subject : std::uint8_t {
-    metric,
-    final_value,  ///< of a parameter after the last step
-    adjustment,   ///< iteration of a change, or with a name that parameter's value after it
-    oom           ///< iteration of a failed step
-  };
-  std::string policy;  ///< a label, or "oracle"
-  Subject subject = Subject::metric;
-  std::string name;         ///< of the metric, or of the parameter
-  std::int64_t number = 1;  ///< which change or failed step, from 1
-  std::string mark;         ///< kind snapshot: the mark at which; empty = at the end
-  std::string relative_to;  ///< label of the run whose figure this one is divided by; empty = none
-  double share = 1;         ///< of the seeds' runs, how many must hold
-  std::optional<double> min;
-  std::optional<double> max;
-  std::optional<double> equals;
-  double tolerance = 0;  ///< around `equals`
-};
 
 /// A scenario, checked and ready to run; a kind adds what is its own.
 struct Scenario {
@@ -51,5 +27,36 @@ struct Scenario {
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;
 };
+
+/// What a file of any kind says and a reader turns into the above.
+struct ScenarioSections {
+  std::vector<std::string> plugins;
+  std::vector<PolicySection> policy_sections;
+};
+
+/// The keys in front: "$schema", "version", "kind" (only `kind`), "name", "description".
+std::vector<Row<Scenario>> head_rows(const std::string& kind);
+std::vector<Row<Scenario>> seed_rows();
+
+/// What "policies" is in most kinds.
+inline constexpr const char* kPoliciesHelp = "what is compared; further keys are options of the policy";
+
+/// "plugins", and "policies" that `help` describes.
+std::vector<Row<ScenarioSections>> plugins_rows();
+std::vector<Row<ScenarioSections>> policies_rows(const std::string& help, bool required);
+
+/// "expect" of kinds that are judged by metrics alone, without and with a share of seeds.
+std::vector<Row<Scenario>> metric_expectations_rows();
+std::vector<Row<Scenario>> seeded_expectations_rows();
+std::vector<Row<Scenario>> sweep_rows();
+
+/// Reads a document by the table of its kind into `scenario`, whose type is the table's section. Throws
+/// InputError with everything that the table does not allow.
+template <class File>
+void read_file(const ScenarioDocument& document, const Record<File>& table, File& file) {
+  require_fields(document.json, table, document.file + ": ");
+  read_into(document.json, table, &file);
+  file.file = document.file;
+}
 
 }  // namespace vramlab

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lab/scenario/fields.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -69,12 +71,38 @@ Json& place_in(Json& scenario, const std::string& pointer) {
   return *at;
 }
 
+/// An entry as the file has it.
+struct AxisSection {
+  std::string vary;
+  std::optional<std::string> name;
+  const Json* over = nullptr;
+  std::optional<double> from;
+  std::optional<double> to;
+  double step = 1;
+};
+
+struct SweepSection {
+  std::vector<AxisSection> axes;
+};
+
+const Record<AxisSection>& axis_table() {
+  using A = AxisSection;
+  static const Record<A> table{
+      {"vary", &A::vary, "", 0, 0,
+       "the key to vary, as a path: /device/limit, /seed, /policies/LABEL/cooldown", kRequired},
+      {"name", &A::name, "", 0, 0, "its column in the results (default: the last part of the path)"},
+      {"over", raw(FieldKind::any_list, &A::over), "", 0, 0,
+       "the list of its values (or give `from` and `to`)"},
+      {"from", &A::from, "", 0, 0, "its first value"},
+      {"to", &A::to, "", 0, 0, "its last value, itself included"},
+      {"step", &A::step, "", 0, 0, "from one value to the next"},
+  };
+  return table;
+}
+
 // from, to and step give whole numbers where all three are; each value is from + i · step, so that errors do
 // not add up.
-std::vector<Json> range_values(const Json& entry) {
-  const double from = entry["from"].get<double>();
-  const double to = entry["to"].get<double>();
-  const double step = entry.value("step", 1.0);
+std::vector<Json> range_values(double from, double to, double step) {
   if (step <= 0 || to < from)
     throw InputError("", "\"to\" must not be below \"from\", and \"step\" must be above 0.");
   const double count = std::floor((to - from) / step + 1e-9) + 1;
@@ -93,39 +121,40 @@ std::vector<Json> range_values(const Json& entry) {
   return values;
 }
 
-SweepAxis read_axis(const Json& entry, Json& scenario) {
+SweepAxis read_axis(const AxisSection& entry, Json& scenario) {
   SweepAxis axis;
-  axis.pointer = entry["vary"].get<std::string>();
+  axis.pointer = entry.vary;
   if (!axis.pointer.starts_with('/') || axis.pointer.size() < 2) {
     throw InputError("/vary",
                      "\"" + axis.pointer +
                          "\" is no place in the scenario. Write /device/limit or /policies/LABEL/cooldown.");
   }
-  axis.name = entry.value("name", axis.pointer.substr(axis.pointer.rfind('/') + 1));
+  axis.name = entry.name.value_or(axis.pointer.substr(axis.pointer.rfind('/') + 1));
   try {
     place_in(scenario, axis.pointer);
   } catch (const InputError& error) {
     throw InputError("/vary", error.problems().front().what);
   }
-  if (entry.contains("over") == entry.contains("from"))
+  if ((entry.over != nullptr) == entry.from.has_value())
     throw InputError("", "give either \"over\" (a list) or \"from\" and \"to\".");
-  if (entry.contains("over")) {
-    if (entry.contains("to") || entry.contains("step"))
+  if (entry.over != nullptr) {
+    if (entry.to || entry.step != 1)
       throw InputError("", "\"to\" and \"step\" go with \"from\", not with \"over\".");
-    if (entry["over"].empty()) throw InputError("/over", "the list of values is empty.");
-    for (const Json& value : entry["over"]) {
+    if (entry.over->empty()) throw InputError("/over", "the list of values is empty.");
+    for (const Json& value : *entry.over) {
       if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end())
         throw InputError("/over", value_text(value) + " stands there twice.");
       axis.values.push_back(value);
     }
   } else {
-    if (!entry.contains("to")) throw InputError("", "\"to\" is missing.");
-    axis.values = range_values(entry);
+    if (!entry.to) throw InputError("", "\"to\" is missing.");
+    axis.values = range_values(*entry.from, *entry.to, entry.step);
   }
   return axis;
 }
 
-std::vector<SweepAxis> read_axes(const Json& list, const Json& scenario, FileProblems& problems) {
+std::vector<SweepAxis> read_axes(const std::vector<AxisSection>& list, const Json& scenario,
+                                 FileProblems& problems) {
   std::vector<SweepAxis> axes;
   std::set<std::string> names = kColumns;
   std::set<std::string> pointers;
@@ -161,23 +190,7 @@ std::string Sweep::point_text(const SweepRun& run) const {
   return text;
 }
 
-std::vector<Field> sweep_fields() {
-  return {
-      {.key = "vary",
-       .kind = FieldKind::text,
-       .help = "the key to vary, as a path: /device/limit, /seed, /policies/LABEL/cooldown",
-       .required = true},
-      {.key = "name",
-       .kind = FieldKind::text,
-       .help = "its column in the results (default: the last part of the path)"},
-      {.key = "over",
-       .kind = FieldKind::any_list,
-       .help = "the list of its values (or give `from` and `to`)"},
-      {.key = "from", .kind = FieldKind::number, .help = "its first value"},
-      {.key = "to", .kind = FieldKind::number, .help = "its last value, itself included"},
-      {.key = "step", .kind = FieldKind::number, .help = "from one value to the next (default 1)"},
-  };
-}
+const RecordBase& sweep_table() { return axis_table(); }
 
 bool has_sweep(const ScenarioDocument& scenario) {
   return scenario.json.is_object() && scenario.json.contains("sweep");
@@ -203,16 +216,13 @@ Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::strin
 Sweep read_sweep(const ScenarioDocument& scenario) {
   Json json = scenario.json;
   FileProblems problems{scenario.file};
-  const Json list = json["sweep"];
+  Json alone;
+  alone["sweep"] = json["sweep"];
   json.erase("sweep");
   json.erase("expect");  // about the scenario as it stands
-  std::vector<Problem> faults;
-  Json alone;
-  alone["sweep"] = list;
-  check_fields(alone, {{.key = "sweep", .kind = FieldKind::list, .fields = sweep_fields()}}, false, "",
-               faults);
-  for (const Problem& one : faults) problems.add(one.where, one.what);
-  problems.throw_if_any();
+  static const Record<SweepSection> table{{"sweep", list_of(&SweepSection::axes, axis_table())}};
+  require_fields(alone, table, scenario.file + ": ");
+  const std::vector<AxisSection> list = read_section(alone, table).axes;
   Sweep sweep;
   sweep.axes = read_axes(list, json, problems);
   if (list.empty()) problems.add("/sweep", "the list is empty; name at least one key to vary.");

@@ -36,8 +36,8 @@ struct Sweep {
 /// More combinations than this are refused.
 inline constexpr std::size_t kMostSweepRuns = 100000;
 
-/// The fields of an entry of "sweep".
-std::vector<Field> sweep_fields();
+/// The table of an entry of "sweep".
+const RecordBase& sweep_table();
 
 /// Whether the scenario has a "sweep".
 bool has_sweep(const ScenarioDocument& scenario);

@@ -1,11 +1,10 @@
 #include "lab/kinds/epoch/spec.hpp"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/error.hpp"
 #include "lab/kinds/epoch/data.hpp"
-#include "lab/kinds/training/spec_fields.hpp"
 #include "lab/model/file.hpp"
 #include "lab/scenario/cards.hpp"
 #include "lab/scenario/file.hpp"
@@ -17,350 +16,295 @@
 namespace vramlab {
 namespace {
 
-using Kind = FieldKind;
+namespace fs = std::filesystem;
 
 constexpr double kMostTokens = 1e7;
 constexpr double kMostSamples = 1e7;
-constexpr double kLargest = 1099511627776.0;  // 1 TiB, above any card there is
 
-Field integer_field(std::string key, std::string help, double low, double high, bool required = false) {
-  return {.key = std::move(key),
-          .kind = Kind::integer,
-          .help = std::move(help),
-          .required = required,
-          .low = low,
-          .high = high};
-}
+struct TaskSection : TaskSort {
+  double weight = 1;
+};
 
-std::vector<Field> task_fields() {
-  return {
-      {.key = "name", .kind = Kind::text, .help = "what the model calls it", .required = true},
-      integer_field("share", "how often, compared with the others (default 1)", 1, 1e6),
-      integer_field("images", "of each sample (default 0)", 0, 1000),
-      integer_field("shortest", "tokens of text, at least", 1, kMostTokens, true),
-      integer_field("longest", "tokens of text, at most; drawn evenly", 1, kMostTokens, true),
-      {.key = "weight", .kind = Kind::number, .help = "of its loss (default 1)", .low = 0.001, .high = 1000},
+struct DataSection {
+  std::optional<std::vector<TaskSection>> tasks;
+  std::int64_t samples = 0;  ///< 0 = not said
+  Outliers outliers{.every = 0, .times = 100};
+  std::optional<std::string> lengths;
+  std::string column = "tokens";
+  std::int64_t most = 10'000'000;
+};
+
+struct SampleSection {
+  std::uint32_t images = 0;
+  Bytes bytes = 0;
+};
+
+struct SizesSection : SampleSizes {
+  std::vector<SampleSection> samples;
+};
+
+struct SeriesSection {
+  std::string file;
+  std::string origin;
+};
+
+/// A file of kind `epoch`, as its keys are named.
+struct EpochFile : EpochScenario, ScenarioSections, CardSections {
+  std::optional<std::string> model_file;
+  std::optional<std::string> checkpointed_file;
+  std::optional<SizesSection> sizes;
+  DataSection data;
+  std::optional<SeriesSection> series;
+};
+
+const Record<TaskSection>& task_table() {
+  using T = TaskSection;
+  static const Record<T> table{
+      {"name", &T::name, "", 0, 0, "what the model calls it", kRequired},
+      {"share", &T::share, "", 1, 1e6, "how often, compared with the others"},
+      {"images", &T::images, "", 0, 1000, "of each sample"},
+      {"shortest", &T::shortest, "", 1, kMostTokens, "tokens of text, at least", kRequired},
+      {"longest", &T::longest, "", 1, kMostTokens, "tokens of text, at most; drawn evenly", kRequired},
+      {"weight", &T::weight, "", 0.001, 1000, "of its loss"},
   };
+  return table;
 }
 
-std::vector<Field> data_fields() {
-  return {
-      {.key = "tasks", .kind = Kind::list, .help = "tasks to draw samples of", .fields = task_fields()},
-      integer_field("samples", "how many; with `lengths` at most so many of its lines", 1, kMostSamples),
-      integer_field("outliers_every", "one sample in so many is far longer (default: none)", 1, kMostSamples),
-      integer_field("outliers_times", "its text has so many times the tokens (default 100)", 1, 10000),
-      {.key = "lengths",
-       .kind = Kind::text,
-       .help = "instead of tasks: a CSV file of lengths, looked up as models are"},
-      {.key = "column", .kind = Kind::text, .help = "of that file (default tokens)"},
-      integer_field("most", "longer ones are cut to so many tokens (default: no limit)", 1, kMostTokens),
+const Record<DataSection>& data_table() {
+  using D = DataSection;
+  static const Record<D> table{
+      {"tasks", list_of(&D::tasks, task_table()), "", 0, 0, "tasks to draw samples of"},
+      {"samples", &D::samples, "", 1, kMostSamples, "how many; with `lengths` at most so many of its lines"},
+      {"outliers_every", within(&D::outliers, &Outliers::every), "", 1, kMostSamples,
+       "one sample in so many is far longer (default: none)"},
+      {"outliers_times", within(&D::outliers, &Outliers::times), "", 1, 10000,
+       "its text has so many times the tokens"},
+      {"lengths", &D::lengths, "", 0, 0, "instead of tasks: a CSV file of lengths, looked up as models are"},
+      {"column", &D::column, "", 0, 0, "of that file"},
+      {"most", &D::most, "", 1, kMostTokens, "longer ones are cut to so many tokens"},
   };
+  return table;
 }
 
-std::vector<Field> sizes_fields() {
-  return {
-      {.key = "resident", .kind = Kind::size, .help = "weights", .low = 0, .high = kLargest},
-      {.key = "samples",
-       .kind = Kind::list,
-       .help = "what a sample takes, by its images",
-       .fields = {integer_field("images", "so many", 0, 64, true),
-                  {.key = "bytes",
-                   .kind = Kind::size,
-                   .help = "and this much; more images than listed count as the last",
-                   .required = true,
-                   .low = 0,
-                   .high = kLargest}}},
-      {.key = "per_token",
-       .kind = Kind::size,
-       .help = "of a padded row, for each position (default 0)",
-       .low = 0,
-       .high = 1073741824.0},
-      {.key = "floor_ms",
-       .kind = Kind::number,
-       .help = "a step takes at least (default 50)",
-       .low = 0,
-       .high = 1e6},
-      {.key = "ms_per_sample",
-       .kind = Kind::number,
-       .help = "and so long for each sample (default 0)",
-       .low = 0,
-       .high = 1e6},
+const Record<SampleSection>& sample_table() {
+  using S = SampleSection;
+  static const Record<S> table{
+      {"images", &S::images, "", 0, 64, "so many", kRequired},
+      {"bytes", &S::bytes, "", 0, kLargestCard, "and this much; more images than listed count as the last",
+       kRequired},
   };
+  return table;
 }
 
-std::vector<Field> series_fields() {
-  return {
-      {.key = "file",
-       .kind = Kind::text,
-       .help = "CSV with the columns task, loss, gradient_norm",
-       .required = true},
-      {.key = "origin",
-       .kind = Kind::choice,
-       .help = "where its figures come from",
-       .required = true,
-       .choices = {"synthetic", "measured"}},
+const Record<SizesSection>& sizes_table() {
+  using S = SizesSection;
+  const auto seconds = [](double milliseconds) { return milliseconds / 1000; };
+  const auto milliseconds = [](double seconds_) { return seconds_ * 1000; };
+  static const Record<S> table{
+      {"resident", &S::resident, "", 0, kLargestCard, "weights"},
+      {"samples", list_of(&S::samples, sample_table()), "", 0, 0, "what a sample takes, by its images"},
+      {"per_token", &S::per_token, "", 0, 1073741824.0, "of a padded row, for each position"},
+      {"floor_ms", converted(&SampleSizes::floor_seconds, seconds, milliseconds), "", 0, 1e6,
+       "a step takes at least"},
+      {"ms_per_sample", converted(&SampleSizes::seconds_per_sample, seconds, milliseconds), "", 0, 1e6,
+       "and so long for each sample"},
   };
+  return table;
 }
 
-std::vector<Field> workload_fields() {
-  return {
-      {.key = "model", .kind = Kind::text, .help = "a recorded model's file (or give `sizes`)"},
-      {.key = "checkpointed",
-       .kind = Kind::text,
-       .help = "the same workload recorded with activation checkpointing"},
-      {.key = "sizes",
-       .kind = Kind::object,
-       .help = "instead of a model: a table of what samples take",
-       .fields = sizes_fields()},
-      {.key = "data",
-       .kind = Kind::object,
-       .help = "the data set",
-       .required = true,
-       .fields = data_fields()},
-      integer_field("target_batch", "samples of an effective batch (default 32)", 1, 1e6),
-      integer_field("epochs", "times through the data (default 1)", 1, 1e4),
-      integer_field(
-          "restart_every",
-          "batches after which the process ends and a new one goes on from the saved state (default: "
-          "never)",
-          1, 1e9),
-      {.key = "shuffle", .kind = Kind::boolean, .help = "each epoch in a new order (default true)"},
-      {.key = "collator",
-       .kind = Kind::choice,
-       .help = "rows are padded to the longest, or hold several samples (default pad)",
-       .choices = {"pad", "pack"}},
-      {.key = "series",
-       .kind = Kind::object,
-       .help = "losses and gradient norms, which no simulation knows",
-       .fields = series_fields()},
-      {.key = "balance_losses",
-       .kind = Kind::boolean,
-       .help = "weigh tasks by their gradient norms (default false)"},
-      {.key = "balance_alpha",
-       .kind = Kind::number,
-       .help = "its exponent (default 1.5)",
-       .low = 0,
-       .high = 10},
-      {.key = "scale_gradient",
-       .kind = Kind::boolean,
-       .help = "the original's gradient times target over effective batch (default false)"},
-      {.key = "scale_learning_rate",
-       .kind = Kind::boolean,
-       .help = "the original's learning rate times sqrt(effective batch over target) (default false)"},
+const Record<SeriesSection>& series_table() {
+  using S = SeriesSection;
+  static const Record<S> table{
+      {"file", &S::file, "", 0, 0, "CSV with the columns task, loss, gradient_norm", kRequired},
+      {"origin", as(FieldKind::choice, &S::origin, {"synthetic", "measured"}), "", 0, 0,
+       "where its figures come from", kRequired},
   };
+  return table;
 }
 
-}  // namespace
-
-std::vector<Field> epoch_fields() {
-  return {
-      shared_field("$schema"),
-      shared_field("version"),
-      kind_field("epoch"),
-      shared_field("name"),
-      shared_field("description"),
-      shared_field("seed"),
-      shared_field("device"),
-      shared_field("allocator"),
-      {.key = "workload",
-       .kind = Kind::object,
-       .help = "what is trained on what",
-       .required = true,
-       .fields = workload_fields()},
-      shared_field("plugins"),
-      policies_field(),
-      metric_expectations_field(),
-      shared_field("sweep"),
+const Record<EpochFile>& workload_table() {
+  using F = EpochFile;
+  const auto in_setup = [](Member<EpochSetup> member) { return within(&F::setup, std::move(member)); };
+  const auto in_loss = [&](Member<LossRules> member) {
+    return in_setup(within(&EpochSetup::loss, std::move(member)));
   };
+  static const Record<F> table{
+      {"model", &F::model_file, "", 0, 0, "a recorded model's file (or give `sizes`)"},
+      {"checkpointed", &F::checkpointed_file, "", 0, 0,
+       "the same workload recorded with activation checkpointing"},
+      {"sizes", object_of(&F::sizes, sizes_table()), "", 0, 0,
+       "instead of a model: a table of what samples take"},
+      {"data", object_of(&F::data, data_table()), "", 0, 0, "the data set", kRequired},
+      {"target_batch", in_setup(&EpochSetup::target_batch), "", 1, 1e6, "samples of an effective batch"},
+      {"epochs", in_setup(&EpochSetup::epochs), "", 1, 1e4, "times through the data"},
+      {"restart_every", &F::restart_every, "", 1, 1e9,
+       "batches after which the process ends and a new one goes on from the saved state (default: never)"},
+      {"shuffle", in_setup(&EpochSetup::shuffle), "", 0, 0, "each epoch in a new order"},
+      {"collator", in_setup(one_of<&EpochSetup::packs>({"pad", "pack"})), "", 0, 0,
+       "rows are padded to the longest, or hold several samples"},
+      {"series", object_of(&F::series, series_table()), "", 0, 0,
+       "losses and gradient norms, which no simulation knows"},
+      {"balance_losses", in_loss(&LossRules::balance), "", 0, 0, "weigh tasks by their gradient norms"},
+      {"balance_alpha", in_loss(&LossRules::alpha), "", 0, 10, "its exponent"},
+      {"scale_gradient", in_loss(&LossRules::scale_gradient), "", 0, 0,
+       "the original's gradient times target over effective batch"},
+      {"scale_learning_rate", in_loss(&LossRules::scale_learning_rate), "", 0, 0,
+       "the original's learning rate times sqrt(effective batch over target)"},
+  };
+  return table;
 }
 
-Json epoch_schema(const PolicySet& known) {
-  Json schema = fields_schema(epoch_fields(), /*open=*/false);
-  Json& entry = schema["properties"]["policies"]["items"];
-  entry = composer_schemas(Json(entry), known);
-  return schema;
+const Record<EpochFile>& file_table() {
+  static const Record<EpochFile> table{joined<EpochFile>(
+      head_rows("epoch"), seed_rows(), device_rows(), allocator_rows(),
+      std::vector<Row<EpochFile>>{
+          {"workload", group_of(workload_table()), "", 0, 0, "what is trained on what", kRequired}},
+      plugins_rows(), policies_rows(kPoliciesHelp, kRequired), metric_expectations_rows(), sweep_rows())};
+  return table;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 /// Turns a document whose fields passed their checks into a scenario.
 class EpochReader {
  public:
-  explicit EpochReader(const ScenarioDocument& document)
-      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
+  explicit EpochReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
+    read_file(document, file_table(), file_);
+    file_.known = with_plugins(file_.plugins, path_, document.policies, problems_);
+  }
 
   EpochScenario read() {
-    read_base(document_, scenario_, problems_);
-    scenario_.setup.seed = scenario_.seed;
-    ScenarioCards cards = read_cards(json_, file_, problems_);
-    scenario_.gpu = std::move(cards.gpu);
-    scenario_.setup.process = std::move(cards.cards.front());
-    scenario_.setup.others = std::move(cards.others);
-    problems_.guarded("/workload", [&] { read_workload(json_["workload"]); });
-    PolicyList list = read_policy_list(json_["policies"], family(), problems_);
-    scenario_.policies = std::move(list.entries);
-    scenario_.expectations =
-        read_metric_expectations(json_, list.labels, list.complete, epoch_metric_names(), problems_);
+    file_.setup.seed = file_.seed;
+    ScenarioCards cards = read_cards(file_, path_, problems_);
+    file_.gpu = std::move(cards.gpu);
+    file_.setup.process = std::move(cards.cards.front());
+    file_.setup.others = std::move(cards.others);
+    problems_.guarded("/workload", [&] { read_workload(); });
+    PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
+    file_.policies = std::move(list.entries);
+    require_metric_expectations(file_.expectations, list.labels, list.complete, epoch_metric_names(),
+                                problems_);
     problems_.throw_if_any();
-    return std::move(scenario_);
+    return std::move(file_);
   }
 
  private:
-  void read_workload(const Json& workload) {
-    EpochSetup& setup = scenario_.setup;
-    setup.target_batch = workload.value("target_batch", setup.target_batch);
-    setup.epochs = workload.value("epochs", setup.epochs);
-    scenario_.restart_every = workload.value("restart_every", std::int64_t{0});
-    setup.shuffle = workload.value("shuffle", true);
-    setup.packs = workload.value("collator", std::string{"pad"}) == "pack";
-    read_tasks(workload["data"]);
-    read_models(workload);
-    read_samples(workload["data"]);
-    setup.loss.balance = workload.value("balance_losses", false);
-    setup.loss.alpha = workload.value("balance_alpha", setup.loss.alpha);
-    setup.loss.scale_gradient = workload.value("scale_gradient", false);
-    setup.loss.scale_learning_rate = workload.value("scale_learning_rate", false);
-    if (workload.contains("series")) read_declared(workload["series"]);
-    if (setup.loss.balance && setup.gradient_norms.by_task.empty()) {
+  void read_workload() {
+    read_tasks(file_.data);
+    read_models();
+    read_samples(file_.data);
+    if (file_.series) read_declared(*file_.series);
+    if (file_.setup.loss.balance && file_.setup.gradient_norms.by_task.empty()) {
       problems_.add("/workload/balance_losses", "needs gradient norms: declare them with \"series\".");
     }
   }
 
-  void read_tasks(const Json& data) {
-    if (data.contains("tasks") == data.contains("lengths")) {
+  void read_tasks(const DataSection& data) {
+    if (data.tasks.has_value() == data.lengths.has_value()) {
       throw InputError("/workload/data", "give either \"tasks\" or \"lengths\".");
     }
-    const Json tasks = data.value("tasks", Json::array());
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const std::string pointer = "/workload/data/tasks/" + std::to_string(i);
-      TaskSort task{.name = tasks[i]["name"].get<std::string>(),
-                    .share = tasks[i].value("share", std::int64_t{1}),
-                    .images = tasks[i].value("images", 0),
-                    .shortest = tasks[i]["shortest"].get<std::int64_t>(),
-                    .longest = tasks[i]["longest"].get<std::int64_t>()};
-      if (task.shortest > task.longest) problems_.add(pointer, "\"shortest\" is above \"longest\".");
-      scenario_.setup.tasks.push_back(task.name);
-      scenario_.setup.loss.weights.push_back(tasks[i].value("weight", 1.0));
-      tasks_.push_back(std::move(task));
+    if (data.lengths) {
+      file_.setup.tasks = {"text"};
+      file_.setup.loss.weights = {1};
+      return;
     }
-    if (tasks_.size() > kMostTasks) {
+    for (std::size_t i = 0; i < data.tasks->size(); ++i) {
+      const TaskSection& task = (*data.tasks)[i];
+      if (task.shortest > task.longest) {
+        problems_.add("/workload/data/tasks/" + std::to_string(i), "\"shortest\" is above \"longest\".");
+      }
+      file_.setup.tasks.push_back(task.name);
+      file_.setup.loss.weights.push_back(task.weight);
+    }
+    if (data.tasks->size() > kMostTasks) {
       throw InputError("/workload/data/tasks", std::to_string(kMostTasks) + " tasks are the most.");
     }
-    if (data.contains("tasks") && tasks_.empty()) {
-      throw InputError("/workload/data/tasks", "the list is empty.");
-    }
-    if (data.contains("lengths")) {
-      scenario_.setup.tasks = {"text"};
-      scenario_.setup.loss.weights = {1};
-    }
+    if (data.tasks->empty()) throw InputError("/workload/data/tasks", "the list is empty.");
   }
 
-  [[nodiscard]] fs::path data_file(const Json& name, const std::string& pointer) const {
-    const auto path = find_data_file(name.get<std::string>(), file_);
-    if (path) return *path;
-    throw InputError(pointer,
-                     "there is no file " + name.dump() + " beside the scenario, here or in the data folder.");
-  }
-
-  void read_models(const Json& workload) {
-    if (workload.contains("model") == workload.contains("sizes")) {
+  void read_models() {
+    if (file_.model_file.has_value() == file_.sizes.has_value()) {
       throw InputError("/workload", "give either \"model\" or \"sizes\".");
     }
-    if (workload.contains("sizes")) {
-      scenario_.model = read_sizes(workload["sizes"]);
+    if (file_.sizes) {
+      file_.model = model_of(*file_.sizes);
     } else {
-      const auto recorded = recorded_model(workload["model"], "/workload/model");
+      const auto recorded = recorded_model(*file_.model_file, "/workload/model");
       tokens_per_image_ = recorded->tokens_per_image();
-      scenario_.model = recorded;
+      file_.model = recorded;
     }
-    if (workload.contains("checkpointed")) {
-      scenario_.checkpointed = recorded_model(workload["checkpointed"], "/workload/checkpointed");
+    if (file_.checkpointed_file) {
+      file_.checkpointed = recorded_model(*file_.checkpointed_file, "/workload/checkpointed");
     }
-    scenario_.setup.model = scenario_.model.get();
-    scenario_.setup.checkpointed = scenario_.checkpointed.get();
+    file_.setup.model = file_.model.get();
+    file_.setup.checkpointed = file_.checkpointed.get();
   }
 
-  [[nodiscard]] std::shared_ptr<const RecordedBatches> recorded_model(const Json& name,
+  [[nodiscard]] std::shared_ptr<const RecordedBatches> recorded_model(const std::string& name,
                                                                       const std::string& pointer) const {
-    std::shared_ptr<const WorkloadModel> model = load_model_file(data_file(name, pointer));
+    std::shared_ptr<const WorkloadModel> model = load_model_file(data_file(name, path_, pointer));
     auto recorded = std::dynamic_pointer_cast<const RecordedModel>(model);
     if (recorded == nullptr) {
       throw InputError(pointer,
-                       name.dump() + " is not a recorded model; only these know batches of samples.");
+                       "\"" + name + "\" is not a recorded model; only these know batches of samples.");
     }
     try {
-      return std::make_shared<const RecordedBatches>(recorded, scenario_.setup.tasks, scenario_.setup.packs);
+      return std::make_shared<const RecordedBatches>(recorded, file_.setup.tasks, file_.setup.packs);
     } catch (const InputError& error) {
       throw InputError(pointer, error.problems().front().what);
     }
   }
 
-  [[nodiscard]] static std::shared_ptr<const BatchModel> read_sizes(const Json& json) {
-    SampleSizes sizes;
-    if (json.contains("resident")) sizes.resident = size_value(json["resident"]);
-    for (const Json& sample : json.value("samples", Json::array())) {
-      const auto images = sample["images"].get<std::size_t>();
-      if (sizes.by_images.size() <= images) sizes.by_images.resize(images + 1);
-      sizes.by_images[images] = size_value(sample["bytes"]);
+  [[nodiscard]] static std::shared_ptr<const BatchModel> model_of(SizesSection sizes) {
+    for (const SampleSection& sample : sizes.samples) {
+      if (sizes.by_images.size() <= sample.images) sizes.by_images.resize(sample.images + 1);
+      sizes.by_images[sample.images] = sample.bytes;
     }
-    if (json.contains("per_token")) sizes.per_token = size_value(json["per_token"]);
-    sizes.floor_seconds = json.value("floor_ms", 50.0) / 1000;
-    sizes.seconds_per_sample = json.value("ms_per_sample", 0.0) / 1000;
     return std::make_shared<const SampleSizeModel>(std::move(sizes));
   }
 
-  void read_samples(const Json& data) {
-    const auto count = data.value("samples", std::int64_t{0});
-    if (data.contains("lengths")) {
-      const auto most = data.value("most", std::int64_t{10'000'000});
-      scenario_.setup.samples = read_lengths(data_file(data["lengths"], "/workload/data/lengths"),
-                                             data.value("column", std::string{"tokens"}), most, count);
+  void read_samples(const DataSection& data) {
+    if (data.lengths) {
+      file_.setup.samples = read_lengths(data_file(*data.lengths, path_, "/workload/data/lengths"),
+                                         data.column, data.most, data.samples);
       return;
     }
-    if (count == 0) throw InputError("/workload/data", "say how many \"samples\".");
-    const Outliers outliers{data.value("outliers_every", std::int64_t{0}),
-                            data.value("outliers_times", std::int64_t{100})};
+    if (data.samples == 0) throw InputError("/workload/data", "say how many \"samples\".");
     problems_.throw_if_any();  // nothing can be drawn from a task whose range is empty
-    scenario_.setup.samples = draw_samples(tasks_, count, outliers, tokens_per_image_, scenario_.seed);
+    const std::vector<TaskSort> tasks(data.tasks->begin(), data.tasks->end());
+    file_.setup.samples = draw_samples(tasks, data.samples, data.outliers, tokens_per_image_, file_.seed);
   }
 
-  void read_declared(const Json& json) {
-    SeriesFile series = read_series(data_file(json["file"], "/workload/series/file"), scenario_.setup.tasks);
-    scenario_.setup.losses = std::move(series.losses);
-    scenario_.setup.gradient_norms = std::move(series.gradient_norms);
-    scenario_.series_origin = json["origin"].get<std::string>();
+  void read_declared(const SeriesSection& section) {
+    SeriesFile series =
+        read_series(data_file(section.file, path_, "/workload/series/file"), file_.setup.tasks);
+    file_.setup.losses = std::move(series.losses);
+    file_.setup.gradient_norms = std::move(series.gradient_norms);
+    file_.series_origin = section.origin;
   }
 
   PolicyFamily family() {
     return {.find =
                 [this](TunerChoice& choice) {
                   const ComposerEntry& composer =
-                      find_composer(choice.use, choice.where + "/use", scenario_.known->composers);
+                      find_composer(choice.use, choice.where + "/use", file_.known->composers);
                   choice.profile = full_profile_name(composer, choice);
                   return choice.profile.empty() ? composer.name : choice.profile;
                 },
             .try_out =
                 [this](const TunerChoice& choice) {
-                  make_composer(choice, scenario_.setup.tasks, scenario_.known->composers);
+                  make_composer(choice, file_.setup.tasks, file_.known->composers);
                 }};
   }
 
-  const ScenarioDocument& document_;
-  const Json& json_;
-  fs::path file_;
-  EpochScenario scenario_;
-  std::vector<TaskSort> tasks_;
+  fs::path path_;
+  EpochFile file_;
   std::int64_t tokens_per_image_ = 0;
   FileProblems problems_;
 };
 
 }  // namespace
 
-EpochScenario read_epoch(const ScenarioDocument& document) {
-  require_fields(document, epoch_fields());
-  return EpochReader{document}.read();
-}
+const RecordBase& epoch_table() { return file_table(); }
+
+EpochScenario read_epoch(const ScenarioDocument& document) { return EpochReader{document}.read(); }
 
 }  // namespace vramlab

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lab/metric.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "sim/runs/epoch_loop.hpp"
@@ -37,12 +36,8 @@ struct EpochResult {
 /// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.
 EpochScenario read_epoch(const ScenarioDocument& document);
 
-/// The keys of such a file, and its JSON schema (draft 7).
-std::vector<Field> epoch_fields();
-Json epoch_schema(const PolicySet& known);
-
-/// The schema of an entry of `policies`: `entry` with the options of each composer of `known`.
-Json composer_schemas(const Json& entry, const PolicySet& known);
+/// The keys of such a file.
+const RecordBase& epoch_table();
 
 /// Throws InputError for a label that is not in the scenario.
 void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels);

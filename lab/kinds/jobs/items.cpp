@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "models/job_estimate.hpp"
 #include "sim/runs/job_process.hpp"
@@ -117,13 +116,13 @@ JobModel JobModels::read(const Json& json, const std::string& pointer) {
   return {std::move(workload), *batch};
 }
 
-Point JobModels::point(const JobModel& model, std::int64_t batch, const Json& values, const Point* base,
-                       const std::string& pointer) {
+Point JobModels::point(const JobModel& model, std::int64_t batch, const NamedIntegers& values,
+                       const Point* base, const std::string& pointer) {
   const ParameterSpace& space = model.workload->parameters();
   std::vector<Problem> problems;
   Point point = base != nullptr ? *base : Point(space.size());
   std::vector<bool> given(space.size(), base != nullptr);
-  for (const auto& [key, value] : values.items()) {
+  for (const auto& [key, value] : values) {
     const auto index = space.find(key);
     if (!index || *index == model.batch) {
       problems.push_back({pointer + "/" + key,
@@ -131,7 +130,7 @@ Point JobModels::point(const JobModel& model, std::int64_t batch, const Json& va
                                 : "the model has no such parameter." + suggest_name(key, names_of(space))});
       continue;
     }
-    point[*index] = value.get<std::int64_t>();
+    point[*index] = value;
     given[*index] = true;
   }
   point[model.batch] = batch;
@@ -200,159 +199,127 @@ Bytes JobModels::most_held(const JobModel& model, const std::vector<Point>& poin
 
 namespace {
 
-std::int32_t busy_milli(const Json& json) {
-  return static_cast<std::int32_t>(std::llround(json.value("busy", 1.0) * 1000));
-}
+bool says_use(const SpanSection& span) { return span.use.has_value() || span.use_per_sample > 0; }
 
-JobPhase plain_phase(const Json& json, const std::string& pointer) {
-  if (!json.contains("duration_s") || json.contains("steps") || json.contains("set")) {
+JobPhase plain_phase(const SpanSection& span, const std::string& pointer) {
+  if (!span.duration || span.steps || span.set) {
     throw InputError(pointer, "a job without a model needs \"duration_s\", and has no \"steps\" or \"set\".");
   }
-  JobPhase phase{.duration = from_seconds(json["duration_s"].get<double>())};
-  if (json.contains("use") || json.contains("use_per_sample")) {
-    phase.fixed_use = json.contains("use") ? size_value(json["use"]) : 0;
-  }
-  if (json.contains("use_per_sample")) phase.use_per_sample = size_value(json["use_per_sample"]);
+  JobPhase phase{.duration = *span.duration, .use_per_sample = span.use_per_sample};
+  if (says_use(span)) phase.fixed_use = span.use.value_or(0);
   return phase;
+}
+
+JobPhase model_phase(const SpanSection& span, const std::string& pointer, const JobSpec& job,
+                     const Point& base) {
+  if (!span.steps || span.duration || says_use(span)) {
+    throw InputError(pointer, "a job with a model needs \"steps\"; time and use come from the model.");
+  }
+  const Point point =
+      span.set ? JobModels::point(*job.model, job.demand.batch, *span.set, &base, pointer + "/set") : base;
+  return JobModels::phase(*job.model, point, *span.steps);
 }
 
 }  // namespace
 
-std::vector<JobSpec> JobItems::read(const Json& list, const std::string& pointer, std::size_t first,
-                                    FileProblems& problems) {
+std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, const std::string& pointer,
+                                    std::size_t first, FileProblems& problems) {
   std::vector<JobSpec> jobs;
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const JobSection& section = sections[i];
     const std::string where = pointer + "/" + std::to_string(i);
     problems.guarded(where, [&] {
-      const JobSpec job = read_job(list[i], where, first + jobs.size());
-      const auto count = list[i].value("count", std::int64_t{1});
-      const SimTime every = from_seconds(list[i].value("every_s", 0.0));
-      for (std::int64_t n = 0; n < count; ++n) {
+      const JobSpec job = read_job(section, where, first + jobs.size());
+      for (std::int64_t n = 0; n < section.count; ++n) {
         jobs.push_back(job);
-        jobs.back().arrival += every * n;
-        if (count > 1) jobs.back().name.append(" ").append(std::to_string(n + 1));
+        jobs.back().arrival += section.every * n;
+        if (section.count > 1) jobs.back().name.append(" ").append(std::to_string(n + 1));
       }
     });
   }
   return jobs;
 }
 
-JobSpec JobItems::read_job(const Json& json, const std::string& pointer, std::size_t number) {
-  JobSpec job;
-  job.name = json.value("name", "job " + std::to_string(number));
-  job.arrival = from_seconds(json.value("arrival_s", 0.0));
-  job.busy_milli = busy_milli(json);
-  job.demand.batch = json.value("batch", std::int64_t{1});
-  job.demand.cards = json.value("cards", 1);
-  job.demand.priority = json.value("priority", 0);
-  if (json.contains("quota")) job.demand.account = account_of(json["quota"], pointer + "/quota");
-  if (json.contains("expected_s")) job.expected = from_seconds(json["expected_s"].get<double>());
-  if (json.contains("crash_after_s")) job.crash_after = from_seconds(json["crash_after_s"].get<double>());
-  read_phases(json, pointer, job);
-  read_demand(json, pointer, job);
+JobSpec JobItems::read_job(const JobSection& section, const std::string& pointer, std::size_t number) {
+  JobSpec job = section;
+  if (job.name.empty()) job.name = "job " + std::to_string(number);
+  if (section.quota) job.demand.account = account_of(*section.quota, pointer + "/quota");
+  read_phases(section, pointer, job);
+  read_demand(section, pointer, job);
   return job;
 }
 
-void JobItems::read_phases(const Json& json, const std::string& pointer, JobSpec& job) {
-  const char* span = json.contains("model") ? "steps" : "duration_s";
-  if (json.contains(span) == json.contains("phases")) {
-    throw InputError(pointer, "give either \"" + std::string{span} + "\" or \"phases\".");
+void JobItems::read_phases(const JobSection& section, const std::string& pointer, JobSpec& job) {
+  const bool has_model = section.model_json != nullptr;
+  const bool whole = has_model ? section.whole.steps.has_value() : section.whole.duration.has_value();
+  if (whole == section.spans.has_value()) {
+    throw InputError(
+        pointer, "give either \"" + std::string{has_model ? "steps" : "duration_s"} + "\" or \"phases\".");
   }
-  std::optional<Point> base;
-  if (json.contains("model")) {
-    job.model = models_.read(json["model"], pointer + "/model");
-    const Json none = Json::object();
-    base = JobModels::point(*job.model, job.demand.batch, json.contains("at") ? json["at"] : none, nullptr,
+  Point base;
+  if (has_model) {
+    job.model = models_.read(*section.model_json, pointer + "/model");
+    base = JobModels::point(*job.model, job.demand.batch, section.at.value_or(NamedIntegers{}), nullptr,
                             pointer + "/at");
-  } else if (json.contains("at")) {
+  } else if (section.at) {
     throw InputError(pointer + "/at", "goes with \"model\", which is not given.");
   }
-  const auto read = [&](const Json& phase, const std::string& where) {
-    job.phases.push_back(job.model ? read_model_phase(phase, where, job, &*base) : plain_phase(phase, where));
+  const auto read = [&](const SpanSection& span, const std::string& where) {
+    job.phases.push_back(has_model ? model_phase(span, where, job, base) : plain_phase(span, where));
     if (job.phases.back().duration <= SimTime{0}) throw InputError(where, "a duration must be above 0.");
   };
-  if (!json.contains("phases")) return read(json, pointer);
-  for (std::size_t i = 0; i < json["phases"].size(); ++i) {
-    const Json& phase = json["phases"][i];
-    read(phase, pointer + "/phases/" + std::to_string(i));
-    if (phase.contains("need")) job.phases.back().need = size_value(phase["need"]);
+  if (!section.spans) return read(section.whole, pointer);
+  for (std::size_t i = 0; i < section.spans->size(); ++i) {
+    const SpanSection& span = (*section.spans)[i];
+    read(span, pointer + "/phases/" + std::to_string(i));
+    job.phases.back().need = span.need;
   }
   if (job.phases.empty()) throw InputError(pointer + "/phases", "the list is empty.");
 }
 
-JobPhase JobItems::read_model_phase(const Json& json, const std::string& pointer, const JobSpec& job,
-                                    const Point* base) {
-  if (!json.contains("steps") || json.contains("duration_s") || json.contains("use") ||
-      json.contains("use_per_sample")) {
-    throw InputError(pointer, "a job with a model needs \"steps\"; time and use come from the model.");
-  }
-  Point point = *base;
-  if (json.contains("set")) {
-    point = JobModels::point(*job.model, job.demand.batch, json["set"], base, pointer + "/set");
-  }
-  return JobModels::phase(*job.model, point, json["steps"].get<std::int64_t>());
-}
-
-void JobItems::read_demand(const Json& json, const std::string& pointer, JobSpec& job) {
+void JobItems::read_demand(const JobSection& section, const std::string& pointer, JobSpec& job) {
   JobDemand& demand = job.demand;
-  const bool bytes = json.contains("need") || json.contains("per_sample");
-  const int given = int{bytes} + int{json.contains("share")} + int{json.contains("estimate")};
+  const bool bytes = section.need.has_value() || demand.per_sample > 0;
+  const int given = int{bytes} + int{demand.share_milli > 0} + int{section.estimate.has_value()};
   if (given == 0 && job.model) return models_.measure(*job.model, job.phases, demand);
   if (given != 1) {
     throw InputError(pointer,
                      "give one of \"need\" (with \"per_sample\" or not), \"share\" and \"estimate\".");
   }
-  if (json.contains("need")) demand.fixed = size_value(json["need"]);
-  if (json.contains("per_sample")) demand.per_sample = size_value(json["per_sample"]);
-  if (json.contains("share")) {
-    demand.share_milli = std::max<std::int64_t>(1, std::llround(json["share"].get<double>() * 1000));
-  }
-  if (!json.contains("estimate")) return;
-  const Json& table = json["estimate"];
-  demand.per_sample = estimated_bytes({.type = table["type"].get<std::string>(),
-                                       .size = table.value("size", std::string{"medium"}),
-                                       .batch = 1,
-                                       .sequence = table.value("sequence", std::int64_t{512}),
-                                       .training = table.value("training", true)},
-                                      pointer + "/estimate");
+  demand.fixed = section.need.value_or(0);
+  if (!section.estimate) return;
+  JobEstimate one = *section.estimate;
+  one.batch = 1;
+  demand.per_sample = estimated_bytes(one, pointer + "/estimate");
 }
 
-std::uint32_t JobItems::account_of(const Json& name, const std::string& pointer) const {
-  const auto account = accounts_.find(name.get<std::string>());
+std::uint32_t JobItems::account_of(const std::string& name, const std::string& pointer) const {
+  const auto account = accounts_.find(name);
   if (account != accounts_.end()) return account->second;
   std::vector<std::string> names;
   for (const auto& [known, id] : accounts_) names.push_back(known);
-  throw InputError(pointer,
-                   "no quota is called " + name.dump() + "." + suggest_name(name.get<std::string>(), names));
+  throw InputError(pointer, "no quota is called \"" + name + "\"." + suggest_name(name, names));
 }
 
-std::vector<JobSort> JobItems::read_mix(const Json& mix, const std::string& pointer) {
+std::vector<JobSort> JobItems::read_mix(const std::vector<MixSection>& sections, const std::string& pointer) {
   std::vector<JobSort> sorts;
-  for (std::size_t i = 0; i < mix.size(); ++i) {
-    const Json& json = mix[i];
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const MixSection& section = sections[i];
     const std::string where = pointer + "/" + std::to_string(i);
-    JobSort sort{.name = json["name"].get<std::string>(),
-                 .weight = json.value("weight", std::int64_t{1}),
-                 .shortest = from_seconds(json["shortest_s"].get<double>()),
-                 .longest = from_seconds(json["longest_s"].get<double>())};
-    sort.demand.cards = json.value("cards", 1);
-    sort.demand.priority = json.value("priority", 0);
-    sort.demand.batch = json.value("batch", std::int64_t{1});
-    sort.busy_milli = busy_milli(json);
-    if (json.contains("need_low") != json.contains("need_high") ||
-        json.contains("need_low") == json.contains("model")) {
+    const bool has_model = section.model_json != nullptr;
+    if (section.low.has_value() != section.high.has_value() || section.low.has_value() == has_model) {
       throw InputError(where, "give either \"need_low\" and \"need_high\", or \"model\".");
     }
-    if (json.contains("model")) {
-      const Json none = Json::object();
-      sort.model = models_.read(json["model"], where + "/model");
+    JobSort sort = section;
+    if (has_model) {
+      sort.model = models_.read(*section.model_json, where + "/model");
       const Point point = JobModels::point(*sort.model, sort.demand.batch,
-                                           json.contains("at") ? json["at"] : none, nullptr, where + "/at");
+                                           section.at.value_or(NamedIntegers{}), nullptr, where + "/at");
       sort.step = JobModels::phase(*sort.model, point, 1);
       models_.measure(*sort.model, {sort.step}, sort.demand);
     } else {
-      sort.need_low = size_value(json["need_low"]);
-      sort.need_high = size_value(json["need_high"]);
+      sort.need_low = *section.low;
+      sort.need_high = *section.high;
     }
     if (sort.need_low > sort.need_high || sort.shortest > sort.longest || sort.shortest <= SimTime{0}) {
       throw InputError(where, "a low end lies above its high end, or a duration is 0.");

@@ -10,28 +10,12 @@
 #include <vector>
 
 #include "lab/json.hpp"
+#include "lab/kinds/jobs/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/runs/job.hpp"
 
 namespace vramlab {
-
-/// One sort of job in a mix. Needs are drawn evenly, in MiB; durations evenly in their logarithm (by
-/// octaves).
-struct JobSort {
-  std::string name;
-  std::int64_t weight = 1;
-  Bytes need_low = 0;
-  Bytes need_high = 0;
-  SimTime shortest{0};
-  SimTime longest{0};
-  /// Cards, priority, batch; its need is drawn (for `batch` samples where that is above 1) unless it has a
-  /// model, of which it then runs as many steps as the duration drawn holds.
-  JobDemand demand;
-  std::optional<JobModel> model;
-  JobPhase step;  ///< one step of the model
-  std::int32_t busy_milli = 1000;
-};
 
 /// `count` jobs that arrive evenly at random within `span`. Integers only: equal on every machine.
 std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t count, SimTime span,
@@ -56,7 +40,7 @@ class JobModels {
 
   /// The point with `batch` and the other parameters from `values` or, where they are not there, from `base`
   /// (may be null). Throws InputError at `pointer` for unknown, missing and unfit ones.
-  [[nodiscard]] static Point point(const JobModel& model, std::int64_t batch, const Json& values,
+  [[nodiscard]] static Point point(const JobModel& model, std::int64_t batch, const NamedIntegers& values,
                                    const Point* base, const std::string& pointer);
 
   /// Makes `phase` one of `steps` steps at `point`: its duration is that of the steps, alone on a card.
@@ -84,21 +68,19 @@ class JobItems {
   JobItems(JobModels models, std::map<std::string, std::uint32_t> accounts)
       : models_(std::move(models)), accounts_(std::move(accounts)) {}
 
-  /// The jobs of `list`, whose fields passed their checks; `pointer` is the place of the list. Names count
-  /// from `first` where a job has none.
-  std::vector<JobSpec> read(const Json& list, const std::string& pointer, std::size_t first,
-                            FileProblems& problems);
+  /// The jobs of `sections`; `pointer` is the place of the list. Names count from `first` where a job has
+  /// none.
+  std::vector<JobSpec> read(const std::vector<JobSection>& sections, const std::string& pointer,
+                            std::size_t first, FileProblems& problems);
 
   /// The sorts of a "mix". Throws InputError.
-  std::vector<JobSort> read_mix(const Json& mix, const std::string& pointer);
+  std::vector<JobSort> read_mix(const std::vector<MixSection>& sections, const std::string& pointer);
 
  private:
-  JobSpec read_job(const Json& json, const std::string& pointer, std::size_t number);
-  void read_phases(const Json& json, const std::string& pointer, JobSpec& job);
-  JobPhase read_model_phase(const Json& json, const std::string& pointer, const JobSpec& job,
-                            const Point* base);
-  void read_demand(const Json& json, const std::string& pointer, JobSpec& job);
-  [[nodiscard]] std::uint32_t account_of(const Json& name, const std::string& pointer) const;
+  JobSpec read_job(const JobSection& section, const std::string& pointer, std::size_t number);
+  void read_phases(const JobSection& section, const std::string& pointer, JobSpec& job);
+  void read_demand(const JobSection& section, const std::string& pointer, JobSpec& job);
+  [[nodiscard]] std::uint32_t account_of(const std::string& name, const std::string& pointer) const;
 
   JobModels models_;
   std::map<std::string, std::uint32_t> accounts_;

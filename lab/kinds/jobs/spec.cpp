@@ -19,38 +19,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Bytes kAssumedContext = 527_MiB;  // where a card is given by size alone; an H100's is 526.8 (R10.4)
-
 /// Turns a document whose fields passed their checks into a scenario.
 class JobsReader {
  public:
-  explicit JobsReader(const ScenarioDocument& document)
-      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
+  explicit JobsReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
+    read_file(document, jobs_file_table(), file_);
+    file_.known = with_plugins(file_.plugins, path_, document.policies, problems_);
+  }
 
   JobsScenario read() {
-    read_base(document_, scenario_, problems_);
-    scenario_.draws = json_.contains("generate") || json_.value("estimate_error", 0.0) > 0;
-    scenario_.setup.start_up = from_seconds(json_.value("start_up_s", 0.0));
-    guarded("/cards", [&] { read_cards(); });
+    file_.draws = file_.generate.has_value() || file_.estimate_error > 0;
+    guarded("/cards", [&] { read_pools(); });
     read_quotas();
-    allocator_.settings = allocator_settings(json_, problems_);
+    allocator_.settings = allocator_settings(file_.allocator, problems_);
     read_jobs();
-    const bool listed = json_.contains("jobs") && !json_["jobs"].empty();
-    if (!listed && !json_.contains("trace") && !json_.contains("generate")) {
+    if (file_.jobs.empty() && !file_.trace && !file_.generate) {
       problem("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
     }
-    if (json_.value("fidelity", std::string{}) == "steps") {
-      contexts_.resize(scenario_.setup.cluster.pools.size(), kAssumedContext);
-      scenario_.setup.steps = StepFidelity{contexts_, allocator_};
+    if (file_.simulates_steps) {
+      contexts_.resize(file_.setup.cluster.pools.size(), kAssumedContext);
+      file_.setup.steps = StepFidelity{contexts_, allocator_};
     }
     spread_estimates();
-    if (json_.contains("strangers")) read_strangers(json_["strangers"]);
-    PolicyList list = read_policy_list(json_["policies"], family(), problems_);
-    scenario_.policies = std::move(list.entries);
-    scenario_.expectations =
-        read_metric_expectations(json_, list.labels, list.complete, jobs_metric_names(), problems_);
+    require_strangers();
+    PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
+    file_.policies = std::move(list.entries);
+    require_expectations(list);
     problems_.throw_if_any();
-    return std::move(scenario_);
+    return std::move(file_);
   }
 
  private:
@@ -61,32 +57,26 @@ class JobsReader {
     problems_.guarded(pointer, work);
   }
 
-  [[nodiscard]] bool from_openb() const {
-    return json_.contains("trace") && json_["trace"].contains("nodes");
-  }
+  [[nodiscard]] bool from_openb() const { return file_.trace && file_.trace->nodes; }
 
-  void read_cards() {
-    if (json_.contains("cards") == from_openb()) {
+  void read_pools() {
+    if (file_.pools.has_value() == from_openb()) {
       throw InputError("/cards", from_openb() ? "the cards come from \"trace\"; leave these out."
                                               : "there are no cards: give \"cards\".");
     }
     if (from_openb()) return;
-    ClusterSetup& cluster = scenario_.setup.cluster;
+    ClusterSetup& cluster = file_.setup.cluster;
     CardId first = 0;
-    for (std::size_t i = 0; i < json_["cards"].size(); ++i) {
-      const Json& json = json_["cards"][i];
+    for (std::size_t i = 0; i < file_.pools->size(); ++i) {
+      const PoolSection& section = (*file_.pools)[i];
       const std::string pointer = "/cards/" + std::to_string(i);
-      if (json.contains("gpu") == json.contains("total")) {
+      if (section.gpu.has_value() == section.total.has_value()) {
         problem(pointer, "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
         continue;
       }
-      const Bytes total = json.contains("gpu")
-                              ? find_gpu(json["gpu"].get<std::string>(), pointer + "/gpu").total
-                              : size_value(json["total"]);
-      Bytes context =
-          json.contains("gpu") ? find_gpu(json["gpu"].get<std::string>()).context : kAssumedContext;
-      if (json.contains("context")) context = size_value(json["context"]);
-      const Bytes reserve = json.contains("reserve") ? size_value(json["reserve"]) : 0;
+      const Bytes total = section.gpu ? find_gpu(*section.gpu, pointer + "/gpu").total : *section.total;
+      const Bytes usual = section.gpu ? find_gpu(*section.gpu).context : kAssumedContext;
+      const Bytes reserve = section.reserve;
       if (reserve >= total) {
         problem(pointer + "/reserve", "leaves nothing of the card.");
         continue;
@@ -95,10 +85,10 @@ class JobsReader {
         problem(pointer, "64 kinds of cards are the most.");
         break;
       }
-      const auto count = json.value("count", std::uint32_t{1});
-      const auto per_node = json.value("per_node", std::min<std::uint32_t>(count, 1024));
+      const std::uint32_t count = section.count;
+      const std::uint32_t per_node = section.per_node.value_or(std::min<std::uint32_t>(count, 1024));
       cluster.pools.push_back({total - reserve});
-      contexts_.push_back(context);
+      contexts_.push_back(section.context.value_or(usual));
       const auto pool = static_cast<std::uint32_t>(cluster.pools.size() - 1);
       for (std::uint32_t done = 0; done < count; done += per_node) {
         const std::uint32_t cards = std::min(per_node, count - done);
@@ -106,48 +96,42 @@ class JobsReader {
         first += cards;
       }
     }
-    if (json_["cards"].empty()) problem("/cards", "the list is empty; name at least one card.");
+    if (file_.pools->empty()) problem("/cards", "the list is empty; name at least one card.");
   }
 
   void read_quotas() {
-    if (!json_.contains("quotas")) return;
-    for (const Json& quota : json_["quotas"]) {
-      accounts_[quota["name"].get<std::string>()] =
-          static_cast<std::uint32_t>(scenario_.setup.cluster.quotas.size());
-      scenario_.setup.cluster.quotas.emplace_back(size_value(quota["bytes"]));
+    for (const QuotaSection& quota : file_.quotas) {
+      accounts_[quota.name] = static_cast<std::uint32_t>(file_.setup.cluster.quotas.size());
+      file_.setup.cluster.quotas.emplace_back(quota.bytes);
     }
   }
 
-  fs::path data_file(const Json& name, const std::string& pointer) const {
-    const auto path = find_data_file(name.get<std::string>(), file_);
-    if (path) return *path;
-    throw InputError(pointer,
-                     "there is no file " + name.dump() + " beside the scenario, here or in the data folder.");
+  [[nodiscard]] fs::path trace_file(const std::optional<std::string>& name, const char* key) const {
+    return data_file(name.value(), path_, std::string{"/trace/"} + key);
   }
 
-  void read_trace(const Json& json, JobItems& items) {
-    const int given = int{json.contains("jobs")} + int{json.contains("pods")} + int{json.contains("gavel")};
-    if (given != 1 || json.contains("pods") != json.contains("nodes") ||
-        json.contains("gavel") != json.contains("throughputs")) {
+  void read_trace(const TraceSection& trace, JobItems& items) {
+    const int given =
+        int{trace.jobs.has_value()} + int{trace.pods.has_value()} + int{trace.gavel.has_value()};
+    if (given != 1 || trace.pods.has_value() != trace.nodes.has_value() ||
+        trace.gavel.has_value() != trace.throughputs.has_value()) {
       throw InputError("/trace",
                        "give one of \"jobs\", \"pods\" with \"nodes\", and \"gavel\" with \"throughputs\".");
     }
-    if (json.contains("jobs")) return read_list(data_file(json["jobs"], "/trace/jobs"), items);
-    if (json.contains("gavel")) return read_gavel_trace(json);
-    read_openb_trace(json);
+    if (trace.jobs) return read_list(trace_file(trace.jobs, "jobs"), items);
+    if (trace.gavel) return read_gavel_trace(trace);
+    read_openb_trace(trace);
   }
 
   void read_list(const fs::path& list, JobItems& items) {
     if (!is_json_name(list)) {
-      scenario_.setup.jobs = read_job_list(list);
+      file_.setup.jobs = read_job_list(list);
       return;
     }
     const Json json = read_json_file(list);
-    std::vector<Problem> problems;
-    check_fields(json, job_list_fields(), /*open=*/false, "", problems);
-    for (Problem& one : problems) one.where = list.string() + ": " + one.where;
-    if (!problems.empty()) throw InputError(std::move(problems));
-    scenario_.setup.jobs = items.read(json["jobs"], list.string() + ": /jobs", 0, problems_);
+    require_fields(json, job_list_table(), list.string() + ": ");
+    file_.setup.jobs =
+        items.read(read_section(json, job_list_table()).jobs, list.string() + ": /jobs", 0, problems_);
   }
 
   static bool is_json_name(const fs::path& file) {
@@ -155,37 +139,34 @@ class JobsReader {
     return name.ends_with(".json") || name.ends_with(".json.gz");
   }
 
-  void read_gavel_trace(const Json& json) {
-    GavelOptions options;
-    options.gpu = json.value("gpu", options.gpu);
-    if (json.contains("share")) options.share_milli = std::llround(json["share"].get<double>() * 1000);
-    GavelTrace trace = read_gavel(data_file(json["gavel"], "/trace/gavel"),
-                                  data_file(json["throughputs"], "/trace/throughputs"), options);
-    scenario_.setup.jobs = std::move(trace.jobs);
-    scenario_.notes.push_back(std::to_string(trace.lines) + " jobs: duration is steps / throughput on " +
-                              options.gpu + "; " + std::to_string(trace.without_throughput) +
-                              " without a measured throughput left out.");
-    scenario_.notes.push_back("Assumed: each takes " + std::to_string(options.share_milli) +
-                              " thousandths of each of its cards; the trace does not say.");
+  void read_gavel_trace(const TraceSection& section) {
+    const GavelOptions& options = section.gavel_options;
+    GavelTrace trace = read_gavel(trace_file(section.gavel, "gavel"),
+                                  trace_file(section.throughputs, "throughputs"), options);
+    file_.setup.jobs = std::move(trace.jobs);
+    file_.notes.push_back(std::to_string(trace.lines) + " jobs: duration is steps / throughput on " +
+                          options.gpu + "; " + std::to_string(trace.without_throughput) +
+                          " without a measured throughput left out.");
+    file_.notes.push_back("Assumed: each takes " + std::to_string(options.share_milli) +
+                          " thousandths of each of its cards; the trace does not say.");
   }
 
-  void read_openb_trace(const Json& json) {
-    OpenbOptions options;
-    if (json.contains("anonymous_card")) options.anonymous_card = size_value(json["anonymous_card"]);
+  void read_openb_trace(const TraceSection& section) {
+    const OpenbOptions& options = section.openb;
     OpenbTrace trace =
-        read_openb(data_file(json["pods"], "/trace/pods"), data_file(json["nodes"], "/trace/nodes"), options);
-    trace.cluster.quotas = scenario_.setup.cluster.quotas;
-    scenario_.setup.cluster = std::move(trace.cluster);
-    scenario_.setup.jobs = std::move(trace.jobs);
+        read_openb(trace_file(section.pods, "pods"), trace_file(section.nodes, "nodes"), options);
+    trace.cluster.quotas = file_.setup.cluster.quotas;
+    file_.setup.cluster = std::move(trace.cluster);
+    file_.setup.jobs = std::move(trace.jobs);
     std::string kinds;
     for (const std::string& kind : trace.assumed) kinds.append(kinds.empty() ? "" : ", ").append(kind);
-    scenario_.notes.push_back(std::to_string(trace.pods) + " pods: " + std::to_string(trace.without_gpu) +
-                              " without a GPU left out, " + std::to_string(trace.never_scheduled) +
-                              " never scheduled there (duration = deletion - creation), " +
-                              std::to_string(trace.without_duration) + " of 0 s (run for 1 s).");
+    file_.notes.push_back(std::to_string(trace.pods) + " pods: " + std::to_string(trace.without_gpu) +
+                          " without a GPU left out, " + std::to_string(trace.never_scheduled) +
+                          " never scheduled there (duration = deletion - creation), " +
+                          std::to_string(trace.without_duration) + " of 0 s (run for 1 s).");
     if (!kinds.empty()) {
-      scenario_.notes.push_back("Assumed: " + kinds + " cards have " + format_bytes(options.anonymous_card) +
-                                ".");
+      file_.notes.push_back("Assumed: " + kinds + " cards have " + format_bytes(options.anonymous_card) +
+                            ".");
     }
   }
 
@@ -194,71 +175,70 @@ class JobsReader {
     const auto& contexts = contexts_;
     const Bytes context =
         contexts.empty() ? kAssumedContext : *std::max_element(contexts.begin(), contexts.end());
-    return {JobModels{file_, context, allocator_}, accounts_};
+    return {JobModels{path_, context, allocator_}, accounts_};
   }
 
   void read_jobs() {
     JobItems items = this->items();
-    auto& jobs = scenario_.setup.jobs;
+    auto& jobs = file_.setup.jobs;
     const auto add = [&](std::vector<JobSpec> more) {
       std::move(more.begin(), more.end(), std::back_inserter(jobs));
     };
-    if (json_.contains("trace")) guarded("/trace", [&] { read_trace(json_["trace"], items); });
-    if (json_.contains("jobs")) add(items.read(json_["jobs"], "/jobs", jobs.size(), problems_));
-    if (!json_.contains("generate")) return;
+    if (file_.trace) guarded("/trace", [&] { read_trace(*file_.trace, items); });
+    add(items.read(file_.jobs, "/jobs", jobs.size(), problems_));
+    if (!file_.generate) return;
     guarded("/generate", [&] {
-      const Json& generate = json_["generate"];
-      add(generate_jobs(items.read_mix(generate["mix"], "/generate/mix"),
-                        generate["jobs"].get<std::int64_t>(),
-                        from_seconds(generate["hours"].get<double>() * 3600), scenario_.seed));
+      const GenerateSection& generate = *file_.generate;
+      add(generate_jobs(items.read_mix(generate.mix, "/generate/mix"), generate.jobs,
+                        from_seconds(generate.hours * 3600), file_.seed));
     });
   }
 
   void spread_estimates() {
-    const double error = json_.value("estimate_error", 0.0);
+    const double error = file_.estimate_error;
     if (error <= 0) return;
     Bytes largest = 0;
-    for (const CardPool& pool : scenario_.setup.cluster.pools) largest = std::max(largest, pool.total);
-    spread_use(scenario_.setup.jobs, std::llround(error * 1000), largest, scenario_.seed);
+    for (const CardPool& pool : file_.setup.cluster.pools) largest = std::max(largest, pool.total);
+    spread_use(file_.setup.jobs, std::llround(error * 1000), largest, file_.seed);
   }
 
-  void read_strangers(const Json& strangers) {
+  void require_strangers() {
     std::size_t cards = 0;
-    for (const CardNode& node : scenario_.setup.cluster.nodes) cards += node.count;
-    for (std::size_t i = 0; i < strangers.size(); ++i) {
-      const Json& json = strangers[i];
+    for (const CardNode& node : file_.setup.cluster.nodes) cards += node.count;
+    for (std::size_t i = 0; i < file_.setup.strangers.size(); ++i) {
+      const Stranger& stranger = file_.setup.strangers[i];
       const std::string pointer = "/strangers/" + std::to_string(i);
-      Stranger stranger{.card = json["card"].get<CardId>(),
-                        .from = from_seconds(json.value("from_s", 0.0)),
-                        .to = SimTime::max(),
-                        .bytes = size_value(json["bytes"])};
-      stranger.busy_milli = static_cast<std::int32_t>(std::llround(json.value("busy", 0.0) * 1000));
-      if (json.contains("to_s")) stranger.to = from_seconds(json["to_s"].get<double>());
       if (stranger.to <= stranger.from) problem(pointer, "\"to_s\" must be later than \"from_s\".");
       if (stranger.card >= cards) {
         problem(pointer + "/card", "there is no card " + std::to_string(stranger.card) + "; there are " +
                                        std::to_string(cards) + ", counted from 0.");
       }
-      scenario_.setup.strangers.push_back(stranger);
+    }
+  }
+
+  void require_expectations(const PolicyList& list) {
+    const std::vector<Expectation>& all = file_.expectations;
+    require_metric_expectations(all, list.labels, list.complete, jobs_metric_names(), problems_);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].share == 1 || file_.seeds > 1) continue;
+      problem("/expect/" + std::to_string(i) + "/share",
+              "goes with the scenario's \"seeds\", which is not given.");
     }
   }
 
   PolicyFamily family() {
-    return {
-        .find =
-            [this](TunerChoice& choice) {
-              const AdmitterEntry& admitter =
-                  find_admitter(choice.use, choice.where + "/use", scenario_.known->admitters);
-              choice.profile = full_profile_name(admitter, choice);
-              return choice.profile.empty() ? admitter.name : choice.profile;
-            },
-        .try_out = [this](const TunerChoice& choice) { make_admitter(choice, scenario_.known->admitters); }};
+    return {.find =
+                [this](TunerChoice& choice) {
+                  const AdmitterEntry& admitter =
+                      find_admitter(choice.use, choice.where + "/use", file_.known->admitters);
+                  choice.profile = full_profile_name(admitter, choice);
+                  return choice.profile.empty() ? admitter.name : choice.profile;
+                },
+            .try_out = [this](const TunerChoice& choice) { make_admitter(choice, file_.known->admitters); }};
   }
 
-  const ScenarioDocument& document_;
-  const Json& json_;
-  fs::path file_;
-  JobsScenario scenario_;
+  fs::path path_;
+  JobsFile file_;
   std::map<std::string, std::uint32_t> accounts_;
   std::vector<Bytes> contexts_;  ///< by pool
   AllocatorOptions allocator_;
@@ -267,9 +247,8 @@ class JobsReader {
 
 }  // namespace
 
-JobsScenario read_jobs(const ScenarioDocument& document) {
-  require_fields(document, jobs_fields());
-  return JobsReader{document}.read();
-}
+const RecordBase& jobs_table() { return jobs_file_table(); }
+
+JobsScenario read_jobs(const ScenarioDocument& document) { return JobsReader{document}.read(); }
 
 }  // namespace vramlab

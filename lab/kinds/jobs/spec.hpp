@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lab/metric.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "sim/runs/job_queue_loop.hpp"
@@ -34,14 +33,8 @@ struct JobsResult {
 /// Reads a scenario of kind `jobs`. Throws InputError with every problem of the file.
 JobsScenario read_jobs(const ScenarioDocument& document);
 
-/// The keys of such a file, and its JSON schema (draft 7).
-std::vector<Field> jobs_fields();
-/// Those of a JSON list of jobs in a file of its own.
-std::vector<Field> job_list_fields();
-Json jobs_schema(const PolicySet& known);
-
-/// The schema of an entry of `policies`: `entry` with the options of each admitter of `known`.
-Json admitter_schemas(const Json& entry, const PolicySet& known);
+/// The keys of such a file.
+const RecordBase& jobs_table();
 
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario,

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lab/metric.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "sim/runs/batch_search_loop.hpp"
@@ -50,12 +49,8 @@ struct SearchResult {
 /// Reads a scenario of kind `search`. Throws InputError with every problem of the file.
 SearchScenario read_search(const ScenarioDocument& document);
 
-/// The keys of such a file, and its JSON schema (draft 7).
-std::vector<Field> search_fields();
-Json search_schema(const PolicySet& known);
-
-/// The schema of an entry of `policies`: `entry` with the options of each searcher of `known`.
-Json searcher_schemas(const Json& entry, const PolicySet& known);
+/// The keys of such a file.
+const RecordBase& search_table();
 
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,

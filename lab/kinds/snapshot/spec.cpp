@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/error.hpp"
-#include "lab/kinds/training/spec_fields.hpp"
+#include "lab/scenario/cards.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
@@ -16,169 +17,168 @@
 namespace vramlab {
 namespace {
 
-using Kind = FieldKind;
+namespace fs = std::filesystem;
+
+/// A row as a file has it.
+struct RowSection {
+  std::string label;
+  std::optional<std::string> conf;
+  DeviceSection card;
+};
+
+/// A file of kind `snapshot`, as its keys are named.
+struct SnapshotFile : SnapshotScenario {
+  DeviceSection device;
+  std::string conf;
+  std::string snapshot;
+  std::vector<RowSection> row_sections;
+};
 
 // A card that may be left out: then it is the recording's own, or one that is never full.
-std::vector<Field> card_fields() {
-  std::vector<Field> fields = shared_field("device").fields;
-  std::erase_if(fields, [](const Field& field) { return field.key == "others"; });
-  return fields;
+std::vector<Row<DeviceSection>> replayed_card_rows() {
+  std::vector<Row<DeviceSection>> rows = card_rows();
+  std::erase_if(rows, [](const Row<DeviceSection>& row) { return row.key == "profile"; });
+  rows.front().help = "a card of `vramlab gpus` (or give `total`)";
+  return rows;
 }
 
-std::vector<Field> row_fields() {
-  std::vector<Field> fields{
-      {.key = "label", .kind = Kind::text, .help = "what expectations call it", .required = true},
-      {.key = "conf",
-       .kind = Kind::text,
-       .help = "the string of PYTORCH_CUDA_ALLOC_CONF (default: that of `allocator`)"}};
-  for (Field& field : card_fields()) fields.push_back(std::move(field));
-  return fields;
+const Record<DeviceSection>& device_table() {
+  static const Record<DeviceSection> table{replayed_card_rows()};
+  return table;
 }
 
-std::vector<Field> row_expectation_fields() {
-  std::vector<Field> fields{
-      {.key = "row", .kind = Kind::text, .help = "the label of a row", .required = true},
-      {.key = "metric",
-       .kind = Kind::text,
-       .help = "a figure of `vramlab metrics snapshot`",
-       .required = true},
-      {.key = "mark", .kind = Kind::text, .help = "the mark at which (default: at the end)"}};
-  for (Field& field : bound_fields()) fields.push_back(std::move(field));
-  return fields;
+const Record<RowSection>& row_table() {
+  using R = RowSection;
+  std::vector<Row<R>> rows{
+      {"label", &R::label, "", 0, 0, "what expectations call it", kRequired},
+      {"conf", &R::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: that of `allocator`)"}};
+  for (const Row<DeviceSection>& row : replayed_card_rows()) {
+    rows.push_back({row.key, within(&R::card, row.member), row.unit, row.low, row.high, row.help});
+  }
+  static const Record<R> table{rows};
+  return table;
 }
 
-}  // namespace
-
-std::vector<Field> snapshot_fields() {
-  Field device = shared_field("device");
-  device.help = "the card of rows that name none (default: as recorded; for a script one that is never full)";
-  device.required = false;
-  device.fields = card_fields();
-  Field allocator = shared_field("allocator");
-  std::erase_if(allocator.fields, [](const Field& field) { return field.key != "conf"; });
-  return {
-      shared_field("$schema"),
-      shared_field("version"),
-      kind_field("snapshot"),
-      shared_field("name"),
-      shared_field("description"),
-      device,
-      allocator,
-      {.key = "workload",
-       .kind = Kind::object,
-       .help = "what is replayed",
-       .required = true,
-       .fields = {{.key = "snapshot",
-                   .kind = Kind::text,
-                   .help = "a memory snapshot (.pickle) or an allocation script (.csv), also .gz or .zst",
-                   .required = true}}},
-      {.key = "rows",
-       .kind = Kind::list,
-       .help = "the settings and cards it is replayed under",
-       .required = true,
-       .fields = row_fields()},
-      {.key = "expect",
-       .kind = Kind::list,
-       .help = "what `vramlab check` holds the rows against",
-       .fields = row_expectation_fields()},
-  };
+const Record<Expectation>& row_expectation_table() {
+  using E = Expectation;
+  static const Record<E> table{joined<E>(
+      std::vector<Row<E>>{{"row", &E::policy, "", 0, 0, "the label of a row", kRequired},
+                          {"metric", &E::name, "", 0, 0, "a figure of `vramlab metrics snapshot`", kRequired},
+                          {"mark", &E::mark, "", 0, 0, "the mark at which (default: at the end)"}},
+      bound_rows())};
+  return table;
 }
 
-Json snapshot_schema(const PolicySet& /*known*/) { return fields_schema(snapshot_fields(), /*open=*/false); }
+const Record<SnapshotFile>& allocator_table() {
+  static const Record<SnapshotFile> table{
+      {"conf", &SnapshotFile::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"}};
+  return table;
+}
 
-namespace {
+const Record<SnapshotFile>& workload_table() {
+  static const Record<SnapshotFile> table{
+      {"snapshot", &SnapshotFile::snapshot, "", 0, 0,
+       "a memory snapshot (.pickle) or an allocation script (.csv), also .gz or .zst", kRequired}};
+  return table;
+}
 
-namespace fs = std::filesystem;
+const Record<SnapshotFile>& file_table() {
+  using F = SnapshotFile;
+  static const Record<F> table{joined<F>(
+      head_rows("snapshot"),
+      std::vector<Row<F>>{
+          {"device", object_of(&F::device, device_table()), "", 0, 0,
+           "the card of rows that name none (default: as recorded; for a script one that is never full)"},
+          {"allocator", group_of(allocator_table()), "", 0, 0, "settings of the caching allocator"},
+          {"workload", group_of(workload_table()), "", 0, 0, "what is replayed", kRequired},
+          {"rows", list_of(&F::row_sections, row_table()), "", 0, 0,
+           "the settings and cards it is replayed under", kRequired},
+          {"expect", list_of(&Scenario::expectations, row_expectation_table()), "", 0, 0,
+           "what `vramlab check` holds the rows against"}})};
+  return table;
+}
 
 /// Turns a document whose fields passed their checks into a scenario.
 class SnapshotReader {
  public:
-  explicit SnapshotReader(const ScenarioDocument& document)
-      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
+  explicit SnapshotReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
+    read_file(document, file_table(), file_);
+  }
 
   SnapshotScenario read() {
-    read_base(document_, scenario_, problems_);
-    problems_.guarded("/workload/snapshot", [&] { read_program(json_["workload"]["snapshot"]); });
-    read_rows(json_["rows"]);
-    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    problems_.guarded("/workload/snapshot", [&] { read_program(); });
+    read_rows();
+    require_expectations();
     problems_.throw_if_any();
-    return std::move(scenario_);
+    return std::move(file_);
   }
 
  private:
-  void read_program(const Json& name) {
-    const auto path = find_data_file(name.get<std::string>(), file_);
-    if (!path) {
-      throw InputError("/workload/snapshot", "there is no file " + name.dump() +
-                                                 " beside the scenario, here or in the data folder.");
-    }
-    scenario_.programs = read_client_programs(path->string());
-    if (scenario_.programs.size() != 1) {
+  void read_program() {
+    const fs::path path = data_file(file_.snapshot, path_, "/workload/snapshot");
+    file_.programs = read_client_programs(path.string());
+    if (file_.programs.size() != 1) {
       throw InputError("/workload/snapshot",
                        "holds several devices; a scenario replays a file of one (`vramlab whatif` takes "
                        "them as ranks).");
     }
-    for (const ClientAction& action : scenario_.programs.front().actions) {
+    for (const ClientAction& action : file_.programs.front().actions) {
       if (action.kind == ClientAction::Kind::mark) {
-        marks_.push_back(scenario_.programs.front().texts[action.detail]);
+        marks_.push_back(file_.programs.front().texts[action.detail]);
       }
     }
   }
 
-  void read_rows(const Json& rows) {
-    if (rows.empty()) problems_.add("/rows", "the list is empty; name at least one row.");
-    const Json none = Json::object();
-    const Json& device = json_.contains("device") ? json_["device"] : none;
-    const std::string conf =
-        json_.contains("allocator") ? json_["allocator"].value("conf", std::string{}) : std::string{};
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+  void read_rows() {
+    if (file_.row_sections.empty()) problems_.add("/rows", "the list is empty; name at least one row.");
+    for (std::size_t i = 0; i < file_.row_sections.size(); ++i) {
+      const RowSection& section = file_.row_sections[i];
       const std::string pointer = "/rows/" + std::to_string(i);
-      SnapshotRow row;
-      row.label = rows[i]["label"].get<std::string>();
+      SnapshotRow row{.label = section.label, .question = {}};
       if (std::find(labels_.begin(), labels_.end(), row.label) != labels_.end()) {
         problems_.add(pointer, "the label \"" + row.label + "\" is taken. Give this row one of its own.");
       }
       labels_.push_back(row.label);
-      const auto text = rows[i].value("conf", conf);
-      row.question.confs = {text};
+      const std::string conf = section.conf.value_or(file_.conf);
+      row.question.confs = {conf};
       problems_.guarded(pointer, [&] {
         try {
-          parse_allocator_settings(text);
+          parse_allocator_settings(conf);
         } catch (const InputError& error) {
           throw InputError(pointer + "/conf", error.problems().front().what);
         }
-        read_card(rows[i], device, pointer, row.question);
+        read_card(section.card, file_.device, pointer, row.question);
       });
-      scenario_.rows.push_back(std::move(row));
+      file_.rows.push_back(std::move(row));
     }
   }
 
   // A row with a card of its own takes nothing of the device's but the limit.
-  static void read_card(const Json& row, const Json& device, const std::string& pointer,
+  static void read_card(const DeviceSection& row, const DeviceSection& device, const std::string& pointer,
                         WhatIfQuestion& question) {
-    const bool own = row.contains("gpu") || row.contains("total");
-    const Json& json = own ? row : device;
+    const bool own = row.gpu || row.total;
+    const DeviceSection& section = own ? row : device;
     const std::string where = own ? pointer : std::string{"/device"};
-    if (json.contains("gpu") && json.contains("total")) {
+    if (section.gpu && section.total) {
       throw InputError(where, "give \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory), not both.");
     }
     WhatIfCard card;
-    if (json.contains("gpu")) {
-      const Gpu& gpu = find_gpu(json["gpu"].get<std::string>(), where + "/gpu");
+    if (section.gpu) {
+      const Gpu& gpu = find_gpu(*section.gpu, where + "/gpu");
       card.name = card.gpu = gpu.name;
       card.capacity = gpu.total;
       card.context = gpu.context;
       card.context_assumed = gpu.figures != GpuFigures::measured;
-    } else if (json.contains("total")) {
-      card.capacity = size_value(json["total"]);
+    } else if (section.total) {
+      card.capacity = section.total;
       card.name = "a card of " + format_bytes(*card.capacity);
     }
-    for (const Json* one : {&device, &row}) {
-      if (one->contains("context") && (one == &row || !own)) {
-        card.context = size_value((*one)["context"]);
+    for (const DeviceSection* one : {&device, &row}) {
+      if (one->context && (one == &row || !own)) {
+        card.context = *one->context;
         card.context_assumed = false;
       }
-      if (one->contains("limit")) question.limits = {size_value((*one)["limit"])};
+      if (one->limit) question.limits = {*one->limit};
     }
     if (card.capacity && *card.capacity < card.context) {
       throw InputError(pointer, "the card of " + format_bytes(*card.capacity) +
@@ -187,28 +187,24 @@ class SnapshotReader {
     if (card.capacity) question.cards = {std::move(card)};
   }
 
-  void read_expectations(const Json& expectations) {
-    for (std::size_t i = 0; i < expectations.size(); ++i) {
-      const Json& json = expectations[i];
+  void require_expectations() {
+    for (std::size_t i = 0; i < file_.expectations.size(); ++i) {
+      const Expectation& expectation = file_.expectations[i];
       const std::string pointer = "/expect/" + std::to_string(i);
-      Expectation expectation{.policy = json["row"].get<std::string>(),
-                              .name = json["metric"].get<std::string>(),
-                              .mark = json.value("mark", std::string{})};
-      require_expected_labels(json, "row", pointer, labels_, problems_);
+      require_expected_labels(expectation, "row", pointer, labels_, problems_);
       const bool at_mark = !expectation.mark.empty();
       require_name(expectation.name, at_mark ? snapshot_mark_metric_names() : snapshot_metric_names(),
                    pointer + "/metric", "no metric");
-      if (at_mark && !scenario_.programs.empty()) {
+      if (at_mark && !file_.programs.empty()) {
         require_name(expectation.mark, marks_, pointer + "/mark", "no mark of the program");
       }
-      read_expected_bounds(json, pointer, expectation, problems_);
+      require_expected_bounds(expectation, pointer, problems_);
       const bool smallest = expectation.name.starts_with("smallest_");
-      for (SnapshotRow& row : scenario_.rows) {
+      for (SnapshotRow& row : file_.rows) {
         if (smallest && (row.label == expectation.policy || row.label == expectation.relative_to)) {
           row.question.smallest = true;
         }
       }
-      scenario_.expectations.push_back(std::move(expectation));
     }
   }
 
@@ -218,10 +214,8 @@ class SnapshotReader {
     problems_.add(pointer, "\"" + name + "\" is " + what + "." + suggest_name(name, known));
   }
 
-  const ScenarioDocument& document_;
-  const Json& json_;
-  fs::path file_;
-  SnapshotScenario scenario_;
+  fs::path path_;
+  SnapshotFile file_;
   std::vector<std::string> labels_;
   std::vector<std::string> marks_;
   FileProblems problems_;
@@ -286,10 +280,9 @@ class SnapshotFigures : public RunFigures {
 
 }  // namespace
 
-SnapshotScenario read_snapshot(const ScenarioDocument& document) {
-  require_fields(document, snapshot_fields());
-  return SnapshotReader{document}.read();
-}
+const RecordBase& snapshot_table() { return file_table(); }
+
+SnapshotScenario read_snapshot(const ScenarioDocument& document) { return SnapshotReader{document}.read(); }
 
 std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario) {
   std::vector<SnapshotResult> results;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "lab/experiment.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "lab/whatif/whatif.hpp"
@@ -36,9 +35,8 @@ struct SnapshotResult {
 /// Reads a scenario of kind `snapshot`. Throws InputError with every problem of the file.
 SnapshotScenario read_snapshot(const ScenarioDocument& document);
 
-/// The keys of such a file, and its JSON schema (draft 7).
-std::vector<Field> snapshot_fields();
-Json snapshot_schema(const PolicySet& known);
+/// The keys of such a file.
+const RecordBase& snapshot_table();
 
 /// Replays every row, in the order of the file.
 std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario);

@@ -4,45 +4,86 @@
 #include <set>
 #include <utility>
 
-#include "lab/kinds/training/auto_batch.hpp"
-#include "lab/kinds/training/fault_fields.hpp"
-#include "lab/kinds/training/spec_fields.hpp"
+#include <fmt/format.h>
+
+#include "lab/kinds/training/sections.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/cards.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
 #include "policies/tuners/dual_optimizer_options.hpp"
 #include "recordings/input_file.hpp"
+#include "sim/runs/batch_search_loop.hpp"
 
 namespace vramlab {
 namespace {
 
 namespace fs = std::filesystem;
 
+TunerChoice searcher_choice(const TrainingFile& file, FileProblems& problems) {
+  TunerChoice choice{.use = "model", .profile = {}, .options = {}, .where = "/workload/searcher"};
+  if (!file.searcher) return choice;
+  choice.use = file.searcher->use;
+  choice.profile = file.searcher->profile.value_or("");
+  choice.options = policy_options(*file.searcher->json, searcher_table(), choice.where, problems);
+  return choice;
+}
+
+// A phase that sets a batch of its own keeps it.
+bool follows(const PhaseSection& phase) {
+  return std::none_of(phase.set.begin(), phase.set.end(),
+                      [](const auto& value) { return value.first == "batch"; });
+}
+
+// Searches the batch with the searcher that the file names, sets the start and the phases that follow it, and
+// says in `batch_note` how it was found. Throws InputError if no batch fits.
+void find_batch_size(TrainingFile& file, FileProblems& problems) {
+  TrainingSetup& setup = file.setup;
+  const std::size_t batch = setup.bounds.find("batch").value();
+  const Parameter& range = setup.bounds.parameters[batch];
+  BatchSearchSetup search{.model = setup.model,
+                          .parameter = batch,
+                          .low = std::max<std::int64_t>(range.low, 1),
+                          .high = range.high,
+                          .phases = {{.name = "training", .point = setup.start}},
+                          .cards = cards_of(setup)};
+  for (std::size_t i = 0; i < setup.phases.size(); ++i) {
+    if (follows(file.phases[i])) search.phases.push_back({setup.phases[i].name, setup.phases[i].point});
+  }
+  const TunerChoice choice = searcher_choice(file, problems);
+  const auto searcher = make_searcher(choice, file.known->searchers);
+  const BatchSearchRun run = run_batch_search(search, *searcher);
+  if (run.answer.action != SearcherAnswer::Action::found) throw InputError("", run.answer.reason + ".");
+  setup.start[batch] = run.answer.batch;
+  for (std::size_t i = 0; i < setup.phases.size(); ++i) {
+    if (follows(file.phases[i])) setup.phases[i].point[batch] = run.answer.batch;
+  }
+  file.batch_note =
+      fmt::format("auto_batch_size: {} by {}, {} probes in {:.1f} s, {} OOMs ({}).", run.answer.batch,
+                  choice.use, run.trials.size(), to_seconds(run.duration), run.ooms, run.answer.reason);
+}
+
 /// Turns a document whose fields passed their checks into a scenario.
 class TrainingReader {
  public:
-  explicit TrainingReader(const ScenarioDocument& document)
-      : document_(document), json_(document.json), file_(document.file), problems_(file_) {}
+  explicit TrainingReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
+    read_file(document, training_file_table(), file_);
+    file_.known = with_plugins(file_.plugins, path_, document.policies, problems_);
+  }
 
   TrainingScenario read() {
-    read_base(document_, scenario_, problems_);
-    scenario_.objective = objective_from(json_.value("objective", std::string{"lq-then-batch"}));
-    if (json_.contains("target")) read_target(json_["target"]);
+    read_target();
     take_cards();
-    guarded("/workload", [&] { read_workload(json_["workload"]); });
-    if (json_.contains("faults")) {
-      scenario_.setup.faults = read_faults(json_["faults"], scenario_.seed, problems_);
-    }
-    read_policies(json_["policies"]);
-    if (json_.contains("expect")) read_expectations(json_["expect"]);
+    guarded("/workload", [&] { read_workload(); });
+    read_faults();
+    read_policies();
+    read_expectations();
     problems_.throw_if_any();
-    if (json_["workload"].value("batch_size", Json()) == kAutoBatchSize) {
-      guarded("/workload/batch_size", [&] { find_batch_size(scenario_, json_["workload"], problems_); });
+    if (searches_batch()) {
+      guarded("/workload/batch_size", [&] { find_batch_size(file_, problems_); });
       problems_.throw_if_any();
     }
-    return std::move(scenario_);
+    return std::move(file_);
   }
 
  private:
@@ -53,153 +94,145 @@ class TrainingReader {
     problems_.guarded(pointer, work);
   }
 
-  static Objective objective_from(const std::string& name) {
-    if (name == objective_name(Objective::pixels_per_s)) return Objective::pixels_per_s;
-    if (name == objective_name(Objective::samples_per_s)) return Objective::samples_per_s;
-    return Objective::lq_then_batch;
+  [[nodiscard]] bool searches_batch() const {
+    return file_.batch_size != nullptr && *file_.batch_size == kAutoBatchSize;
   }
 
-  void read_target(const Json& target) {
-    scenario_.target.usage = target.value("usage", scenario_.target.usage);
-    scenario_.target.margin = target.value("margin", scenario_.target.margin);
-    if (scenario_.target.usage + scenario_.target.margin > 1) {
+  void read_target() {
+    file_.target = file_.given_target.value_or(Target{});
+    if (file_.target.usage + file_.target.margin > 1) {
       problem("/target", "usage plus margin is above 1: the band would end beyond the card.");
     }
   }
 
   void take_cards() {
-    ScenarioCards cards = read_cards(json_, file_, problems_);
-    TrainingSetup& setup = scenario_.setup;
-    scenario_.gpu = std::move(cards.gpu);
+    ScenarioCards cards = read_cards(file_, path_, problems_);
+    TrainingSetup& setup = file_.setup;
+    file_.gpu = std::move(cards.gpu);
     setup.process = cards.cards.front();
     setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     setup.others = std::move(cards.others);
   }
 
-  void read_workload(const Json& workload) {
-    TrainingSetup& setup = scenario_.setup;
-    scenario_.model = read_workload_model(workload, file_);
-    setup.model = scenario_.model.get();
+  void read_workload() {
+    TrainingSetup& setup = file_.setup;
+    file_.model = read_workload_model(*file_.model_json, file_.layers, path_);
+    setup.model = file_.model.get();
     if (setup.model->cards() > 1 && setup.model->cards() != setup.more_cards.size() + 1) {
       problem("/workload/layers", "are spread over " + std::to_string(setup.model->cards()) +
                                       " cards; there are " + std::to_string(setup.more_cards.size() + 1) +
                                       ".");
     }
-    setup.iterations = workload["iterations"].get<std::int64_t>();
-    setup.bounds = scenario_.model->parameters();
-    if (workload.contains("bounds")) {
-      read_bounds(workload["bounds"], "/workload/bounds", setup.bounds, problems_);
-    }
-    setup.start = read_point(start_values(workload), setup.bounds, "/workload/start", nullptr, problems_);
-    if (!workload.contains("phases")) return;
-    const Json& phases = workload["phases"];
-    for (std::size_t i = 0; i < phases.size(); ++i) {
-      const std::string pointer = "/workload/phases/" + std::to_string(i);
-      const Json set = phases[i].value("set", Json::object());
-      setup.phases.push_back({phases[i]["name"].get<std::string>(), phases[i]["every"].get<std::int64_t>(),
-                              read_point(set, setup.bounds, pointer + "/set", &setup.start, problems_)});
+    setup.bounds = file_.model->parameters();
+    read_bounds(file_.bounds, "/workload/bounds", setup.bounds, problems_);
+    setup.start = read_point(start_values(), setup.bounds, "/workload/start", nullptr, problems_);
+    for (std::size_t i = 0; i < file_.phases.size(); ++i) {
+      const PhaseSection& phase = file_.phases[i];
+      const std::string pointer = "/workload/phases/" + std::to_string(i) + "/set";
+      setup.phases.push_back(
+          {phase.name, phase.every, read_point(phase.set, setup.bounds, pointer, &setup.start, problems_)});
     }
   }
 
   // A batch that is yet to be found stands at its smallest value.
-  Json start_values(const Json& workload) {
-    Json start = workload["start"];
-    if (!workload.contains("batch_size")) return start;
-    if (start.contains("batch")) {
+  NamedIntegers start_values() {
+    NamedIntegers start = file_.start;
+    if (file_.batch_size == nullptr) return start;
+    const auto is_batch = [](const auto& value) { return value.first == "batch"; };
+    if (std::erase_if(start, is_batch) > 0) {
       problem("/workload/batch_size", "the batch is given twice, here and in \"start\".");
     }
-    const auto index = parameter_index(scenario_.setup.bounds, "batch", "/workload/batch_size", problems_);
-    if (!index) return start;
-    const Json& size = workload["batch_size"];
-    start["batch"] = size.is_string() ? Json(scenario_.setup.bounds.parameters[*index].low) : size;
+    const auto index = parameter_index(file_.setup.bounds, "batch", "/workload/batch_size", problems_);
+    if (!index) return file_.start;
+    start.emplace_back("batch", searches_batch() ? file_.setup.bounds.parameters[*index].low
+                                                 : file_.batch_size->get<std::int64_t>());
     return start;
   }
 
-  void read_policies(const Json& policies) {
-    if (policies.empty()) problem("/policies", "the list is empty; name at least one policy.");
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      const std::size_t before = scenario_.policies.size();
+  void read_faults() {
+    if (!file_.faults) return;
+    file_.faults->seed = file_.seed;
+    const Leak& leak = file_.faults->leak;
+    if (leak.to < leak.from) problem("/faults/leak", "\"to\" is before \"from\".");
+    file_.setup.faults = *file_.faults;
+  }
+
+  void read_policies() {
+    if (file_.tuners.empty()) problem("/policies", "the list is empty; name at least one policy.");
+    for (std::size_t i = 0; i < file_.tuners.size(); ++i) {
+      const std::size_t before = file_.policies.size();
       const std::string pointer = "/policies/" + std::to_string(i);
-      guarded(pointer, [&] { read_policy(policies[i], pointer); });
-      all_policies_read_ = all_policies_read_ && scenario_.policies.size() == before + 1;
+      guarded(pointer, [&] { read_policy(file_.tuners[i], pointer); });
+      all_policies_read_ = all_policies_read_ && file_.policies.size() == before + 1;
     }
   }
 
-  void read_policy(const Json& json, const std::string& pointer) {
-    PolicyEntry entry;
-    entry.choice.use = json["use"].get<std::string>();
-    entry.choice.profile = json.value("profile", std::string{});
+  void read_policy(const TunerSection& section, const std::string& pointer) {
+    PolicyEntry entry{.label = {}, .choice = {}, .cards = section.cards};
+    entry.choice.use = section.use;
+    entry.choice.profile = section.profile.value_or("");
     entry.choice.where = pointer;
-    if (json.value("cards", std::string{}) == "sum") entry.cards = CardsRule::sum;
-    const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use", scenario_.known->tuners);
+    const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use", file_.known->tuners);
     const TunerProfile* profile = find_profile(tuner, entry.choice.profile, pointer + "/profile");
-    entry.label = json.value("label", profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
+    entry.label = section.label.value_or(profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
     const std::string fault = label_fault(entry.label, labels_);
     if (!fault.empty()) problem(pointer, fault);
-    static const std::set<std::string> kOwnKeys{"use", "profile", "label", "options_file", "cards"};
-    OptionMap given;
-    if (json.contains("options_file"))
-      given = read_options_file(json["options_file"], pointer + "/options_file");
+    const OptionMap given =
+        section.options_file ? read_options_file(*section.options_file, pointer) : OptionMap{};
     entry.choice.options =
-        with_goal(tuner, overlay(given, policy_options(json, kOwnKeys, pointer, problems_)));
+        with_goal(tuner, overlay(given, policy_options(*section.json, tuner_table(), pointer, problems_)));
     // Bad options are reported here, with the file's other problems, and not when the run begins.
-    if (scenario_.model) make_tuner(entry.choice, scenario_.setup.bounds, scenario_.known->tuners);
-    scenario_.policies.push_back(std::move(entry));
+    if (file_.model) make_tuner(entry.choice, file_.setup.bounds, file_.known->tuners);
+    file_.policies.push_back(std::move(entry));
   }
 
-  OptionMap read_options_file(const Json& name, const std::string& pointer) {
-    const auto path = find_data_file(name.get<std::string>(), file_);
-    if (!path)
-      throw InputError(
-          pointer, "there is no file " + name.dump() + " beside the scenario, here or in the data folder.");
-    return load_dual_optimizer_yaml(path->string());
+  [[nodiscard]] OptionMap read_options_file(const std::string& name, const std::string& pointer) const {
+    return load_dual_optimizer_yaml(data_file(name, path_, pointer + "/options_file").string());
   }
 
   // A scenario's target and objective hold for every policy that has them and was not told otherwise.
   OptionMap with_goal(const TunerEntry& tuner, const OptionMap& given) const {
     OptionMap target;
-    const bool has_target = json_.contains("target") && given.find("preset") == nullptr;
+    const bool has_target = file_.given_target && given.find("preset") == nullptr;
     for (const OptionDescription& option : tuner.options) {
-      if (option.key == "objective")
-        target.set(option.key, objective_name(scenario_.objective), "/objective");
+      if (option.key == "objective") target.set(option.key, objective_name(file_.objective), "/objective");
       if (!has_target) continue;
-      if (option.key == "target_vram_usage") target.set(option.key, scenario_.target.usage, "/target/usage");
-      if (option.key == "safety_margin") target.set(option.key, scenario_.target.margin, "/target/margin");
+      if (option.key == "target_vram_usage") target.set(option.key, file_.target.usage, "/target/usage");
+      if (option.key == "safety_margin") target.set(option.key, file_.target.margin, "/target/margin");
     }
     return overlay(target, given);
   }
 
-  void read_expectations(const Json& expectations) {
-    for (std::size_t i = 0; i < expectations.size(); ++i) {
-      read_expectation(expectations[i], "/expect/" + std::to_string(i));
+  void read_expectations() {
+    for (std::size_t i = 0; i < file_.subjects.size(); ++i) {
+      read_expectation(file_.subjects[i], "/expect/" + std::to_string(i));
     }
   }
 
-  void read_expectation(const Json& json, const std::string& pointer) {
-    Expectation expectation;
-    expectation.policy = json["policy"].get<std::string>();
+  void read_expectation(const SubjectSection& section, const std::string& pointer) {
     const std::vector<std::string> labels(labels_.begin(), labels_.end());
     // Else the label may be that of a policy with another fault.
-    if (all_policies_read_) require_expected_labels(json, "policy", pointer, labels, problems_);
-    if (!read_subject(json, pointer, expectation)) return;
-    read_expected_bounds(json, pointer, expectation, problems_);
-    scenario_.expectations.push_back(std::move(expectation));
+    if (all_policies_read_) require_expected_labels(section, "policy", pointer, labels, problems_);
+    Expectation expectation = section;
+    if (!read_subject(section, pointer, expectation)) return;
+    require_expected_bounds(expectation, pointer, problems_);
+    file_.expectations.push_back(std::move(expectation));
   }
 
-  bool read_subject(const Json& json, const std::string& pointer, Expectation& expectation) {
+  bool read_subject(const SubjectSection& section, const std::string& pointer, Expectation& expectation) {
     using Subject = Expectation::Subject;
-    const int given = int{json.contains("metric")} + int{json.contains("final")} +
-                      int{json.contains("adjustment")} + int{json.contains("oom")};
+    const int given = int{section.metric.has_value()} + int{section.final_value.has_value()} +
+                      int{section.adjustment.has_value()} + int{section.oom.has_value()};
     if (given != 1) {
       problem(pointer,
               "give one of \"metric\", \"final\" (a parameter), \"adjustment\" and \"oom\" (a number).");
       return false;
     }
-    if (json.contains("parameter") && !json.contains("adjustment")) {
+    if (section.parameter && !section.adjustment) {
       problem(pointer + "/parameter", "goes with \"adjustment\", which is not given.");
     }
-    if (json.contains("metric")) {
-      expectation.name = json["metric"].get<std::string>();
+    if (section.metric) {
+      expectation.name = *section.metric;
       const auto names = training_metric_names();
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
         problem(pointer + "/metric",
@@ -207,23 +240,22 @@ class TrainingReader {
       }
       return true;
     }
-    const char* key = json.contains("final") ? "final" : "parameter";
-    if (json.contains(key)) {
-      expectation.name = json[key].get<std::string>();
-      if (scenario_.model)
-        parameter_index(scenario_.setup.bounds, expectation.name, pointer + "/" + key, problems_);
+    const std::optional<std::string>& parameter =
+        section.final_value ? section.final_value : section.parameter;
+    if (parameter) {
+      expectation.name = *parameter;
+      const std::string where = pointer + (section.final_value ? "/final" : "/parameter");
+      if (file_.model) parameter_index(file_.setup.bounds, *parameter, where, problems_);
     }
-    expectation.subject = json.contains("final")        ? Subject::final_value
-                          : json.contains("adjustment") ? Subject::adjustment
-                                                        : Subject::oom;
-    expectation.number = json.value("adjustment", json.value("oom", std::int64_t{1}));
+    expectation.subject = section.final_value  ? Subject::final_value
+                          : section.adjustment ? Subject::adjustment
+                                               : Subject::oom;
+    expectation.number = section.adjustment.value_or(section.oom.value_or(1));
     return true;
   }
 
-  const ScenarioDocument& document_;
-  const Json& json_;
-  fs::path file_;
-  TrainingScenario scenario_;
+  fs::path path_;
+  TrainingFile file_;
   std::set<std::string> labels_{"oracle"};  // the oracle's is taken from the start
   bool all_policies_read_ = true;
   FileProblems problems_;
@@ -231,21 +263,17 @@ class TrainingReader {
 
 }  // namespace
 
-TrainingScenario read_training(const ScenarioDocument& document) {
-  require_fields(document, scenario_fields());
-  return TrainingReader{document}.read();
+const RecordBase& training_table() { return training_file_table(); }
+
+TrainingScenario read_training(const ScenarioDocument& document) { return TrainingReader{document}.read(); }
+
+const std::vector<std::string>& objective_names() {
+  static const std::vector<std::string> names{"lq-then-batch", "pixels_per_s", "samples_per_s"};
+  return names;
 }
 
 std::string objective_name(Objective objective) {
-  switch (objective) {
-    case Objective::pixels_per_s:
-      return "pixels_per_s";
-    case Objective::samples_per_s:
-      return "samples_per_s";
-    case Objective::lq_then_batch:
-      break;
-  }
-  return "lq-then-batch";
+  return objective_names().at(static_cast<std::size_t>(objective));
 }
 
 }  // namespace vramlab

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lab/json.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "models/workload_model.hpp"
-#include "policies/contract/policy_set.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
@@ -40,13 +38,11 @@ struct TrainingScenario : Scenario {
 /// pointer.
 TrainingScenario read_training(const ScenarioDocument& document);
 
-/// The JSON schema (draft 7) of scenario files of every kind, with the options of every policy of `known`.
-Json scenario_schema(const PolicySet& known = *builtin_policies());
+/// The keys of such a file.
+const RecordBase& training_table();
 
-/// That of kind `training`.
-Json training_schema(const PolicySet& known);
-
-/// "lq-then-batch", "pixels_per_s", "samples_per_s"
+/// "lq-then-batch", "pixels_per_s", "samples_per_s", in the order of `Objective`.
+const std::vector<std::string>& objective_names();
 std::string objective_name(Objective objective);
 
 }  // namespace vramlab

@@ -1,4 +1,6 @@
 // Every scenario that is shipped is valid by the schema, and what the schema forbids is refused.
+#include "lab/scenario/schema.hpp"
+
 #include <filesystem>
 
 #include <gtest/gtest.h>

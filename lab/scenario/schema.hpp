@@ -1,0 +1,46 @@
+// What tables of keys (core/records) look like as a JSON schema and in a document, and the schema of
+// scenarios.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/records/field.hpp"
+#include "lab/json.hpp"
+#include "policies/contract/policy_set.hpp"
+
+namespace vramlab {
+
+/// A JSON schema (draft 7) of an object with `fields`.
+Json fields_schema(const std::vector<Field>& fields, bool open);
+
+/// That of one value.
+Json field_schema(const Field& field);
+
+/// The default as JSON; null if there is none.
+Json default_json(const Field& field);
+
+/// One key as a document shows it, with what it may hold.
+struct FieldRow {
+  std::string key;            ///< with the way to it: "device.others[].bytes"
+  std::string value;          ///< "text", "whole number", "size", "one of a, b", …
+  std::string range;          ///< "1 to 64"; empty if there is none
+  std::string default_value;  ///< "0.85", "32GiB"; empty if there is none
+  std::string meaning;
+  bool required = false;
+};
+
+/// All keys of an object with `fields`, each object's own behind it.
+std::vector<FieldRow> field_rows(const std::vector<Field>& fields);
+
+/// The JSON schema of scenario files of every kind, with the options of every policy of `known`.
+Json scenario_schema(const PolicySet& known = *builtin_policies());
+
+// Those of one kind.
+Json training_schema(const PolicySet& known);
+Json jobs_schema(const PolicySet& known);
+Json epoch_schema(const PolicySet& known);
+Json search_schema(const PolicySet& known);
+Json snapshot_schema(const PolicySet& known);
+
+}  // namespace vramlab
