@@ -35,13 +35,13 @@ void run(benchmark::State& state, const std::string& profile, bool dense) {
   const JobQueueSetup setup = openb(state.range(0), dense);
   std::int64_t pending = 0;
   for (auto _ : state) {
-    const auto policy = make_admitter({"job-queue",
-                                       profile,
-                                       {{"safety_margin_mb", std::int64_t{0}, {}},
-                                        {"wait_timeout_s", 0.0, {}},
-                                        {"job_timeout_s", 0.0, {}},
-                                        {"max_concurrent_jobs", std::int64_t{0}, {}}},
-                                       ""});
+    const auto policy = builtin_policies()->admitters.make({"job-queue",
+                                                            profile,
+                                                            {{"safety_margin_mb", std::int64_t{0}, {}},
+                                                             {"wait_timeout_s", 0.0, {}},
+                                                             {"job_timeout_s", 0.0, {}},
+                                                             {"max_concurrent_jobs", std::int64_t{0}, {}}},
+                                                            ""});
     const JobQueueRun result = run_job_queue(setup, *policy);
     pending = result.most_pending;
   }

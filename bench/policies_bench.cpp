@@ -14,7 +14,7 @@ constexpr Bytes kTotal = 12'884'901'888;
 ParameterSpace pairs() { return {{{"batch", 2, 64}, {"lq", 32, 256}}}; }
 
 std::unique_ptr<Tuner> new_tuner(std::int64_t frequency) {
-  return make_tuner({"predictive", "", {{"adjustment_frequency", frequency, {}}}, ""}, pairs());
+  return builtin_policies()->tuners.make({"predictive", "", {{"adjustment_frequency", frequency, {}}}, ""}, pairs());
 }
 
 Observation observe(std::int64_t iteration, const Point& point) {
@@ -87,7 +87,7 @@ void compose(benchmark::State& state, const char* use, const char* profile) {
   const auto samples = mixed_samples(state.range(0));
   std::int64_t batches = 0;
   for (auto _ : state) {
-    const auto composer = make_composer({use, profile, {}, ""}, {"T1", "T2", "T3"});
+    const auto composer = builtin_policies()->composers.make({use, profile, {}, ""}, {"T1", "T2", "T3"});
     Candidates candidates{samples.size(), 1, 0, true};
     batches = 0;
     const Observation observation{.memory = {.allocated = 1_GiB, .total = 8_GiB}};

@@ -57,8 +57,8 @@ std::string text_of(const Json& json, const char* key) {
   return json[key].get<std::string>();
 }
 
-TunerChoice read_choice(const Json& json) {
-  TunerChoice choice{
+PolicyChoice read_choice(const Json& json) {
+  PolicyChoice choice{
       .use = text_of(json, "use"), .profile = text_of(json, "profile"), .options = {}, .where = ""};
   for (const auto& [key, value] : json.items()) {
     const std::string where = "/" + key;
@@ -89,7 +89,7 @@ Json point_json(const ParameterSpace& space, const Point& point) {
 std::unique_ptr<TunerSession> session_from_text(const std::string& text) {
   const Json json = parse(text);
   Start start = read_parameters(json);
-  auto tuner = make_tuner(read_choice(json), start.space);
+  auto tuner = builtin_policies()->tuners.make(read_choice(json), start.space);
   return std::make_unique<TunerSession>(std::move(tuner), std::move(start.space), std::move(start.point));
 }
 

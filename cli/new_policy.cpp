@@ -102,15 +102,16 @@ std::string data_text(const char* file) {
 // The skeleton under another name, and what makes a plugin of it.
 std::string source_text(const std::string& name) {
   const std::string text =
-      replaced(data_text("policies/tuners/skeleton.cpp"), {{"// The policy to copy: docs/plugins.md.\n", ""},
-                                                           {"policies/builtins.hpp", "plugins/plugin.hpp"},
-                                                           {"; to be copied", ""},
-                                                           {"skeleton_entry", identifier(name) + "_entry"},
-                                                           {"Skeleton", type_name(name)},
-                                                           {"skeleton", name}});
+      replaced(data_text("policies/tuners/skeleton.cpp"),
+               {{"// The policy to copy: docs/plugins.md.\n", ""},
+                {"#include \"policies/", "#include \"plugins/plugin.hpp\"\n#include \"policies/"},
+                {"; to be copied", ""},
+                {"skeleton_entry", identifier(name) + "_entry"},
+                {"Skeleton", type_name(name)},
+                {"skeleton", name}});
   return text + fmt::format(
                     "\nnamespace {{\n\nvoid add(vramlab::PolicySet& policies) {{ "
-                    "policies.tuners.push_back(vramlab::{}_entry()); }}\n\n}}  // namespace\n\n"
+                    "policies.tuners.add(vramlab::{}_entry()); }}\n\n}}  // namespace\n\n"
                     "VRAMLAB_PLUGIN(\"{}\", \"0.1.0\", add)\n",
                     identifier(name), name);
 }

@@ -24,7 +24,7 @@ Json option_json(const OptionDescription& option) {
   return json;
 }
 
-Json profile_json(const TunerProfile& profile) {
+Json profile_json(const PolicyProfile& profile) {
   Json json;
   json["name"] = profile.name;
   json["summary"] = profile.summary;
@@ -43,7 +43,7 @@ Json kind_json(const Entry& tuner) {
   json["options"] = Json::array();
   for (const OptionDescription& option : tuner.options) json["options"].push_back(option_json(option));
   json["profiles"] = Json::array();
-  for (const TunerProfile& profile : tuner.profiles) json["profiles"].push_back(profile_json(profile));
+  for (const PolicyProfile& profile : tuner.profiles) json["profiles"].push_back(profile_json(profile));
   return json;
 }
 
@@ -62,7 +62,7 @@ void describe(const Entry& tuner, Output& output) {
     output.line("It has no options.");
   else
     output.table(options);
-  for (const TunerProfile& profile : tuner.profiles) {
+  for (const PolicyProfile& profile : tuner.profiles) {
     std::string values;
     for (const OptionEntry& entry : profile.options.entries()) {
       values +=

@@ -1,7 +1,7 @@
 // What a plugin is: a shared library with one C function, which says what the library was built for and adds
 // policies. The last lines of a policy's source make it one:
 //
-//   void add(vramlab::PolicySet& policies) { policies.tuners.push_back(my_policy_entry()); }
+//   void add(vramlab::PolicySet& policies) { policies.tuners.add(my_policy_entry()); }
 //   VRAMLAB_PLUGIN("my-policy", "1.0", add)
 //
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace vramlab {
 
-/// Number of the contract between program and plugins. It grows when a header that plugins include changes
-/// so that they must be built anew; a program loads plugins of its own number only.
-inline constexpr std::uint32_t kPluginAbi = 2;
+/// Number of the contract between program and plugins. It grows when a header that plugins include changes or
+/// moves so that they must be built anew; a program loads plugins of its own number only.
+inline constexpr std::uint32_t kPluginAbi = 3;
 
 #define VRAMLAB_TEXT_OF(value) #value
 #define VRAMLAB_TEXT(value) VRAMLAB_TEXT_OF(value)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <elf.h>
+
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
 
@@ -17,6 +18,9 @@
 
 namespace vramlab {
 namespace {
+
+namespace fs = std::filesystem;
+namespace dll = boost::dll;
 
 template <class Header>
 bool read_at(std::ifstream& stream, std::uint64_t offset, Header& header) {
@@ -29,14 +33,15 @@ bool ends_before(std::uint64_t size, std::uint64_t offset, std::uint64_t length)
   return offset > size || length > size - offset;
 }
 
-}  // namespace
-
-bool is_cut_off(const std::filesystem::path& shared_object) {
+// Whether an ELF file (elf(5)) ends before one of the segments that its header lists. The dynamic loader maps
+// these without a look at the file's length, and what touches a page behind the end dies of SIGBUS. Files
+// that the loader itself refuses (other classes, a header that is cut) are not judged.
+bool is_cut_off(const fs::path& shared_object) {
   std::ifstream stream{shared_object, std::ios::binary};
   Elf64_Ehdr file{};
   if (!read_at(stream, 0, file)) return false;
   if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64) return false;
-  const std::uint64_t size = std::filesystem::file_size(shared_object);
+  const std::uint64_t size = fs::file_size(shared_object);
   for (std::uint64_t i = 0; i < file.e_phnum; ++i) {
     const std::uint64_t offset = file.e_phoff + i * file.e_phentsize;
     Elf64_Phdr segment{};
@@ -45,14 +50,6 @@ bool is_cut_off(const std::filesystem::path& shared_object) {
   }
   return false;
 }
-
-}  // namespace vramlab
-
-namespace vramlab {
-namespace {
-
-namespace fs = std::filesystem;
-namespace dll = boost::dll;
 
 // Asked first: what the dynamic loader says of a text file or a folder helps nobody.
 void require_shared_library(const fs::path& file) {
@@ -141,7 +138,7 @@ template <class Kind>
 std::string fault_of(const Kind& kind) {
   if (!kind.make) return "has no function that makes it";
   try {
-    find_profile(kind, "");
+    (void)kind.find_profile("");
     for (const PolicyProfile& profile : kind.profiles)
       checked_options(kind.name, kind.options, profile.options);
   } catch (const InputError& error) {
@@ -165,9 +162,9 @@ void require_sound(const PolicySet& added, const PolicySet& known, const fs::pat
   });
 }
 
-template <class Kinds>
-void append(Kinds& to, const Kinds& from, const PluginCode& code) {
-  for (const auto& kind : from) to.push_back(guarded(kind, code));
+template <class Family>
+void append(Family& to, const Family& from, const PluginCode& code) {
+  for (const auto& kind : from) to.add(guarded(kind, code));
 }
 
 }  // namespace

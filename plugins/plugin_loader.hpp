@@ -20,11 +20,4 @@ std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicyS
 /// The shared libraries (*.so) of `folder`, in the order of their names. Throws InputError if it is none.
 std::vector<std::filesystem::path> plugins_in(const std::filesystem::path& folder);
 
-// A look at a shared library's file before the dynamic loader maps it.
-
-/// Whether an ELF file (elf(5)) ends before one of the segments that its header lists. The dynamic loader
-/// maps these without a look at the file's length, and what touches a page behind the end dies of SIGBUS.
-/// Files that the loader itself refuses (other classes, a header that is cut) are not judged.
-bool is_cut_off(const std::filesystem::path& shared_object);
-
 }  // namespace vramlab

@@ -1,88 +1,57 @@
-#include "policies/builtins.hpp"
-
+// The built-in policies, one line each: a new one adds its line to the list of its family. NAME stands for
+// the function NAME_entry() of its source; users see the policies in the order of the lists.
+//
+// An explicit list: statics that register themselves are dropped by linkers together with their archive
+// member.
 #include "policies/contract/policy_set.hpp"
+
+// clang-format off
+#define VRAMLAB_TUNERS(POLICY) \
+  POLICY(fixed) \
+  POLICY(threshold_step) \
+  POLICY(aimd) \
+  POLICY(dual_optimizer) \
+  POLICY(predictive) \
+  POLICY(skeleton)
+
+#define VRAMLAB_ADMITTERS(POLICY) \
+  POLICY(job_queue)
+
+#define VRAMLAB_SEARCHERS(POLICY) \
+  POLICY(binsearch) \
+  POLICY(power) \
+  POLICY(doubling_bisect) \
+  POLICY(bucket_bisect) \
+  POLICY(back_off) \
+  POLICY(linear_fit) \
+  POLICY(progressive) \
+  POLICY(model)
+
+#define VRAMLAB_COMPOSERS(POLICY) \
+  POLICY(memory_aware_sampler) \
+  POLICY(planned_batches)
+// clang-format on
 
 namespace vramlab {
 
-// An explicit list: statics that register themselves are dropped by linkers together with their archive
-// member.
-const std::vector<TunerEntry>& builtin_tuners() {
-  static const std::vector<TunerEntry> entries = {VRAMLAB_TUNERS(VRAMLAB_LIST_POLICY)};
-  return entries;
-}
+#define VRAMLAB_TUNER(name) TunerEntry name##_entry();
+#define VRAMLAB_ADMITTER(name) AdmitterEntry name##_entry();
+#define VRAMLAB_SEARCHER(name) SearcherEntry name##_entry();
+#define VRAMLAB_COMPOSER(name) ComposerEntry name##_entry();
+VRAMLAB_TUNERS(VRAMLAB_TUNER)
+VRAMLAB_ADMITTERS(VRAMLAB_ADMITTER)
+VRAMLAB_SEARCHERS(VRAMLAB_SEARCHER)
+VRAMLAB_COMPOSERS(VRAMLAB_COMPOSER)
 
-const TunerEntry& find_tuner(std::string_view name, const std::string& where,
-                             const std::vector<TunerEntry>& known) {
-  return find_named(known, name, "no policy", where);
-}
-
-OptionMap effective_options(const TunerChoice& choice, const std::vector<TunerEntry>& known) {
-  return options_with_profile(find_tuner(choice.use, place_below(choice.where, "use"), known), choice.profile,
-                              choice.options, place_below(choice.where, "profile"));
-}
-
-std::unique_ptr<Tuner> make_tuner(const TunerChoice& choice, const ParameterSpace& space,
-                                  const std::vector<TunerEntry>& known) {
-  const OptionMap options = effective_options(choice, known);
-  return find_tuner(choice.use, {}, known).make(options, space);
-}
-
-const std::vector<ComposerEntry>& builtin_composers() {
-  static const std::vector<ComposerEntry> entries = {VRAMLAB_COMPOSERS(VRAMLAB_LIST_POLICY)};
-  return entries;
-}
-
-const ComposerEntry& find_composer(std::string_view name, const std::string& where,
-                                   const std::vector<ComposerEntry>& known) {
-  return find_named(known, name, "no composer of batches", where);
-}
-
-std::unique_ptr<Composer> make_composer(const TunerChoice& choice, const std::vector<std::string>& tasks,
-                                        const std::vector<ComposerEntry>& known) {
-  const ComposerEntry& kind = find_composer(choice.use, place_below(choice.where, "use"), known);
-  return kind.make(
-      options_with_profile(kind, choice.profile, choice.options, place_below(choice.where, "profile")),
-      tasks);
-}
-
-const std::vector<AdmitterEntry>& builtin_admitters() {
-  static const std::vector<AdmitterEntry> entries = {VRAMLAB_ADMITTERS(VRAMLAB_LIST_POLICY)};
-  return entries;
-}
-
-const AdmitterEntry& find_admitter(std::string_view name, const std::string& where,
-                                   const std::vector<AdmitterEntry>& known) {
-  return find_named(known, name, "no queue policy", where);
-}
-
-std::unique_ptr<Admitter> make_admitter(const TunerChoice& choice, const std::vector<AdmitterEntry>& known) {
-  const AdmitterEntry& kind = find_admitter(choice.use, place_below(choice.where, "use"), known);
-  return kind.make(
-      options_with_profile(kind, choice.profile, choice.options, place_below(choice.where, "profile")));
-}
-
-const std::vector<SearcherEntry>& builtin_searchers() {
-  static const std::vector<SearcherEntry> entries = {VRAMLAB_SEARCHERS(VRAMLAB_LIST_POLICY)};
-  return entries;
-}
-
-const SearcherEntry& find_searcher(std::string_view name, const std::string& where,
-                                   const std::vector<SearcherEntry>& known) {
-  return find_named(known, name, "no searcher", where);
-}
-
-std::unique_ptr<Searcher> make_searcher(const TunerChoice& choice, const std::vector<SearcherEntry>& known) {
-  const SearcherEntry& kind = find_searcher(choice.use, place_below(choice.where, "use"), known);
-  return kind.make(
-      options_with_profile(kind, choice.profile, choice.options, place_below(choice.where, "profile")));
-}
+#define VRAMLAB_ENTRY(name) name##_entry(),
 
 std::shared_ptr<const PolicySet> builtin_policies() {
-  static const auto set = std::make_shared<const PolicySet>(PolicySet{.tuners = builtin_tuners(),
-                                                                      .admitters = builtin_admitters(),
-                                                                      .searchers = builtin_searchers(),
-                                                                      .composers = builtin_composers(),
-                                                                      .plugins = {}});
+  static const auto set =
+      std::make_shared<const PolicySet>(PolicySet{.tuners = {{VRAMLAB_TUNERS(VRAMLAB_ENTRY)}},
+                                                  .admitters = {{VRAMLAB_ADMITTERS(VRAMLAB_ENTRY)}},
+                                                  .searchers = {{VRAMLAB_SEARCHERS(VRAMLAB_ENTRY)}},
+                                                  .composers = {{VRAMLAB_COMPOSERS(VRAMLAB_ENTRY)}},
+                                                  .plugins = {}});
   return set;
 }
 

@@ -56,7 +56,7 @@ bool has_option(const TunerEntry& tuner, const std::string& key) {
 
 // Drives the same goals into a tuner as a scenario file does.
 PolicyEntry usual_entry(const TrainingScenario& scenario, const Contestant& who) {
-  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
+  const TunerEntry& tuner = scenario.known->tuners.find(who.use, {});
   OptionMap options;
   const auto set = [&](const char* key, OptionValue value) {
     if (has_option(tuner, key)) options.set(key, std::move(value), {});
@@ -70,8 +70,8 @@ PolicyEntry usual_entry(const TrainingScenario& scenario, const Contestant& who)
 
 bool is_of(const TrainingScenario& scenario, const PolicyEntry& entry, const Contestant& who) {
   if (entry.choice.use != who.use) return false;
-  const TunerEntry& tuner = find_tuner(who.use, {}, scenario.known->tuners);
-  const TunerProfile* profile = find_profile(tuner, entry.choice.profile);
+  const TunerEntry& tuner = scenario.known->tuners.find(who.use, {});
+  const PolicyProfile* profile = tuner.find_profile(entry.choice.profile);
   return (profile == nullptr ? "" : profile->name) == who.profile;
 }
 

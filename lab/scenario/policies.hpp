@@ -20,7 +20,7 @@ namespace vramlab {
 /// One policy of a scenario.
 struct PolicyEntry {
   std::string label;  ///< unique within the scenario
-  TunerChoice choice;
+  PolicyChoice choice;
   CardsRule cards = CardsRule::fullest;  ///< what it sees of several cards
 };
 
@@ -51,15 +51,15 @@ struct PolicyList {
 struct PolicyFamily {
   /// Looks up the policy and the profile that the choice names at `where`, puts the profile's full name in,
   /// and returns the label of an entry that has none of its own.
-  std::function<std::string(TunerChoice& choice)> find;
+  std::function<std::string(PolicyChoice& choice)> find;
   /// Makes the policy, to see whether its options are right.
-  std::function<void(const TunerChoice& choice)> try_out;
+  std::function<void(const PolicyChoice& choice)> try_out;
 };
 
 /// The full name of the profile that `choice` means; empty where the kind has no profiles. Throws InputError.
 template <class... Types>
-std::string full_profile_name(const PolicyKind<Types...>& kind, const TunerChoice& choice) {
-  const PolicyProfile* profile = find_profile(kind, choice.profile, choice.where + "/profile");
+std::string full_profile_name(const PolicyKind<Types...>& kind, const PolicyChoice& choice) {
+  const PolicyProfile* profile = kind.find_profile(choice.profile, choice.where + "/profile");
   return profile == nullptr ? std::string{} : profile->name;
 }
 

@@ -55,7 +55,7 @@ Json policy_schema(const Entry& tuner, Json schema) {
   properties["use"] = {{"const", tuner.name}, {"description", tuner.summary}};
   properties.erase("profile");
   if (!tuner.profiles.empty()) {
-    for (const TunerProfile& profile : tuner.profiles) properties["profile"]["enum"].push_back(profile.name);
+    for (const PolicyProfile& profile : tuner.profiles) properties["profile"]["enum"].push_back(profile.name);
   }
   for (const OptionDescription& option : tuner.options) properties[option.key] = option_schema(option);
   schema["additionalProperties"] = false;

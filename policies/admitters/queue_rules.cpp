@@ -82,7 +82,7 @@ std::vector<PolicyProfile> queue_profiles() {
 
 namespace {
 
-constexpr Bytes kBusyPercent = 90;  // P3.2
+constexpr Bytes kBusyPercent = 90;  // as published
 
 std::string per_card(Bytes need, std::int32_t cards) {
   return cards == 1 ? format_bytes(need)

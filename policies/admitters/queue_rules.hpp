@@ -14,17 +14,18 @@
 
 namespace vramlab {
 
-/// What counts as taken on a card (P3.2).
+/// What counts as taken on a card.
 enum class Accounting : std::uint8_t {
   ledger,    ///< foreign memory, and for each job the larger of its promise and its use
   measured,  ///< what is really taken now; a job that was admitted but has not allocated yet is not seen
-  doubled,   ///< 003: allocated + reserved of the jobs, so that memory counts twice; strangers are not seen
+  doubled,   ///< the original: allocated + reserved of the jobs, so that memory counts twice; strangers are
+             ///< not seen
   nothing    ///< each job is looked at as if it were alone
 };
 
-/// Who goes first, and who may pass whom (P3.5).
+/// Who goes first, and who may pass whom.
 enum class QueueOrder : std::uint8_t {
-  two_fifos,    ///< 003: high priority, then the rest; a job that does not fit goes to the back
+  two_fifos,    ///< the original: high priority, then the rest; a job that does not fit goes to the back
   strict,       ///< nobody passes the first
   best_effort,  ///< whoever fits, first come first served
   backfill      ///< EASY: others may pass the first if they do not delay it
@@ -34,7 +35,7 @@ enum class Degrade : std::uint8_t { never, wait_first, degrade_first };
 enum class SplitRule : std::uint8_t { exact, floor };
 enum class OnOom : std::uint8_t { fail, requeue, smaller };
 
-/// Times in seconds, 0 = off; memory in MiB (003's "MB").
+/// Times in seconds, 0 = off; memory in MiB (the original's "MB").
 struct QueueOptions {
   QueueOrder order = QueueOrder::backfill;
   FitRule placement = FitRule::best;
@@ -65,17 +66,17 @@ std::vector<PolicyProfile> queue_profiles();
 /// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
 Bytes taken_bytes(const QueueOptions& options, const CardView& card);
 
-/// Bytes `card` can take; empty if it has as many jobs as it may (P3.2).
+/// Bytes `card` can take; empty if it has as many jobs as it may.
 std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card);
 
-/// P3.2: out of memory if less than the margin is free, busy if more than 90 % are taken.
+/// Out of memory if less than the margin is free, busy if more than 90 % are taken.
 CardStatus card_status(const QueueOptions& options, const CardView& card);
 
 /// "available", "busy", "out of memory"
 std::string_view status_name(CardStatus status);
 
 /// Whether the demand could ever fit a card of the cluster that is otherwise empty, at its smallest batch
-/// where the policy may shrink it. `never` then holds both figures in words (K4-04, K4-05).
+/// where the policy may shrink it. `never` then holds both figures in words.
 std::optional<std::string> never_fits(const QueueOptions& options, const JobDemand& demand,
                                       const ClusterView& cluster);
 

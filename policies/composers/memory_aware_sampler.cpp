@@ -1,17 +1,33 @@
-#include "policies/composers/memory_aware_sampler.hpp"
-
+// `memory-aware-sampler`: batches of mixed tasks, filled greedily under a memory budget.
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "models/sample.hpp"
-#include "policies/builtins.hpp"
+#include "policies/composers/candidate_window.hpp"
+#include "policies/composers/oom_guardian.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/contract/saved_state.hpp"
 #include "policies/predictors/regression_predictor.hpp"
 #include "policies/predictors/table_predictor.hpp"
 
 namespace vramlab {
 namespace {
+
+enum class PredictorKind : std::uint8_t { table, collapsing, regression };
+enum class OverBudget : std::uint8_t { never, minus_one };
+
+struct SamplerOptions : GuardianOptions {
+  PredictorKind predictor = PredictorKind::regression;
+  double safety_quantile = 0.99;
+  std::int64_t batch_size = 256;
+  std::int64_t max_memory_mb = 0;
+  double task_diversity_weight = 0;
+  double padding_weight = 1;
+  std::int64_t window = 512;
+  double growth = 2;
+  OverBudget over_budget = OverBudget::never;
+  AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
+};
 
 std::vector<Option<SamplerOptions>> rows() {
   using O = SamplerOptions;
@@ -39,14 +55,12 @@ std::vector<Option<SamplerOptions>> rows() {
   return rows;
 }
 
-}  // namespace
-
-const OptionTable<SamplerOptions>& sampler_option_table() {
-  static const OptionTable<SamplerOptions> table{.owner = "memory-aware-sampler", .options = rows()};
-  return table;
+const OptionTable<SamplerOptions>& table() {
+  static const OptionTable<SamplerOptions> result{.owner = "memory-aware-sampler", .options = rows()};
+  return result;
 }
 
-std::vector<PolicyProfile> sampler_profiles() {
+std::vector<PolicyProfile> profiles() {
   const OptionMap published{{"predictor", "table", {}},
                             {"batch_size", std::int64_t{16}, {}},
                             {"task_diversity_weight", 0.5, {}},
@@ -70,8 +84,6 @@ std::vector<PolicyProfile> sampler_profiles() {
   };
 }
 
-namespace {
-
 std::unique_ptr<MemoryPredictor> make_predictor(const SamplerOptions& options,
                                                 const std::vector<std::string>& tasks) {
   if (options.predictor == PredictorKind::regression) {
@@ -82,12 +94,34 @@ std::unique_ptr<MemoryPredictor> make_predictor(const SamplerOptions& options,
       tasks, collapsing ? TablePredictor::Form::collapsing : TablePredictor::Form::sum);
 }
 
-std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>& tasks) {
-  const SamplerOptions parsed = sampler_option_table().parse(options);
-  return guarded(std::make_unique<MemoryAwareSampler>(parsed, tasks), parsed);
-}
+class MemoryAwareSampler final : public Composer {
+ public:
+  MemoryAwareSampler(const SamplerOptions& options, const std::vector<std::string>& tasks);
 
-}  // namespace
+  ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override;
+  AfterOom told(const BatchOutcome& outcome) override;
+  [[nodiscard]] AccumulationRule accumulation() const override {
+    return {options_.accumulation, options_.batch_size};
+  }
+  [[nodiscard]] std::vector<double> save() const override;
+  void restore(std::span<const double> state) override;
+
+ private:
+  struct Choice {
+    std::size_t group = 0;  ///< of the window
+    CandidateWindow::Candidate candidate;
+    PredictedMemory predicted;  ///< of the batch with it
+  };
+  [[nodiscard]] double budget(const MemoryView& memory) const;
+  std::optional<Choice> choose(const ComposerQuestion& question, const BatchShape& batch, double budget);
+  [[nodiscard]] double priority(const BatchShape& batch, const BatchShape& larger, std::uint32_t task,
+                                double needed, double budget) const;
+
+  SamplerOptions options_;
+  std::unique_ptr<MemoryPredictor> predictor_;
+  CandidateWindow window_;
+  std::int64_t largest_ = 0;  ///< samples of the largest batch that ran
+};
 
 MemoryAwareSampler::MemoryAwareSampler(const SamplerOptions& options, const std::vector<std::string>& tasks)
     : options_(options), predictor_(make_predictor(options, tasks)) {}
@@ -101,7 +135,7 @@ double MemoryAwareSampler::budget(const MemoryView& memory) const {
   return std::max(0.0, whole - static_cast<double>(memory.allocated));
 }
 
-// P2.2, and the share of padding that the batch would have.
+// The published priority, less the share of padding that the batch would have.
 double MemoryAwareSampler::priority(const BatchShape& batch, const BatchShape& larger, std::uint32_t task,
                                     double needed, double budget) const {
   if (needed > budget) return -1;
@@ -138,30 +172,34 @@ ComposerAnswer MemoryAwareSampler::decide(const ComposerQuestion& question, cons
     return answer;
   }
   while (batch.samples < most) {
-    std::optional<std::size_t> best;
-    CandidateWindow::Candidate chosen;
-    PredictedMemory needed;
-    double highest = -std::numeric_limits<double>::infinity();
-    for (std::size_t group = 0; group < window_.groups(); ++group) {
-      const auto candidate = window_.best(group, batch.longest);
-      if (!candidate) continue;
-      BatchShape larger = batch;
-      larger.add(question.samples[candidate->id]);
-      const PredictedMemory predicted = predictor_->predict(larger);
-      const auto at_most = static_cast<double>(predicted.at_most);
-      if (at_most > budget && options_.over_budget == OverBudget::never) continue;
-      const double value = priority(batch, larger, question.samples[candidate->id].task, at_most, budget);
-      if (value < highest || (value == highest && candidate->age > chosen.age)) continue;
-      highest = value;
-      best = group;
-      chosen = *candidate;
-      needed = predicted;
-    }
-    if (!best) break;
-    window_.take(*best);
-    add(chosen.id, needed);
+    const auto chosen = choose(question, batch, budget);
+    if (!chosen) break;
+    window_.take(chosen->group);
+    add(chosen->candidate.id, chosen->predicted);
   }
   return answer;
+}
+
+// The candidate of highest priority to go on with; among equals the oldest. Empty if none may.
+std::optional<MemoryAwareSampler::Choice> MemoryAwareSampler::choose(const ComposerQuestion& question,
+                                                                     const BatchShape& batch, double budget) {
+  std::optional<Choice> best;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (std::size_t group = 0; group < window_.groups(); ++group) {
+    const auto candidate = window_.best(group, batch.longest);
+    if (!candidate) continue;
+    const Sample& sample = question.samples[candidate->id];
+    BatchShape larger = batch;
+    larger.add(sample);
+    const PredictedMemory predicted = predictor_->predict(larger);
+    const auto at_most = static_cast<double>(predicted.at_most);
+    if (at_most > budget && options_.over_budget == OverBudget::never) continue;
+    const double value = priority(batch, larger, sample.task, at_most, budget);
+    if (value < highest || (value == highest && best && candidate->age > best->candidate.age)) continue;
+    highest = value;
+    best = {group, *candidate, predicted};
+  }
+  return best;
 }
 
 AfterOom MemoryAwareSampler::told(const BatchOutcome& outcome) {
@@ -186,11 +224,18 @@ void MemoryAwareSampler::restore(std::span<const double> state) {
   predictor_->restore(reader.rest());
 }
 
+std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>& tasks) {
+  const SamplerOptions parsed = table().parse(options);
+  return guarded(std::make_unique<MemoryAwareSampler>(parsed, tasks), parsed);
+}
+
+}  // namespace
+
 ComposerEntry memory_aware_sampler_entry() {
   return {.name = "memory-aware-sampler",
           .summary = "fills each batch under a memory budget from what batches took so far",
-          .options = sampler_option_table().describe(),
-          .profiles = sampler_profiles(),
+          .options = table().describe(),
+          .profiles = profiles(),
           .default_profile = "dense",
           .make = make};
 }

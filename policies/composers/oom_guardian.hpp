@@ -1,4 +1,4 @@
-// `guardian`: looks at a batch before it runs, and cuts it to pieces when memory ran out (P2.4).
+// `guardian`: looks at a batch before it runs, and cuts it to pieces when memory ran out.
 #pragma once
 
 #include <deque>
@@ -79,7 +79,7 @@ class OomGuardian final : public Composer {
 /// `inner` as it is, or with the guardian around it.
 std::unique_ptr<Composer> guarded(std::unique_ptr<Composer> inner, const GuardianOptions& options);
 
-/// The largest n of 1 … 256 for which `fits(n)` holds, found by bisection; 0 if not even 1 does (P2.4).
+/// The largest n of 1 … 256 for which `fits(n)` holds, found by bisection; 0 if not even 1 does.
 template <class Fits>
 std::int64_t safe_batch_size(const Fits& fits) {
   std::int64_t good = 0;

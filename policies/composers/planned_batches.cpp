@@ -1,16 +1,37 @@
-#include "policies/composers/planned_batches.hpp"
-
+// `planned-batches`: batches of a size that a user sets, in samples or in tokens, without any look at memory.
 #include <algorithm>
+#include <deque>
 #include <limits>
 
 #include "core/random.hpp"
-#include "policies/builtins.hpp"
+#include "policies/composers/oom_guardian.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/contract/saved_state.hpp"
 
 namespace vramlab {
 namespace {
 
-constexpr std::int64_t kReference = 512;  // tokens at which `quadratic` and `padded` are equal
+enum class BatchMeasure : std::uint8_t {
+  samples,   ///< their number alone
+  tokens,    ///< the sum of their tokens: padding is not counted
+  padded,    ///< the longest times their number
+  quadratic  ///< the same times the longest over 512
+};
+
+enum class BatchOrder : std::uint8_t {
+  as_shuffled,    ///< batches are cut from the epoch's order
+  by_length,      ///< stretches of it are sorted by length and cut; the batches come in random order
+  longest_first,  ///< the whole epoch, sorted by falling length
+};
+
+struct PlannedOptions : GuardianOptions {
+  BatchMeasure measure = BatchMeasure::samples;
+  BatchOrder order = BatchOrder::as_shuffled;
+  std::int64_t batch_size = 16;
+  std::int64_t max_tokens = 4096;
+  std::int64_t stretch = 4096;
+  AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
+};
 
 std::vector<Option<PlannedOptions>> rows() {
   using O = PlannedOptions;
@@ -46,17 +67,34 @@ std::vector<PolicyProfile> profiles() {
   };
 }
 
-std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>&) {
-  const PlannedOptions parsed = planned_option_table().parse(options);
-  return guarded(std::make_unique<PlannedBatches>(parsed), parsed);
+const OptionTable<PlannedOptions>& table() {
+  static const OptionTable<PlannedOptions> result{.owner = "planned-batches", .options = rows()};
+  return result;
 }
 
-}  // namespace
+constexpr std::int64_t kReference = 512;  // tokens at which `quadratic` and `padded` are equal
 
-const OptionTable<PlannedOptions>& planned_option_table() {
-  static const OptionTable<PlannedOptions> table{.owner = "planned-batches", .options = rows()};
-  return table;
-}
+class PlannedBatches final : public Composer {
+ public:
+  explicit PlannedBatches(const PlannedOptions& options) : options_(options) {}
+
+  ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override;
+  AfterOom told(const BatchOutcome&) override { return AfterOom::skip; }
+  [[nodiscard]] AccumulationRule accumulation() const override {
+    return {options_.accumulation, options_.batch_size};
+  }
+  [[nodiscard]] std::vector<double> save() const override;
+  void restore(std::span<const double> state) override;
+
+ private:
+  [[nodiscard]] bool within(const BatchShape& batch) const;
+  [[nodiscard]] std::vector<SampleId> cut(const ComposerQuestion& question,
+                                          std::span<const SampleId> order) const;
+  void plan(const ComposerQuestion& question);
+
+  PlannedOptions options_;
+  std::deque<std::vector<SampleId>> planned_;
+};
 
 bool PlannedBatches::within(const BatchShape& batch) const {
   if (batch.samples > options_.batch_size) return false;
@@ -137,10 +175,17 @@ void PlannedBatches::restore(std::span<const double> state) {
   for (auto& batch : planned_) batch = reader.samples();
 }
 
+std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>&) {
+  const PlannedOptions parsed = table().parse(options);
+  return guarded(std::make_unique<PlannedBatches>(parsed), parsed);
+}
+
+}  // namespace
+
 ComposerEntry planned_batches_entry() {
   return {.name = "planned-batches",
           .summary = "batches of a size that is set, in samples or tokens, without a look at memory",
-          .options = planned_option_table().describe(),
+          .options = table().describe(),
           .profiles = profiles(),
           .default_profile = "fixed",
           .make = make};

@@ -25,10 +25,10 @@ struct CardView {
   std::int32_t jobs = 0;
 };
 
-/// 003's status of a card (P3.2).
+/// A card's status as the original queue reports it.
 enum class CardStatus : std::uint8_t { available, busy, out_of_memory };
 
-/// A quota of bytes over all cards, and how much of it is promised (K4-09).
+/// A quota of bytes over all cards, and how much of it is promised.
 struct QuotaView {
   std::optional<Bytes> quota;  ///< empty = none
   Bytes promised = 0;
@@ -91,6 +91,8 @@ struct QueueRules {
 /// A policy that admits jobs to cards.
 class Admitter : public Decider<AdmitterQuestion, AdmitterAnswer> {
  public:
+  static constexpr const char* kFamily = "queue policy";  ///< as users are told of it
+
   [[nodiscard]] virtual QueueRules rules() const = 0;
 
   /// What `card` can take by this policy's reckoning; empty if it takes no further job.

@@ -1,5 +1,4 @@
-// The composer family: which samples make the next batch, under a memory budget; and how its memory is
-// predicted.
+// The composer family: which samples make the next batch, under a memory budget.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +19,6 @@ struct PredictedMemory {
   Bytes likely = 0;
   Bytes at_most = 0;  ///< what a budget is held against; at least `likely`
 };
-
-/// Learns from batches what batches need.
-class MemoryPredictor {
- public:
-  virtual ~MemoryPredictor() = default;
-
-  [[nodiscard]] virtual PredictedMemory predict(const BatchShape& batch) const = 0;
-
-  /// `batch` took `rise` bytes.
-  virtual void learn(const BatchShape& batch, Bytes rise) = 0;
-
-  /// `batch` ran out of memory: it would have taken `rise` bytes or more.
-  virtual void learn_at_least(const BatchShape& batch, Bytes rise) = 0;
-
-  /// Everything learnt, as numbers. `restore` takes as many as `save` gives.
-  [[nodiscard]] virtual std::vector<double> save() const = 0;
-  virtual void restore(std::span<const double> state) = 0;
-};
-
-/// Bytes nearest to `value`, which is cut to 0 … 2^60.
-Bytes bytes_of(double value);
-
-// The composer family: which samples make the next batch, under a memory budget.
 
 enum class ComposerEvent : std::uint8_t {
   next,       ///< the next batch, please
@@ -91,6 +67,8 @@ enum class AfterOom : std::uint8_t {
 /// A policy that composes batches.
 class Composer : public Decider<ComposerQuestion, ComposerAnswer> {
  public:
+  static constexpr const char* kFamily = "composer of batches";  ///< as users are told of it
+
   /// Hears how the last batch ended; says what is to become of its samples if it failed.
   virtual AfterOom told(const BatchOutcome& outcome) = 0;
 

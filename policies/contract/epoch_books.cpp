@@ -92,7 +92,7 @@ std::int64_t Accumulation::room() const {
                                                      : std::numeric_limits<std::int64_t>::max();
 }
 
-// P2.5: above 90 % of the memory one step fewer, below 50 % one more, at most 8.
+// Above 90 % of the memory one step fewer, below 50 % one more, at most 8.
 bool Accumulation::add(std::int64_t samples, double usage) {
   samples_ += samples;
   ++done_;

@@ -70,7 +70,7 @@ class Candidates {
   std::size_t left_;
 };
 
-// Gradient accumulation: how many micro-batches make a step of the optimizer (P2.5).
+// Gradient accumulation: how many micro-batches make a step of the optimizer.
 
 /// How an effective batch is put together.
 struct AccumulationRule {
@@ -116,7 +116,7 @@ class Accumulation {
   std::int64_t done_ = 0;
 };
 
-// How much each task counts in the loss, and what share of the gradient it really gets (P2.6).
+// How much each task counts in the loss, and what share of the gradient it really gets.
 
 /// Factors on gradient and learning rate for a batch that is not the base size, as the original had them.
 double gradient_scale(double base_samples, double samples);       ///< base / current

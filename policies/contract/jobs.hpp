@@ -19,7 +19,7 @@ inline constexpr PoolMask kAnyPool = ~PoolMask{0};
 /// A declared need of memory on each of `cards` cards of one node.
 ///
 /// It is `fixed` + `per_sample` · batch bytes, or, where `share_milli` is not 0, that many thousandths of
-/// whichever card the job is placed on (K4-09: what is promised and enforced is bytes either way).
+/// whichever card the job is placed on (what is promised and enforced is bytes either way).
 struct JobDemand {
   Bytes fixed = 0;
   Bytes per_sample = 0;
@@ -51,7 +51,7 @@ struct BatchSplit {
 };
 
 /// The split of `original` that runs at most `batch` samples at once and keeps original = batch ·
-/// accumulation: the largest divisor that is not above `batch` (K4-01: 30 at most 7 is 6 · 5).
+/// accumulation: the largest divisor that is not above `batch` (30 at most 7 is 6 · 5).
 BatchSplit exact_split(std::int64_t original, std::int64_t batch);
 
 /// The original's: original // batch steps of `batch`. The effective batch may come out smaller (30 at 7 is
@@ -59,7 +59,7 @@ BatchSplit exact_split(std::int64_t original, std::int64_t batch);
 BatchSplit halved_split(std::int64_t original, std::int64_t batch);
 
 /// Halves `demand.batch` (integer division) until the need is at most `available` on a card that offers
-/// `card_total` (P3.4). 0 if not even batch 1 fits.
+/// `card_total`. 0 if not even batch 1 fits.
 std::int64_t halve_until_fits(const JobDemand& demand, Bytes available, Bytes card_total);
 
 // The jobs that wait for memory, grouped by what they ask for: what does not fit one does not fit its group.

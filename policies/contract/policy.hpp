@@ -1,9 +1,12 @@
 // The contract of all policies: they observe memory, are asked a question, and answer with a reason.
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,9 +38,12 @@ class Policy {
 };
 
 /// A policy of one family: `Question` and `Answer` are the family's own.
-template <class Question, class Answer>
+template <class QuestionOfFamily, class AnswerOfFamily>
 class Decider : public Policy {
  public:
+  using Question = QuestionOfFamily;
+  using Answer = AnswerOfFamily;
+
   /// Answers `question` about the moment that `observation` describes. The host checks, applies and
   /// records the answer; a policy that asks for more than its bounds allow is clamped, not trusted.
   virtual Answer decide(const Question& question, const Observation& observation) = 0;
@@ -46,10 +52,17 @@ class Decider : public Policy {
 // Figures as they appear in reasons and log lines.
 
 /// `value` with `decimals` digits after the point, independent of the locale: "0.747".
-std::string fixed_point(double value, int decimals);
+inline std::string fixed_point(double value, int decimals) {
+  std::array<char, 400> text{};  // the largest double has 309 digits before its point
+  const auto [end, fault] =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, decimals);
+  return fault == std::errc{} ? std::string(text.data(), end) : "?";
+}
 
 /// With its sign: "+2", "-4", "+0".
-std::string signed_number(std::int64_t value);
+inline std::string signed_number(std::int64_t value) {
+  return (value < 0 ? "" : "+") + std::to_string(value);
+}
 
 /// `part` of `memory.total` as a ratio. `memory.total` must not be 0.
 inline double share_of_total(Bytes part, const MemoryView& memory) {

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/parameter_space.hpp"
@@ -16,88 +15,18 @@
 
 namespace vramlab {
 
-using TunerProfile = PolicyProfile;
+/// A tuner is made for the parameters of a workload, and refuses one without those it moves.
+using Tuners = Registry<Tuner, const ParameterSpace&>;
+using Admitters = Registry<Admitter>;
+using Searchers = Registry<Searcher>;
+/// A composer is made for a data set whose tasks have these names, by number, with the guardian around it
+/// where its options ask for one.
+using Composers = Registry<Composer, const std::vector<std::string>&>;
 
-/// One kind of tuner; it is made for the parameters of a workload, and refuses one without those it moves.
-using TunerEntry = PolicyKind<Tuner, const ParameterSpace&>;
-
-/// All built-in tuners, in the order in which they are listed to users.
-const std::vector<TunerEntry>& builtin_tuners();
-
-/// The tuner called `name` among `known`. Throws InputError at `where`, with the nearest names, if there is
-/// none.
-const TunerEntry& find_tuner(std::string_view name, const std::string& where = {},
-                             const std::vector<TunerEntry>& known = builtin_tuners());
-
-/// A policy as a scenario names it.
-struct TunerChoice {
-  std::string use;      ///< name of the policy
-  std::string profile;  ///< name of a profile; empty = the default one
-  OptionMap options;    ///< override the profile's
-  std::string where;    ///< place of the whole, e.g. "/policies/1"; errors are at its /use and /profile
-};
-
-/// The profile's options with those of `choice` on top. Throws InputError for unknown names.
-OptionMap effective_options(const TunerChoice& choice,
-                            const std::vector<TunerEntry>& known = builtin_tuners());
-
-/// Makes the tuner of `choice` for a workload with the parameters `space`. Throws InputError.
-std::unique_ptr<Tuner> make_tuner(const TunerChoice& choice, const ParameterSpace& space,
-                                  const std::vector<TunerEntry>& known = builtin_tuners());
-
-// Composers by name.
-
-/// One kind of composer; it is made for a data set whose tasks have these names, by number, with the guardian
-/// around it where its options ask for one.
-using ComposerEntry = PolicyKind<Composer, const std::vector<std::string>&>;
-
-/// All built-in composers, in the order in which they are listed to users.
-const std::vector<ComposerEntry>& builtin_composers();
-
-/// The composer called `name` among `known`. Throws InputError at `where`, with the nearest names, if there
-/// is none.
-const ComposerEntry& find_composer(std::string_view name, const std::string& where = {},
-                                   const std::vector<ComposerEntry>& known = builtin_composers());
-
-/// Makes the composer of `choice`, its options on top of the profile's. Throws InputError.
-std::unique_ptr<Composer> make_composer(const TunerChoice& choice, const std::vector<std::string>& tasks,
-                                        const std::vector<ComposerEntry>& known = builtin_composers());
-
-// Admitters by name.
-
-/// One kind of admitter.
-using AdmitterEntry = PolicyKind<Admitter>;
-
-/// All built-in admitters, in the order in which they are listed to users.
-const std::vector<AdmitterEntry>& builtin_admitters();
-
-/// The admitter called `name` among `known`. Throws InputError at `where`, with the nearest names, if there
-/// is none.
-const AdmitterEntry& find_admitter(std::string_view name, const std::string& where = {},
-                                   const std::vector<AdmitterEntry>& known = builtin_admitters());
-
-/// Makes the admitter of `choice`, its options on top of the profile's. Throws InputError.
-std::unique_ptr<Admitter> make_admitter(const TunerChoice& choice,
-                                        const std::vector<AdmitterEntry>& known = builtin_admitters());
-
-// Searchers by name.
-
-/// One kind of searcher.
-using SearcherEntry = PolicyKind<Searcher>;
-
-/// All built-in searchers, in the order in which they are listed to users.
-const std::vector<SearcherEntry>& builtin_searchers();
-
-/// The searcher called `name` among `known`. Throws InputError at `where`, with the nearest names, if there
-/// is none.
-const SearcherEntry& find_searcher(std::string_view name, const std::string& where = {},
-                                   const std::vector<SearcherEntry>& known = builtin_searchers());
-
-/// Makes the searcher of `choice`, its options on top of the profile's. Throws InputError.
-std::unique_ptr<Searcher> make_searcher(const TunerChoice& choice,
-                                        const std::vector<SearcherEntry>& known = builtin_searchers());
-
-// The policies that a run may name: the built-in ones, or those and what plugins add.
+using TunerEntry = Tuners::Entry;
+using AdmitterEntry = Admitters::Entry;
+using SearcherEntry = Searchers::Entry;
+using ComposerEntry = Composers::Entry;
 
 /// A plugin whose policies are in a set.
 struct PolicyPlugin {
@@ -109,10 +38,10 @@ struct PolicyPlugin {
 
 /// Policies of all families. Their names are unique over all of them.
 struct PolicySet {
-  std::vector<TunerEntry> tuners;
-  std::vector<AdmitterEntry> admitters;
-  std::vector<SearcherEntry> searchers;
-  std::vector<ComposerEntry> composers;
+  Tuners tuners;
+  Admitters admitters;
+  Searchers searchers;
+  Composers composers;
   std::vector<PolicyPlugin> plugins;  ///< who loads plugins keeps this list
 
   /// Calls `visit` with every entry, family by family.

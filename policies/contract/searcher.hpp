@@ -65,6 +65,8 @@ struct ProbeDepth {
 /// A policy that looks for the largest batch that fits.
 class Searcher : public Decider<SearcherQuestion, SearcherAnswer> {
  public:
+  static constexpr const char* kFamily = "searcher";  ///< as users are told of it
+
   [[nodiscard]] virtual ProbeDepth depth() const { return {}; }
 };
 

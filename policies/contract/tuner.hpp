@@ -1,10 +1,13 @@
 // The tuner family: after each step, by how much to move the workload's parameters.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/parameter_space.hpp"
 #include "policies/contract/policy.hpp"
 
@@ -31,18 +34,24 @@ struct TunerAnswer {
   std::vector<std::string> log;  ///< lines for the run's log
 
   /// True if some parameter is asked to move.
-  [[nodiscard]] bool moves() const;
+  [[nodiscard]] bool moves() const {
+    return std::any_of(delta.begin(), delta.end(), [](std::int64_t change) { return change != 0; });
+  }
 };
 
 /// A policy that moves parameters between steps.
 class Tuner : public Decider<TunerQuestion, TunerAnswer> {
  public:
+  static constexpr const char* kFamily = "policy";  ///< as users are told of it
+
   /// What it knows, as text, for an equal policy to go on from after a restart; empty = it saves nothing.
   [[nodiscard]] virtual std::string save() const { return {}; }
 
   /// Goes on from what `save` of an equal policy gave: all later answers are as that one's would have been.
   /// Throws InputError for any other text.
-  virtual void load(const std::string& text);
+  virtual void load(const std::string& /*text*/) {
+    throw InputError("", "this policy saves nothing, so there is nothing it could load.");
+  }
 };
 
 }  // namespace vramlab

@@ -115,7 +115,7 @@ inline bool at_or_beyond(const WorkPair& a, const WorkPair& b) {
 }
 
 /// Memory m(batch, size) as a sum of 1, batch, size, batch·size, size² and batch·size² with weights that are
-/// not negative (P1). Values are in any one unit above 0.
+/// not negative. Values are in any one unit above 0.
 ///
 /// From a single reading follows a strict bound already: no term grows faster than batch·size². Between that
 /// bound and its mirror image below lies what the regression expects. What no such law explains (workspaces

@@ -1,9 +1,9 @@
-// Prediction by online regression over what a batch is made of, with its uncertainty (P2.1, `regression`).
+// Prediction by online regression over what a batch is made of, with its uncertainty (`regression`).
 #pragma once
 
 #include <Eigen/Dense>
 
-#include "policies/contract/composer.hpp"
+#include "policies/predictors/memory_predictor.hpp"
 
 namespace vramlab {
 

@@ -1,4 +1,4 @@
-// Prediction from the published table, calibrated by what batches took (P2.1).
+// Prediction from the published table, calibrated by what batches took.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/contract/composer.hpp"
+#include "policies/predictors/memory_predictor.hpp"
 
 namespace vramlab {
 
@@ -32,8 +32,6 @@ struct TaskTable {
     return 1;
   }
 };
-
-// Prediction from the published table, calibrated by what batches took (P2.1).
 
 /// base + overhead + Σ images · (forward + backward) · multiplier · factor. The factor of a task is what its
 /// samples took over what the table says, once 10 of them were seen. A batch's peak beyond base and overhead

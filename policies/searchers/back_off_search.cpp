@@ -1,7 +1,7 @@
 // `back-off`: starts at the size that is wanted and multiplies by a factor until one fits.
 #include <algorithm>
 
-#include "policies/builtins.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -31,41 +31,35 @@ const OptionTable<BackOffOptions>& table() {
   return rows;
 }
 
-class BackOff final : public Searcher {
+class BackOff final : public BookedSearcher {
  public:
   explicit BackOff(const BackOffOptions& options)
-      : options_(options), books_({options.safety_margin, options.cards, false}) {}
+      : BookedSearcher({options.safety_margin, options.cards}), options_(options) {}
 
-  SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
-    if (question.last == nullptr) return try_or_give_up(std::min(options_.init, question.high), question);
-    const Probe& probe = *question.last;
-    const bool good = books_.enter(probe);
-    SearcherAnswer end;
-    if (books_.ends(probe, end)) return end;
-    if (good || books_.good() > 0) return climb();
+ private:
+  SearcherAnswer first(const SearcherQuestion& question) override {
+    return try_or_give_up(std::min(options_.init, question.high), question);
+  }
+
+  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override {
+    if (good || books().good() > 0) return climb();
     // Cut off in double precision, as Python's int(size * 0.9) does.
     return try_or_give_up(static_cast<std::int64_t>(static_cast<double>(probe.batch) * options_.factor),
                           question);
   }
 
- private:
   SearcherAnswer try_or_give_up(std::int64_t batch, const SearcherQuestion& question) const {
-    return batch < question.low ? books_.none() : books_.probe(batch);
+    return batch < question.low ? books().none() : books().probe(batch);
   }
 
   SearcherAnswer climb() const {
-    const std::int64_t gap = books_.bad() - books_.good();
-    if (!options_.then_bisect || gap <= 1) return books_.found(books_.good());
-    return books_.probe(books_.good() + gap / 2);
+    const std::int64_t gap = books().bad() - books().good();
+    if (!options_.then_bisect || gap <= 1) return books().found(books().good());
+    return books().probe(books().good() + gap / 2);
   }
 
   BackOffOptions options_;
-  ProbeBooks books_;
 };
-
-std::unique_ptr<Searcher> make(const OptionMap& options) {
-  return std::make_unique<BackOff>(table().parse(options));
-}
 
 }  // namespace
 
@@ -80,7 +74,7 @@ SearcherEntry back_off_entry() {
                         "halves, then bisects up to the edge",
                         {{"factor", 0.5, {}}, {"then_bisect", true, {}}}}},
           .default_profile = "nine-tenths",
-          .make = make};
+          .make = maker<BackOff>(table())};
 }
 
 }  // namespace vramlab

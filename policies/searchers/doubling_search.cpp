@@ -1,10 +1,39 @@
-#include "policies/searchers/doubling_search.hpp"
-
+// Doubling until a size fails, then bisection: the rule of most batch-size finders, with their differences
+// and defects as options.
 #include <algorithm>
 #include <cmath>
 
+#include "policies/contract/policy_set.hpp"
+#include "policies/searchers/probe_books.hpp"
+
 namespace vramlab {
 namespace {
+
+struct DoublingOptions {
+  enum class Mode : std::uint8_t { binsearch, power };
+  /// halves: of max_trials, half may double. doublings: max_trials counts good sizes, in mode power
+  /// all sizes (the peer's). unlimited doublings within max_trials trials: trials.
+  enum class Counting : std::uint8_t { halves, doublings, trials };
+  enum class Below : std::uint8_t { search, give_back };
+  enum class Untried : std::uint8_t { never, taken };
+  enum class Known : std::uint8_t { skipped, tried_again };
+  enum class OtherFailures : std::uint8_t { stop, too_large };
+
+  Mode mode = Mode::binsearch;
+  std::int64_t init = 1;
+  std::int64_t max_trials = 25;
+  Counting counting = Counting::trials;
+  double safety_margin = 0.9;
+  double reduction = 0.95;
+  double tolerance = 0;
+  CardsRule cards = CardsRule::fullest;
+  Below below = Below::search;
+  Untried untried = Untried::never;
+  Known known_failures = Known::skipped;
+  OtherFailures other_failures = OtherFailures::stop;
+  std::int64_t steps = 2;
+  bool all_phases = true;
+};
 
 using O = DoublingOptions;
 
@@ -41,11 +70,94 @@ const OptionTable<O>& table() {
   return rows;
 }
 
-std::unique_ptr<Searcher> make(const OptionMap& options) {
-  return std::make_unique<DoublingSearch>(table().parse(options));
+/// One search by these options. Sizes stay within the question's range.
+class DoublingSearch final : public BookedSearcher {
+ public:
+  explicit DoublingSearch(const O& options)
+      : BookedSearcher(
+            {options.safety_margin, options.cards, options.other_failures == O::OtherFailures::too_large}),
+        options_(options) {}
+
+  [[nodiscard]] ProbeDepth depth() const override { return {options_.steps, options_.all_phases}; }
+
+ private:
+  SearcherAnswer first(const SearcherQuestion& question) override;
+  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override;
+  SearcherAnswer after_good(std::int64_t batch, const SearcherQuestion& question);
+  SearcherAnswer after_bad(std::int64_t batch, const SearcherQuestion& question);
+  SearcherAnswer bisect(const SearcherQuestion& question);
+  SearcherAnswer take(std::int64_t batch, const SearcherQuestion& question) const;
+  [[nodiscard]] bool may_double() const;
+  [[nodiscard]] bool may_try() const;
+
+  O options_;
+  std::int64_t good_probes_ = 0;
+};
+
+SearcherAnswer DoublingSearch::first(const SearcherQuestion& question) {
+  const std::int64_t batch = std::clamp(options_.init, question.low, question.high);
+  if (!may_try() && options_.untried == O::Untried::taken) return books().found(batch);
+  return books().probe(batch);
 }
 
-// The original of P4.1. Everything that is not named is repaired.
+SearcherAnswer DoublingSearch::next(const Probe& probe, bool good, const SearcherQuestion& question) {
+  if (good) ++good_probes_;
+  return good ? after_good(probe.batch, question) : after_bad(probe.batch, question);
+}
+
+bool DoublingSearch::may_try() const {
+  if (options_.counting != O::Counting::doublings)
+    return books().trials() < std::max(options_.max_trials, std::int64_t{1});
+  if (options_.mode == O::Mode::power) return books().trials() < options_.max_trials;
+  return good_probes_ <= options_.max_trials;
+}
+
+bool DoublingSearch::may_double() const {
+  if (options_.counting == O::Counting::halves) return books().trials() < options_.max_trials / 2;
+  return may_try();
+}
+
+SearcherAnswer DoublingSearch::after_good(std::int64_t batch, const SearcherQuestion& question) {
+  if (options_.mode == O::Mode::binsearch && books().bad() > 0) return bisect(question);
+  const std::int64_t next = std::min(2 * batch, question.high);
+  if (next == batch) return take(batch, question);
+  if (books().bad() > 0) {  // mode power, on its way down
+    const bool again = options_.known_failures == O::Known::tried_again && may_try();
+    return again ? books().probe(next) : take(books().good(), question);
+  }
+  if (may_double()) return books().probe(next);
+  const bool blindly = options_.untried == O::Untried::taken && options_.mode == O::Mode::power;
+  return take(blindly ? next : batch, question);
+}
+
+SearcherAnswer DoublingSearch::after_bad(std::int64_t batch, const SearcherQuestion& question) {
+  if (books().good() > 0) {
+    return options_.mode == O::Mode::binsearch ? bisect(question) : take(books().good(), question);
+  }
+  if (options_.below == O::Below::give_back) return books().found(batch);
+  const std::int64_t next = batch / 2;
+  if (next < question.low) return books().none();
+  // The peer takes it that one sample always fits.
+  const bool blindly = options_.untried == O::Untried::taken;
+  if (blindly && next <= 1 && options_.mode == O::Mode::binsearch) return books().found(next);
+  if (may_try()) return books().probe(next);
+  return blindly ? books().found(next) : books().none();
+}
+
+SearcherAnswer DoublingSearch::bisect(const SearcherQuestion& question) {
+  const std::int64_t good = books().good();
+  const std::int64_t gap = books().bad() - good;
+  const bool close = static_cast<double>(gap) <= options_.tolerance * static_cast<double>(good);
+  if (gap <= 1 || close || !may_try()) return take(good, question);
+  return books().probe(good + gap / 2);
+}
+
+SearcherAnswer DoublingSearch::take(std::int64_t batch, const SearcherQuestion& question) const {
+  const auto reduced = static_cast<std::int64_t>(static_cast<double>(batch) * options_.reduction);
+  return books().found(std::max(question.low, reduced));
+}
+
+// The published original. Everything that is not named is repaired.
 OptionMap faithful(const char* mode) {
   return {{"mode", mode, {}},         {"counting", "halves", {}},          {"cards", "sum", {}},
           {"below", "give-back", {}}, {"other_failures", "too-large", {}}, {"steps", std::int64_t{1}, {}},
@@ -59,82 +171,10 @@ SearcherEntry entry(std::string name, std::string summary, std::vector<PolicyPro
           .options = table().describe(),
           .profiles = std::move(profiles),
           .default_profile = first,
-          .make = make};
+          .make = maker<DoublingSearch>(table())};
 }
 
 }  // namespace
-
-DoublingSearch::DoublingSearch(const DoublingOptions& options)
-    : options_(options),
-      books_({options.safety_margin, options.cards, options.other_failures == O::OtherFailures::too_large}) {}
-
-SearcherAnswer DoublingSearch::decide(const SearcherQuestion& question, const Observation&) {
-  if (question.last == nullptr) return first(question);
-  const Probe& probe = *question.last;
-  const bool good = books_.enter(probe);
-  SearcherAnswer end;
-  if (books_.ends(probe, end)) return end;
-  if (good) ++good_probes_;
-  return good ? after_good(probe.batch, question) : after_bad(probe.batch, question);
-}
-
-SearcherAnswer DoublingSearch::first(const SearcherQuestion& question) {
-  const std::int64_t batch = std::clamp(options_.init, question.low, question.high);
-  if (!may_try() && options_.untried == O::Untried::taken) return books_.found(batch);
-  return books_.probe(batch);
-}
-
-bool DoublingSearch::may_try() const {
-  if (options_.counting != O::Counting::doublings)
-    return books_.trials() < std::max(options_.max_trials, std::int64_t{1});
-  if (options_.mode == O::Mode::power) return books_.trials() < options_.max_trials;
-  return good_probes_ <= options_.max_trials;
-}
-
-bool DoublingSearch::may_double() const {
-  if (options_.counting == O::Counting::halves) return books_.trials() < options_.max_trials / 2;
-  return may_try();
-}
-
-SearcherAnswer DoublingSearch::after_good(std::int64_t batch, const SearcherQuestion& question) {
-  if (options_.mode == O::Mode::binsearch && books_.bad() > 0) return bisect(question);
-  const std::int64_t next = std::min(2 * batch, question.high);
-  if (next == batch) return take(batch, question);
-  if (books_.bad() > 0) {  // mode power, on its way down
-    const bool again = options_.known_failures == O::Known::tried_again && may_try();
-    return again ? books_.probe(next) : take(books_.good(), question);
-  }
-  if (may_double()) return books_.probe(next);
-  const bool blindly = options_.untried == O::Untried::taken && options_.mode == O::Mode::power;
-  return take(blindly ? next : batch, question);
-}
-
-SearcherAnswer DoublingSearch::after_bad(std::int64_t batch, const SearcherQuestion& question) {
-  if (books_.good() > 0) {
-    return options_.mode == O::Mode::binsearch ? bisect(question) : take(books_.good(), question);
-  }
-  if (options_.below == O::Below::give_back) return books_.found(batch);
-  const std::int64_t next = batch / 2;
-  if (next < question.low) return books_.none();
-  // The peer takes it that one sample always fits.
-  const bool blindly = options_.untried == O::Untried::taken;
-  if (blindly && next <= 1 && options_.mode == O::Mode::binsearch) return books_.found(next);
-  if (may_try()) return books_.probe(next);
-  return blindly ? books_.found(next) : books_.none();
-}
-
-SearcherAnswer DoublingSearch::bisect(const SearcherQuestion& question) {
-  const std::int64_t good = books_.good();
-  const std::int64_t gap = books_.bad() - good;
-  const bool close = static_cast<double>(gap) <= options_.tolerance * static_cast<double>(good);
-  if (gap <= 1 || close || !may_try()) return take(good, question);
-  return books_.probe(good + gap / 2);
-}
-
-SearcherAnswer DoublingSearch::take(std::int64_t batch, const SearcherQuestion& question) const {
-  const auto reduced = static_cast<std::int64_t>(static_cast<double>(batch) * options_.reduction);
-  return books_.found(std::max(question.low, reduced));
-}
 
 SearcherEntry binsearch_entry() {
   return entry("binsearch", "doubles until a size does not fit, then bisects, then takes 95 %",

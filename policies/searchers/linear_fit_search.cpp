@@ -4,8 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/builtins.hpp"
-#include "policies/contract/policy.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -61,25 +60,22 @@ struct Line {
   }
 };
 
-class LinearFit final : public Searcher {
+class LinearFit final : public BookedSearcher {
  public:
   explicit LinearFit(const LinearFitOptions& options)
-      : options_(options), books_({1.0, options.cards, false}) {}
+      : BookedSearcher({1.0, options.cards}), options_(options) {}
 
-  SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
-    if (question.last == nullptr) return books_.probe(question.low);
-    const Probe& probe = *question.last;
-    const bool good = books_.enter(probe);
-    SearcherAnswer end;
-    if (books_.ends(probe, end)) return end;
+ private:
+  SearcherAnswer first(const SearcherQuestion& question) override { return books().probe(question.low); }
+
+  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override {
     if (verifying_) return narrow();
     if (good) note(probe);
-    const std::int64_t next = 2 * probe.batch;
-    if (good && books_.trials() < options_.probes && next <= question.high) return books_.probe(next);
+    const std::int64_t doubled = 2 * probe.batch;
+    if (good && books().trials() < options_.probes && doubled <= question.high) return books().probe(doubled);
     return read(question);
   }
 
- private:
   void note(const Probe& probe) {
     if (options_.cards == CardsRule::fullest) {
       lines_.resize(probe.cards.size());
@@ -103,44 +99,39 @@ class LinearFit final : public Searcher {
   SearcherAnswer read(const SearcherQuestion& question) {
     if (lines_.empty() || lines_.front().sizes.size() < 2) {
       if (options_.nothing_fits == LinearFitOptions::NothingFits::fallback) return fall_back(question);
-      return books_.good() > 0 ? books_.found(books_.good()) : books_.none();
+      return books().good() > 0 ? books().found(books().good()) : books().none();
     }
     double size = HUGE_VAL;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       size = std::min(size, lines_[i].size_at(options_.fraction * free_[i]));
     }
     // The published rule: never a size that failed, and nonsense falls back to the default.
-    if (books_.bad() > 0 && size >= static_cast<double>(books_.bad())) {
-      size = static_cast<double>(books_.good());
+    if (books().bad() > 0 && size >= static_cast<double>(books().bad())) {
+      size = static_cast<double>(books().good());
     }
     if (size < 1 || size > static_cast<double>(options_.largest)) {
       if (options_.nothing_fits == LinearFitOptions::NothingFits::fallback) return fall_back(question);
-      size = std::clamp(size, static_cast<double>(books_.good()), static_cast<double>(options_.largest));
+      size = std::clamp(size, static_cast<double>(books().good()), static_cast<double>(options_.largest));
     }
     const auto batch = std::clamp(static_cast<std::int64_t>(size), question.low, question.high);
-    verifying_ = options_.verify && batch > 2 * books_.good();
-    return verifying_ ? books_.probe(batch) : books_.found(batch);
+    verifying_ = options_.verify && batch > 2 * books().good();
+    return verifying_ ? books().probe(batch) : books().found(batch);
   }
 
   SearcherAnswer fall_back(const SearcherQuestion& question) const {
-    return books_.found(std::clamp(options_.fallback, question.low, question.high));
+    return books().found(std::clamp(options_.fallback, question.low, question.high));
   }
 
   SearcherAnswer narrow() const {
-    const std::int64_t gap = books_.bad() > 0 ? books_.bad() - books_.good() : 0;
-    return gap <= 1 ? books_.found(books_.good()) : books_.probe(books_.good() + gap / 2);
+    const std::int64_t gap = books().bad() > 0 ? books().bad() - books().good() : 0;
+    return gap <= 1 ? books().found(books().good()) : books().probe(books().good() + gap / 2);
   }
 
   LinearFitOptions options_;
-  ProbeBooks books_;
   std::vector<Line> lines_;   // one a card, or one for all
   std::vector<double> free_;  // bytes, before the last probe
   bool verifying_ = false;
 };
-
-std::unique_ptr<Searcher> make(const OptionMap& options) {
-  return std::make_unique<LinearFit>(table().parse(options));
-}
 
 }  // namespace
 
@@ -154,7 +145,7 @@ SearcherEntry linear_fit_entry() {
                         {{"nothing_fits", "fallback", {}}, {"verify", false, {}}}},
                        {"repaired", "tries what it extrapolates; nothing fits = error", {}}},
           .default_profile = "repaired",
-          .make = make};
+          .make = maker<LinearFit>(table())};
 }
 
 }  // namespace vramlab

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/builtins.hpp"
-#include "policies/contract/policy.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -48,26 +47,23 @@ struct PeakPoint {
   std::vector<double> excess;  ///< peak less what a good size may use, bytes
 };
 
-class ModelSearch final : public Searcher {
+class ModelSearch final : public BookedSearcher {
  public:
   explicit ModelSearch(const ModelOptions& options)
-      : options_(options), books_({options.safety_margin, options.cards, false, options.peak()}) {}
+      : BookedSearcher({options.safety_margin, options.cards, false, options.peak()}), options_(options) {}
 
-  SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
-    if (question.last == nullptr) {
-      return books_.probe(std::clamp(options_.init, question.low, question.high));
-    }
-    const Probe& probe = *question.last;
-    books_.enter(probe);
-    SearcherAnswer end;
-    if (books_.ends(probe, end)) return end;
+ private:
+  SearcherAnswer first(const SearcherQuestion& question) override {
+    return books().probe(std::clamp(options_.init, question.low, question.high));
+  }
+
+  SearcherAnswer next(const Probe& probe, bool, const SearcherQuestion& question) override {
     // Memory before the step is what no sample would need, or less: the first line is steep, hence careful.
     if (points_.empty()) add(0, probe, &ProbedCard::start);
     if (probe.outcome == ProbeOutcome::ok) add(probe.batch, probe, options_.peak());
-    return next(question);
+    return aim(question);
   }
 
- private:
   void add(std::int64_t batch, const Probe& probe, Bytes ProbedCard::*figure) {
     PeakPoint point{batch, {}};
     double sum = 0;
@@ -83,26 +79,27 @@ class ModelSearch final : public Searcher {
     points_.insert(after, std::move(point));
   }
 
-  SearcherAnswer next(const SearcherQuestion& question) const {
-    const std::int64_t good = books_.good();
-    const std::int64_t bad = books_.bad();
-    if (good == 0 && bad <= question.low) return books_.none();
-    if (books_.trials() >= options_.max_trials) return good > 0 ? books_.found(good) : books_.none();
+  SearcherAnswer aim(const SearcherQuestion& question) const {
+    const std::int64_t good = books().good();
+    const std::int64_t bad = books().bad();
+    if (good == 0 && bad <= question.low) return books().none();
+    if (books().trials() >= options_.max_trials) return good > 0 ? books().found(good) : books().none();
     const std::int64_t top = bad > 0 ? bad - 1 : question.high;
-    const auto aim = std::clamp(predicted(), static_cast<double>(good), static_cast<double>(question.high));
-    if (good >= top) return books_.found(good);
-    if (good > 0 && std::floor(aim) <= static_cast<double>(good) * (1 + options_.tolerance)) {
-      return books_.found(good);
+    const double edge =
+        std::clamp(predicted(), static_cast<double>(good), static_cast<double>(question.high));
+    if (good >= top) return books().found(good);
+    if (good > 0 && std::floor(edge) <= static_cast<double>(good) * (1 + options_.tolerance)) {
+      return books().found(good);
     }
-    auto target = static_cast<std::int64_t>(aim);
+    auto target = static_cast<std::int64_t>(edge);
     if (target > top) target = good + (bad > 0 ? (bad - good) / 2 : top - good);
-    return books_.probe(std::clamp(target, std::max(good + 1, question.low), top));
+    return books().probe(std::clamp(target, std::max(good + 1, question.low), top));
   }
 
   // The size at which the first card meets its limit, by the two known points nearest to it.
   [[nodiscard]] double predicted() const {
     std::size_t upper = 1;
-    while (upper + 1 < points_.size() && points_[upper].batch <= books_.good()) ++upper;
+    while (upper + 1 < points_.size() && points_[upper].batch <= books().good()) ++upper;
     if (points_.size() < 2) return 0;
     const PeakPoint& a = points_[upper - 1];
     const PeakPoint& b = points_[upper];
@@ -115,13 +112,8 @@ class ModelSearch final : public Searcher {
   }
 
   ModelOptions options_;
-  ProbeBooks books_;
   std::vector<PeakPoint> points_;  // in the order of their sizes
 };
-
-std::unique_ptr<Searcher> make(const OptionMap& options) {
-  return std::make_unique<ModelSearch>(table().parse(options));
-}
 
 }  // namespace
 
@@ -131,7 +123,7 @@ SearcherEntry model_entry() {
           .options = table().describe(),
           .profiles = {{"default", "the options above", {}}},
           .default_profile = "default",
-          .make = make};
+          .make = maker<ModelSearch>(table())};
 }
 
 }  // namespace vramlab

@@ -39,8 +39,9 @@ bool ProbeBooks::enter(const Probe& probe) {
   return good;
 }
 
-bool ProbeBooks::ends(const Probe& probe, SearcherAnswer& answer) const {
-  if (rule_.any_failure) return false;
+std::optional<SearcherAnswer> ProbeBooks::ends(const Probe& probe) const {
+  if (rule_.any_failure) return std::nullopt;
+  SearcherAnswer answer;
   answer.batch = probe.batch;
   if (probe.outcome == ProbeOutcome::failed) answer.reason = probe.error;
   if (probe.outcome == ProbeOutcome::held) {
@@ -49,7 +50,8 @@ bool ProbeBooks::ends(const Probe& probe, SearcherAnswer& answer) const {
     answer.reason = "trial memory still held: after the clean-up of batch " + std::to_string(probe.batch) +
                     " " + format_bytes(held) + " more are allocated than before it";
   }
-  return !answer.reason.empty();
+  if (answer.reason.empty()) return std::nullopt;
+  return answer;
 }
 
 SearcherAnswer ProbeBooks::probe(std::int64_t batch) const {
@@ -74,6 +76,14 @@ SearcherAnswer ProbeBooks::none() const {
           .extrapolated = false,
           .reason = trials_ == 0 ? "there is no size to try"
                                  : "batch " + std::to_string(bad_) + " does not fit: " + last_};
+}
+
+SearcherAnswer BookedSearcher::decide(const SearcherQuestion& question, const Observation&) {
+  if (question.last == nullptr) return first(question);
+  const Probe& probe = *question.last;
+  const bool good = books_.enter(probe);
+  if (auto end = books_.ends(probe)) return *std::move(end);
+  return next(probe, good, question);
 }
 
 }  // namespace vramlab

@@ -1,4 +1,5 @@
-// What every searcher keeps: which sizes were good and bad, and when a probe counts as good.
+// What every searcher keeps and does: which sizes were good and bad, when a probe counts as good, and which
+// failure ends a search.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ class ProbeBooks {
   /// Enters a probe; true if it was good.
   bool enter(const Probe& probe);
 
-  /// The answer to a failure that ends the search; null where it goes on. Held memory would make every
-  /// further size look too large, and what is no lack of memory no smaller batch mends.
-  [[nodiscard]] bool ends(const Probe& probe, SearcherAnswer& answer) const;
+  /// The answer to a failure that ends the search; empty where it goes on. Held memory would make every
+  /// further size look too large, and what is not a lack of memory no smaller batch mends.
+  [[nodiscard]] std::optional<SearcherAnswer> ends(const Probe& probe) const;
 
   [[nodiscard]] std::int64_t good() const { return good_; }  ///< largest good size; 0 = none
   [[nodiscard]] std::int64_t bad() const { return bad_; }    ///< smallest bad size; 0 = none
@@ -48,6 +49,25 @@ class ProbeBooks {
   std::int64_t bad_ = 0;
   std::int64_t trials_ = 0;
   std::string last_;
+};
+
+/// A searcher that enters each probe into its books, and goes on by its own rule unless that ends the search.
+class BookedSearcher : public Searcher {
+ public:
+  SearcherAnswer decide(const SearcherQuestion& question, const Observation& observation) final;
+
+ protected:
+  explicit BookedSearcher(const ProbeRule& rule) : books_(rule) {}
+
+  /// Before the first probe.
+  virtual SearcherAnswer first(const SearcherQuestion& question) = 0;
+  /// After `probe`, which was entered as `good` or bad.
+  virtual SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) = 0;
+
+  [[nodiscard]] const ProbeBooks& books() const { return books_; }
+
+ private:
+  ProbeBooks books_;
 };
 
 }  // namespace vramlab

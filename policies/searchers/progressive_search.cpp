@@ -1,7 +1,7 @@
-// `progressive`: 1, 2, 4, 8, 16, 32 in turn (P3.8). The original stops at the first size that works.
+// `progressive`: 1, 2, 4, 8, 16, 32 in turn. The original stops at the first size that works.
 #include <algorithm>
 
-#include "policies/builtins.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -28,34 +28,28 @@ const OptionTable<ProgressiveOptions>& table() {
   return rows;
 }
 
-class Progressive final : public Searcher {
+class Progressive final : public BookedSearcher {
  public:
   explicit Progressive(const ProgressiveOptions& options)
-      : options_(options), books_({options.safety_margin, options.cards, false}) {}
-
-  SearcherAnswer decide(const SearcherQuestion& question, const Observation&) override {
-    if (question.last == nullptr) return books_.probe(std::max(std::int64_t{1}, question.low));
-    const Probe& probe = *question.last;
-    const bool good = books_.enter(probe);
-    SearcherAnswer end;
-    if (books_.ends(probe, end)) return end;
-    const std::int64_t next = 2 * probe.batch;
-    const bool over = next > std::min(options_.largest, question.high);
-    if (good && (options_.stop_at_first || over)) return books_.found(books_.good());
-    if (!good && books_.good() > 0) return books_.found(books_.good());
-    // The original goes on past a failure; a larger size cannot fit where a smaller one did not.
-    if (!good && (!options_.stop_at_first || over)) return books_.none();
-    return books_.probe(next);
-  }
+      : BookedSearcher({options.safety_margin, options.cards}), options_(options) {}
 
  private:
-  ProgressiveOptions options_;
-  ProbeBooks books_;
-};
+  SearcherAnswer first(const SearcherQuestion& question) override {
+    return books().probe(std::max(std::int64_t{1}, question.low));
+  }
 
-std::unique_ptr<Searcher> make(const OptionMap& options) {
-  return std::make_unique<Progressive>(table().parse(options));
-}
+  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override {
+    const std::int64_t doubled = 2 * probe.batch;
+    const bool over = doubled > std::min(options_.largest, question.high);
+    if (good && (options_.stop_at_first || over)) return books().found(books().good());
+    if (!good && books().good() > 0) return books().found(books().good());
+    // The original goes on past a failure; a larger size cannot fit where a smaller one did not.
+    if (!good && (!options_.stop_at_first || over)) return books().none();
+    return books().probe(doubled);
+  }
+
+  ProgressiveOptions options_;
+};
 
 }  // namespace
 
@@ -66,7 +60,7 @@ SearcherEntry progressive_entry() {
           .profiles = {{"faithful", "stops at the first size that works", {{"stop_at_first", true, {}}}},
                        {"repaired", "the last size that works", {}}},
           .default_profile = "repaired",
-          .make = make};
+          .make = maker<Progressive>(table())};
 }
 
 }  // namespace vramlab

@@ -1,21 +1,16 @@
 // `aimd`: additive increase until memory is under pressure, multiplicative decrease when a step fails.
 #include <algorithm>
-#include <cmath>
 
-#include "policies/builtins.hpp"
-#include "policies/contract/policy.hpp"
-#include "policies/tuners/period.hpp"
+#include "policies/tuners/one_parameter.hpp"
 
 namespace vramlab {
 namespace {
 
-struct AimdOptions {
-  std::string parameter;
+struct AimdOptions : OneParameterOptions {
   std::int64_t increase = 1;
   double decrease = 0.5;
   double pressure_usage = 0.90;
   bool retries_are_pressure = true;
-  std::int64_t adjustment_frequency = 10;
 };
 
 const OptionTable<AimdOptions>& table() {
@@ -36,67 +31,31 @@ const OptionTable<AimdOptions>& table() {
   return rows;
 }
 
-class Aimd final : public Tuner {
+class Aimd final : public OneParameterTuner {
  public:
   Aimd(const AimdOptions& options, const ParameterSpace& space)
-      : options_(options),
-        index_(require_parameter(space, options.parameter, "aimd")),
-        name_(space.parameters[index_].name),
-        low_(space.parameters[index_].low),
-        period_(options.adjustment_frequency) {}
-
-  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
-    period_.add(question, observation.memory);
-    if (!period_.failed() && !period_.complete()) return {};
-    TunerAnswer answer = period_.failed() ? back_off(question) : look(question);
-    answer.reset_peak = true;
-    period_.restart(observation.memory);
-    return answer;
-  }
+      : OneParameterTuner("aimd", options, space), options_(options) {}
 
  private:
-  TunerAnswer back_off(const TunerQuestion& question) const {
-    const std::int64_t now = question.point[index_];
+  [[nodiscard]] Look look(const Period& period, std::int64_t now) const override {
+    if (period.failed()) return back_off(now);
+    const std::string peak = "period peak " + fixed_point(period.peak(), 3);
+    const std::string pressure = fixed_point(options_.pressure_usage, 3);
+    if (period.peak() >= options_.pressure_usage) return stay(peak + " has reached " + pressure);
+    if (options_.retries_are_pressure && period.retries() > 0) {
+      return stay(std::to_string(period.retries()) + " allocations of the period flushed the cache");
+    }
+    return move(options_.increase, peak + " is below " + pressure);
+  }
+
+  [[nodiscard]] Look back_off(std::int64_t now) const {
     const auto scaled = static_cast<std::int64_t>(static_cast<double>(now) * options_.decrease);
-    const std::int64_t next = std::min(now, std::max(low_, scaled));
-    return move(question, next - now, "oom at " + name_ + " " + std::to_string(now));
-  }
-
-  TunerAnswer look(const TunerQuestion& question) const {
-    const std::string peak = "period peak " + fixed_point(period_.peak(), 3);
-    if (period_.peak() >= options_.pressure_usage) {
-      return hold(peak + " has reached " + fixed_point(options_.pressure_usage, 3));
-    }
-    if (options_.retries_are_pressure && period_.retries() > 0) {
-      return hold(std::to_string(period_.retries()) + " allocations of the period flushed the cache");
-    }
-    return move(question, options_.increase, peak + " is below " + fixed_point(options_.pressure_usage, 3));
-  }
-
-  static TunerAnswer hold(const std::string& why) {
-    TunerAnswer answer;
-    answer.reason = why + ": no change";
-    return answer;
-  }
-
-  TunerAnswer move(const TunerQuestion& question, std::int64_t delta, const std::string& why) const {
-    TunerAnswer answer;
-    answer.delta.assign(question.point.size(), 0);
-    answer.delta[index_] = delta;
-    answer.reason = why + ": " + name_ + " " + signed_number(delta);
-    return answer;
+    const std::int64_t next = std::min(now, std::max(parameter().low, scaled));
+    return move(next - now, "oom at " + parameter().name + " " + std::to_string(now));
   }
 
   AimdOptions options_;
-  std::size_t index_;
-  std::string name_;
-  std::int64_t low_;
-  Period period_;
 };
-
-std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace& space) {
-  return std::make_unique<Aimd>(table().parse(options), space);
-}
 
 }  // namespace
 
@@ -104,9 +63,7 @@ TunerEntry aimd_entry() {
   return {.name = "aimd",
           .summary = "adds one per period until memory is under pressure, halves when a step fails",
           .options = table().describe(),
-          .profiles = {},
-          .default_profile = {},
-          .make = make};
+          .make = maker<Aimd>(table())};
 }
 
 }  // namespace vramlab

@@ -1,14 +1,17 @@
-#include "policies/tuners/dual_optimizer.hpp"
-
+// `dual-optimizer`: moves batch and lq toward a target usage of memory. Its published versions are profiles.
 #include <algorithm>
+#include <deque>
 #include <numeric>
+#include <optional>
 #include <utility>
 
-#include "policies/builtins.hpp"
-#include "policies/contract/policy.hpp"
+#include "policies/contract/policy_set.hpp"
+#include "policies/tuners/dual_optimizer_moves.hpp"
 
 namespace vramlab {
 namespace {
+
+// The sentences: reasons of decisions, and lines for the run's log.
 
 std::string usage_text(Bytes part, const MemoryView& memory) {
   return fixed_point(share_of_total(part, memory), 3) + " (" + format_bytes(part) + ")";
@@ -27,8 +30,6 @@ std::string change_text(BatchAndLq from, BatchAndLq to) {
 const char* read_from(const DualOptimizerOptions& o) {
   return o.usage_source == UsageSource::peak ? "peak usage " : "usage ";
 }
-
-}  // namespace
 
 std::string start_line(const DualOptimizerOptions& o, const MemoryView& memory) {
   return "monitoring started: initial peak " + usage_text(memory.peak_allocated, memory) + ", a look every " +
@@ -86,6 +87,8 @@ std::string snap_reason(const DualOptimizerOptions& o, BatchAndLq from, BatchAnd
          change_text(from, to);
 }
 
+// From here on sentences begin with "oom".
+
 std::string recovery_reason(BatchAndLq from, const Recovery& way, std::int64_t cooldown) {
   if (from == way.target) {
     return "oom at " + pair_text(from) + ": nothing is left to shrink; no look for " +
@@ -108,6 +111,48 @@ std::string floor_reason(const DualOptimizerOptions& o, BatchAndLq pair) {
   return "oom at " + pair_text(pair) + ": the run ends, nothing is left to shrink and " +
          std::to_string(o.oom_floor_limit) + " steps in a row have failed (oom_floor_limit)";
 }
+
+/// The tuner. Needs `memory.allocated`, `peak_allocated` and `total`; with `peak_after_period: keep` the
+/// device's peak counter must have been reset once, at the start of the run, and never again by others.
+class DualOptimizer final : public Tuner {
+ public:
+  /// Throws InputError if `space` has neither "batch" nor "lq", or no value within the options' bounds.
+  DualOptimizer(const DualOptimizerOptions& options, const ParameterSpace& space);
+
+  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override;
+
+  /// peak_usage (highest usage read in the run), avg_usage (mean of the last `vram_history_size`),
+  /// current_usage (allocated after the last step), target_usage, safety_margin (ratios of the total),
+  /// current_batch_size, current_lq_size (as the tuner believes; 0 for a parameter the workload lacks),
+  /// oom_recovery_count, adjustments (changes asked for, those after an OOM included).
+  [[nodiscard]] std::vector<Statistic> statistics() const override;
+
+ private:
+  void observe(const TunerQuestion& question, const Observation& observation, TunerAnswer& answer);
+  void read_usage(const MemoryView& memory);
+  void recover(const TunerQuestion& question, TunerAnswer& answer);
+  void evaluate(const TunerQuestion& question, const Observation& observation, TunerAnswer& answer);
+  void end_period(bool changed, const MemoryView& memory, TunerAnswer& answer);
+  bool snap(const TunerQuestion& question, TunerAnswer& answer);
+  bool ends_here(BatchAndLq now, const Recovery& way, TunerAnswer& answer) const;
+  [[nodiscard]] bool adjustments_used_up() const;
+  [[nodiscard]] BatchAndLq believed(const Point& point) const;
+
+  DualOptimizerOptions options_;
+  PairView view_;
+  PairMemory memory_;
+  std::optional<BatchAndLq> tracked_;  ///< set while belief and run differ (oom_double_halving)
+  BatchAndLq current_;                 ///< for statistics
+  std::int64_t cooldown_ = 0;          ///< steps until the next look
+  double period_peak_ = 0;
+  double peak_usage_ = 0;
+  double current_usage_ = 0;
+  std::deque<double> history_;
+  std::int64_t adjustments_ = 0;
+  std::int64_t recoveries_ = 0;
+  std::int64_t failures_at_floor_ = 0;
+  bool started_ = false;
+};
 
 DualOptimizer::DualOptimizer(const DualOptimizerOptions& options, const ParameterSpace& space)
     : options_(options), view_(options, space) {}
@@ -274,8 +319,6 @@ std::vector<Statistic> DualOptimizer::statistics() const {
           {"oom_recovery_count", static_cast<double>(recoveries_)},
           {"adjustments", static_cast<double>(adjustments_)}};
 }
-
-namespace {
 
 std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace& space) {
   return std::make_unique<DualOptimizer>(parse_dual_optimizer(options), space);

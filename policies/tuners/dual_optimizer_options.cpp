@@ -261,8 +261,8 @@ OptionMap peak() {
 
 }  // namespace
 
-const std::vector<TunerProfile>& dual_optimizer_profiles() {
-  static const std::vector<TunerProfile> profiles = {
+const std::vector<PolicyProfile>& dual_optimizer_profiles() {
+  static const std::vector<PolicyProfile> profiles = {
       {"blind", "as first published: reads what is allocated between steps, so it grows until a step fails",
        blind()},
       {"peak", "reads the peak, but never lets an old one go: from above the band it walks down to the floor",

@@ -117,7 +117,7 @@ const OptionTable<DualOptimizerOptions>& dual_optimizer_table();
 DualOptimizerOptions parse_dual_optimizer(const OptionMap& map);
 
 /// `blind`, `peak` and `settled`, in the order in which they were published.
-const std::vector<TunerProfile>& dual_optimizer_profiles();
+const std::vector<PolicyProfile>& dual_optimizer_profiles();
 
 // Reads the options of `dual-optimizer` out of a training framework's YAML file.
 

@@ -1,5 +1,5 @@
 // `fixed`: never moves; what the other policies are measured against.
-#include "policies/builtins.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {
@@ -19,12 +19,7 @@ std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace&) {
 }  // namespace
 
 TunerEntry fixed_entry() {
-  return {.name = "fixed",
-          .summary = "keeps the parameters it starts with",
-          .options = {},
-          .profiles = {},
-          .default_profile = {},
-          .make = make};
+  return {.name = "fixed", .summary = "keeps the parameters it starts with", .make = make};
 }
 
 }  // namespace vramlab

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "policies/builtins.hpp"
 #include "policies/contract/policy.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "policies/contract/saved_state.hpp"
 
 namespace vramlab {
@@ -241,21 +241,11 @@ void Predictive::load(const std::string& text) {
   state_ = loaded;
 }
 
-namespace {
-
-std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace& space) {
-  return std::make_unique<Predictive>(predictive_table().parse(options), space);
-}
-
-}  // namespace
-
 TunerEntry predictive_entry() {
   return {.name = "predictive",
           .summary = "learns how memory follows from batch and size, goes to the best pair that surely fits",
           .options = predictive_table().describe(),
-          .profiles = {},
-          .default_profile = {},
-          .make = make};
+          .make = maker<Predictive>(predictive_table())};
 }
 
 }  // namespace vramlab

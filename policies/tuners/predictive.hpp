@@ -118,7 +118,7 @@ struct PredictiveState {
   void visit(State& state);
 };
 
-/// The tuner (P1). Needs `memory.allocated`, `peak_allocated`, `reserved`, `peak_reserved`, `total`,
+/// The tuner. Needs `memory.allocated`, `peak_allocated`, `reserved`, `peak_reserved`, `total`,
 /// `alloc_retries`, and `device_free` where other processes use the card; it resets the device's peak counter
 /// after every step. Where several cards are at work `memory` must be that of the fullest one.
 ///

@@ -1,17 +1,13 @@
 // `threshold-step`: the rule people write by hand. Below the band one step up, above it one step down.
-#include "policies/builtins.hpp"
-#include "policies/contract/policy.hpp"
-#include "policies/tuners/period.hpp"
+#include "policies/tuners/one_parameter.hpp"
 
 namespace vramlab {
 namespace {
 
-struct ThresholdStepOptions {
-  std::string parameter;
+struct ThresholdStepOptions : OneParameterOptions {
   std::int64_t step = 1;
   double target_vram_usage = 0.85;
   double safety_margin = 0.05;
-  std::int64_t adjustment_frequency = 10;
 };
 
 const OptionTable<ThresholdStepOptions>& table() {
@@ -29,59 +25,27 @@ const OptionTable<ThresholdStepOptions>& table() {
   return rows;
 }
 
-class ThresholdStep final : public Tuner {
+class ThresholdStep final : public OneParameterTuner {
  public:
   ThresholdStep(const ThresholdStepOptions& options, const ParameterSpace& space)
-      : options_(options),
-        index_(require_parameter(space, options.parameter, "threshold-step")),
-        name_(space.parameters[index_].name),
-        period_(options.adjustment_frequency) {}
-
-  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
-    period_.add(question, observation.memory);
-    if (!period_.complete()) return {};
-    TunerAnswer answer = look(question);
-    period_.restart(observation.memory);
-    return answer;
-  }
+      : OneParameterTuner("threshold-step", options, space, AfterFailure::look_at_the_end),
+        options_(options) {}
 
  private:
-  TunerAnswer look(const TunerQuestion& question) const {
+  [[nodiscard]] Look look(const Period& period, std::int64_t) const override {
+    // What was allocated when a step failed may well lie inside the band, but that step needed more.
+    if (period.failed()) return move(-options_.step, "oom: a step of the period failed");
     const double low = options_.target_vram_usage - options_.safety_margin;
     const double high = options_.target_vram_usage + options_.safety_margin;
     const std::string band = fixed_point(low, 3) + " to " + fixed_point(high, 3);
-    const std::string peak = "period peak " + fixed_point(period_.peak(), 3);
-    TunerAnswer answer;
-    answer.reset_peak = true;
-    // What was allocated when a step failed may well lie inside the band, but that step needed more.
-    if (period_.failed()) {
-      move(answer, question, -options_.step, "oom: a step of the period failed");
-    } else if (period_.peak() > high) {
-      move(answer, question, -options_.step, peak + " is above the band " + band);
-    } else if (period_.peak() < low) {
-      move(answer, question, options_.step, peak + " is below the band " + band);
-    } else {
-      answer.reason = peak + " is inside the band " + band + ": no change";
-    }
-    return answer;
-  }
-
-  void move(TunerAnswer& answer, const TunerQuestion& question, std::int64_t delta,
-            const std::string& why) const {
-    answer.delta.assign(question.point.size(), 0);
-    answer.delta[index_] = delta;
-    answer.reason = why + ": " + name_ + " " + signed_number(delta);
+    const std::string peak = "period peak " + fixed_point(period.peak(), 3);
+    if (period.peak() > high) return move(-options_.step, peak + " is above the band " + band);
+    if (period.peak() < low) return move(options_.step, peak + " is below the band " + band);
+    return stay(peak + " is inside the band " + band);
   }
 
   ThresholdStepOptions options_;
-  std::size_t index_;
-  std::string name_;
-  Period period_;
 };
-
-std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace& space) {
-  return std::make_unique<ThresholdStep>(table().parse(options), space);
-}
 
 }  // namespace
 
@@ -89,9 +53,7 @@ TunerEntry threshold_step_entry() {
   return {.name = "threshold-step",
           .summary = "one fixed step up below the band, one down above it",
           .options = table().describe(),
-          .profiles = {},
-          .default_profile = {},
-          .make = make};
+          .make = maker<ThresholdStep>(table())};
 }
 
 }  // namespace vramlab

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "policies/tuners/period.hpp"
+#include "policies/tuners/one_parameter.hpp"
 
 namespace vramlab {
 namespace {

@@ -11,7 +11,7 @@
 
 namespace vramlab {
 
-/// What counts as work done, as a scenario states it (P5).
+/// What counts as work done, as a scenario states it.
 enum class WorkGoal : std::uint8_t { lq_then_batch, pixels_per_s, samples_per_s };
 
 /// Up to where a prediction's upper bound may reach.

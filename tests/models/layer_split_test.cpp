@@ -94,7 +94,7 @@ TEST_F(TwoCards, TheSumOvershootsOnTheUnevenSplitAndTheFullestCardDoesNot) {
   const double limit = share * static_cast<double>(truth["total_memory"][1].get<Bytes>());
   const auto found = [&](const std::string& split_name, const char* cards) {
     const LayerSplit parts = split(split_name);
-    const auto searcher = make_searcher(
+    const auto searcher = builtin_policies()->searchers.make(
         {.use = "binsearch",
          .profile = "repaired",
          .options = {{"cards", cards, {}}, {"reduction", 1.0, {}}, {"safety_margin", share, {}}},

@@ -35,10 +35,10 @@ std::string fault() {
 
 void add(PolicySet& policies) {
   if (fault() == "adds_nothing") return;
-  policies.tuners.push_back(idle(fault() == "nameless" ? "" : "half"));
-  TunerEntry& first = policies.tuners.front();
+  policies.tuners.add(idle(fault() == "nameless" ? "" : "half"));
+  TunerEntry& first = policies.tuners.entries.front();
   if (fault() == "failing_add") throw std::runtime_error("no licence was found");
-  if (fault() == "taken_name") policies.tuners.push_back(idle("job-queue"));
+  if (fault() == "taken_name") policies.tuners.add(idle("job-queue"));
   if (fault() == "no_maker") first.make = nullptr;
   if (fault() == "bad_profile") {
     first.profiles.push_back({"fast", "unknown keys", {{"speed", std::int64_t{9}, ""}}});

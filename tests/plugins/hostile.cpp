@@ -25,14 +25,14 @@ class TunerOf final : public Tuner {
 };
 
 void add_tuner(PolicySet& policies, const std::string& name, TunerOf::Decide decide) {
-  policies.tuners.push_back({.name = name,
-                             .summary = "hostile",
-                             .options = {},
-                             .profiles = {},
-                             .default_profile = {},
-                             .make = [decide](const OptionMap&, const ParameterSpace&) {
-                               return std::make_unique<TunerOf>(decide);
-                             }});
+  policies.tuners.add({.name = name,
+                       .summary = "hostile",
+                       .options = {},
+                       .profiles = {},
+                       .default_profile = {},
+                       .make = [decide](const OptionMap&, const ParameterSpace&) {
+                         return std::make_unique<TunerOf>(decide);
+                       }});
 }
 
 TunerAnswer by(std::int64_t change, std::size_t parameters) {
@@ -65,28 +65,28 @@ class KeeperOf final : public Tuner {
 void add_keepers(PolicySet& policies) {
   for (const char* fault : {"save-throws", "save-refuses", "save-too-long", "load-throws", "load-refuses",
                             "load-without-words"}) {
-    policies.tuners.push_back({.name = fault,
-                               .summary = "hostile",
-                               .options = {},
-                               .profiles = {},
-                               .default_profile = {},
-                               .make = [fault](const OptionMap&, const ParameterSpace&) {
-                                 return std::make_unique<KeeperOf>(fault);
-                               }});
+    policies.tuners.add({.name = fault,
+                         .summary = "hostile",
+                         .options = {},
+                         .profiles = {},
+                         .default_profile = {},
+                         .make = [fault](const OptionMap&, const ParameterSpace&) {
+                           return std::make_unique<KeeperOf>(fault);
+                         }});
   }
 }
 
 void add_tuners(PolicySet& policies) {
   add_keepers(policies);
-  policies.tuners.push_back({.name = "throwing-constructor",
-                             .summary = "hostile",
-                             .options = {},
-                             .profiles = {},
-                             .default_profile = {},
-                             .make = [](const OptionMap&, const ParameterSpace&) -> std::unique_ptr<Tuner> {
-                               throw std::runtime_error("no room for me");
-                             }});
-  policies.tuners.push_back(
+  policies.tuners.add({.name = "throwing-constructor",
+                       .summary = "hostile",
+                       .options = {},
+                       .profiles = {},
+                       .default_profile = {},
+                       .make = [](const OptionMap&, const ParameterSpace&) -> std::unique_ptr<Tuner> {
+                         throw std::runtime_error("no room for me");
+                       }});
+  policies.tuners.add(
       {.name = "null",
        .summary = "hostile",
        .options = {},
@@ -146,7 +146,7 @@ class SearcherOf final : public Searcher {
 
 void add_searcher(PolicySet& policies, const std::string& name, const SearcherAnswer& answer,
                   const ProbeDepth& depth = {}) {
-  policies.searchers.push_back(
+  policies.searchers.add(
       {.name = name,
        .summary = "hostile",
        .options = {},
@@ -206,14 +206,14 @@ class ComposerOf final : public Composer {
 void add_composers(PolicySet& policies) {
   for (const char* fault : {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule",
                             "save", "long-save", "restore", "refuse"}) {
-    policies.composers.push_back({.name = std::string("compose-") + fault,
-                                  .summary = "hostile",
-                                  .options = {},
-                                  .profiles = {},
-                                  .default_profile = {},
-                                  .make = [fault](const OptionMap&, const std::vector<std::string>&) {
-                                    return std::make_unique<ComposerOf>(fault);
-                                  }});
+    policies.composers.add({.name = std::string("compose-") + fault,
+                            .summary = "hostile",
+                            .options = {},
+                            .profiles = {},
+                            .default_profile = {},
+                            .make = [fault](const OptionMap&, const std::vector<std::string>&) {
+                              return std::make_unique<ComposerOf>(fault);
+                            }});
   }
 }
 
@@ -252,7 +252,7 @@ class AdmitterOf final : public Admitter {
 void add_admitters(PolicySet& policies) {
   for (const char* fault :
        {"throw", "job", "cards", "no-card", "promise", "batch", "for-ever", "rules", "available"}) {
-    policies.admitters.push_back(
+    policies.admitters.add(
         {.name = std::string("admit-") + fault,
          .summary = "hostile",
          .options = {},

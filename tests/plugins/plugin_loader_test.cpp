@@ -20,16 +20,16 @@ const ParameterSpace kBatch{{{"batch", 1, 64}}};
 
 TEST(PluginLoader, AddsAPolicyLikeABuiltIn) {
   const auto policies = loaded("skeleton_twin");
-  const TunerEntry& twin = find_tuner("skeleton-twin", {}, policies->tuners);
-  const TunerEntry& builtin = find_tuner("skeleton");
+  const TunerEntry& twin = policies->tuners.find("skeleton-twin", {});
+  const TunerEntry& builtin = builtin_policies()->tuners.find("skeleton");
   EXPECT_EQ(twin.summary, builtin.summary);
   EXPECT_EQ(print_options(twin.options), print_options(builtin.options));
-  EXPECT_NE(make_tuner({"skeleton-twin", "", {}, ""}, kBatch, policies->tuners), nullptr);
+  EXPECT_NE(policies->tuners.make({"skeleton-twin", "", {}, ""}, kBatch), nullptr);
   ASSERT_EQ(policies->plugins.size(), 1u);
   EXPECT_EQ(policies->plugins[0].name, "skeleton-twin");
   EXPECT_EQ(policies->plugins[0].version, "1.0");
   EXPECT_THAT(policies->plugins[0].policies, ElementsAre("skeleton-twin"));
-  EXPECT_EQ(policies->tuners.size(), builtin_tuners().size() + 1);
+  EXPECT_EQ(policies->tuners.entries.size(), builtin_policies()->tuners.entries.size() + 1);
   EXPECT_EQ(builtin_policies()->plugins.size(), 0u);
 }
 
@@ -40,7 +40,7 @@ TEST(PluginLoader, ChecksOptionsAgainstThePluginsTable) {
     try {
       OptionMap options;
       options.set(option.key, option.value, option.where);
-      make_tuner({"skeleton-twin", "", options, "/policies/1"}, kBatch, policies->tuners);
+      policies->tuners.make({"skeleton-twin", "", options, "/policies/1"}, kBatch);
     } catch (const InputError& error) {
       return error.problems().front();
     }
@@ -58,10 +58,11 @@ TEST(PluginLoader, ChecksOptionsAgainstThePluginsTable) {
 // A policy outlives the set and the library's last handle that anybody else had.
 TEST(PluginLoader, KeepsTheLibraryWhileAPolicyLives) {
   auto policies = loaded("skeleton_twin");
-  TunerSession session{make_tuner({"skeleton-twin", "", {{"adjustment_frequency", std::int64_t{1}, ""}}, ""},
-                                  kBatch, policies->tuners),
-                       kBatch,
-                       {8}};
+  TunerSession session{
+      policies->tuners.make({"skeleton-twin", "", {{"adjustment_frequency", std::int64_t{1}, ""}}, ""},
+                            kBatch),
+      kBatch,
+      {8}};
   policies.reset();
   const StepDecision decision =
       session.after_step(StepResult::ok, {1, SimTime{0}, {.peak_allocated = 300, .total = 1000}});
@@ -123,13 +124,13 @@ TEST(PluginLoader, RefusesADescriptionThatLacksSomething) {
 
 // Its first policy would be good.
 TEST(PluginLoader, HalfAPluginIsNotLoaded) {
-  const auto before = builtin_policies()->tuners.size();
+  const auto before = builtin_policies()->tuners.entries.size();
   EXPECT_EQ(refusal(test_plugin("taken_name")),
             "adds a policy \"job-queue\", and there is one of that name. Rename it.");
-  EXPECT_EQ(builtin_policies()->tuners.size(), before);
+  EXPECT_EQ(builtin_policies()->tuners.entries.size(), before);
   const auto twins = loaded("skeleton_twin");
   EXPECT_EQ(refusal(test_plugin("taken_name"), twins), refusal(test_plugin("taken_name")));
-  EXPECT_EQ(twins->tuners.size(), before + 1);
+  EXPECT_EQ(twins->tuners.entries.size(), before + 1);
 }
 
 TEST(PluginLoader, ListsTheLibrariesOfAFolderByName) {

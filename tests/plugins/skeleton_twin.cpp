@@ -5,8 +5,8 @@
 namespace {
 
 void add(vramlab::PolicySet& policies) {
-  policies.tuners.push_back(vramlab::skeleton_entry());
-  policies.tuners.back().name = "skeleton-twin";
+  policies.tuners.add(vramlab::skeleton_entry());
+  policies.tuners.entries.back().name = "skeleton-twin";
 }
 
 }  // namespace

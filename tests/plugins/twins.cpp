@@ -7,15 +7,15 @@ template <class Kinds>
 void add_twins(const Kinds& kinds, Kinds& to) {
   for (auto kind : kinds) {
     kind.name += "-twin";
-    to.push_back(std::move(kind));
+    to.add(std::move(kind));
   }
 }
 
 void add(vramlab::PolicySet& policies) {
-  add_twins(vramlab::builtin_tuners(), policies.tuners);
-  add_twins(vramlab::builtin_admitters(), policies.admitters);
-  add_twins(vramlab::builtin_searchers(), policies.searchers);
-  add_twins(vramlab::builtin_composers(), policies.composers);
+  add_twins(vramlab::builtin_policies()->tuners, policies.tuners);
+  add_twins(vramlab::builtin_policies()->admitters, policies.admitters);
+  add_twins(vramlab::builtin_policies()->searchers, policies.searchers);
+  add_twins(vramlab::builtin_policies()->composers, policies.composers);
 }
 
 }  // namespace

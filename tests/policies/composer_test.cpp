@@ -60,7 +60,8 @@ TEST(Packing, SizesGrowStepByStep) {
 
 // K2-14: a memory bound of 1 and an item that costs more is an error, not a loop.
 TEST(Guardian, EndsWhereOneSampleDoesNotFit) {
-  const auto composer = make_composer({"planned-batches", "fixed", {{"guardian", true, {}}}, ""}, kTasks);
+  const auto composer =
+      builtin_policies()->composers.make({"planned-batches", "fixed", {{"guardian", true, {}}}, ""}, kTasks);
   const std::vector<Sample> samples{{.tokens = 2}};
   Candidates candidates{1, 1, 0, false};
   const auto answer = composer->decide({.samples = samples, .candidates = candidates, .most = 1}, {});
@@ -252,11 +253,12 @@ TEST(Candidates, AStateOfAnotherDataSetIsRefused) {
 
 // P2.2: a single sample over budget is emitted alone and flagged.
 TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
-  const auto composer = make_composer({"memory-aware-sampler",
-                                       "table",
-                                       {{"guardian", false, {}}, {"max_memory_mb", std::int64_t{800}, {}}},
-                                       ""},
-                                      kTasks);
+  const auto composer =
+      builtin_policies()->composers.make({"memory-aware-sampler",
+                                          "table",
+                                          {{"guardian", false, {}}, {"max_memory_mb", std::int64_t{800}, {}}},
+                                          ""},
+                                         kTasks);
   const std::vector<Sample> samples(3, Sample{.images = 1, .length = 51, .tokens = 100});
   Candidates candidates{3, 1, 0, false};
   const auto answer = composer->decide({.samples = samples, .candidates = candidates, .most = 16},
@@ -267,8 +269,8 @@ TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
 
 // P2.2: with the published weights the rarer task of a batch comes next.
 TEST(MemoryAwareSampler, DiversityPrefersTheTaskThatIsRare) {
-  const auto composer =
-      make_composer({"memory-aware-sampler", "table", {{"batch_size", std::int64_t{4}, {}}}, ""}, kTasks);
+  const auto composer = builtin_policies()->composers.make(
+      {"memory-aware-sampler", "table", {{"batch_size", std::int64_t{4}, {}}}, ""}, kTasks);
   std::vector<Sample> samples(6, Sample{.images = 1, .length = 51, .tokens = 100});
   samples[4] = {1, 3, 51, 198};
   samples[5] = {2, 4, 51, 247};
@@ -279,9 +281,9 @@ TEST(MemoryAwareSampler, DiversityPrefersTheTaskThatIsRare) {
 }
 
 TEST(ComposerRegistry, EveryProfileOfEveryComposerCanBeMadeAndTakesItsOwnState) {
-  for (const ComposerEntry& entry : builtin_composers()) {
+  for (const ComposerEntry& entry : builtin_policies()->composers) {
     for (const PolicyProfile& profile : entry.profiles) {
-      const auto composer = make_composer({entry.name, profile.name, {}, ""}, kTasks);
+      const auto composer = builtin_policies()->composers.make({entry.name, profile.name, {}, ""}, kTasks);
       const auto state = composer->save();
       composer->restore(state);
       EXPECT_EQ(composer->save(), state) << entry.name << " " << profile.name;

@@ -57,8 +57,8 @@ struct Replay {
 Replay replay(const std::string& name, Point start) {
   const json run = read_run(name);
   const ParameterSpace space = batch_and_lq();
-  const TunerChoice choice{"dual-optimizer", run.at("profile").get<std::string>(), settings_of(run), ""};
-  TunerSession session(make_tuner(choice, space), space, std::move(start));
+  const PolicyChoice choice{"dual-optimizer", run.at("profile").get<std::string>(), settings_of(run), ""};
+  TunerSession session(builtin_policies()->tuners.make(choice, space), space, std::move(start));
   Replay result;
   for (const json& row : run.at("rows")) {
     const Point used{row.at("batch").get<std::int64_t>(), row.at("lq").get<std::int64_t>()};

@@ -15,7 +15,7 @@ using testing::Not;
 using testing::StartsWith;
 
 TEST(DualOptimizerReport, StatisticsHaveThePublishedNames) {
-  const auto tuner = make_tuner({"dual-optimizer", "", {}, ""}, batch_and_lq());
+  const auto tuner = builtin_policies()->tuners.make({"dual-optimizer", "", {}, ""}, batch_and_lq());
   std::vector<std::string> names;
   for (const Statistic& statistic : tuner->statistics()) names.push_back(statistic.name);
   EXPECT_THAT(names,

@@ -13,7 +13,7 @@ constexpr PairBounds kBounds{{2, 32}, {64, 256}};
 DualOptimizerOptions profile(const std::string& name, double target, double margin = 0,
                              const OptionMap& more = {}) {
   const OptionMap options = overlay(more, {{"target_vram_usage", target, {}}, {"safety_margin", margin, {}}});
-  return parse_dual_optimizer(effective_options({"dual-optimizer", name, options, {}}));
+  return parse_dual_optimizer(builtin_policies()->tuners.options({"dual-optimizer", name, options, {}}));
 }
 
 std::int64_t lq_change(const DualOptimizerOptions& options, double usage, BatchAndLq now = {8, 96},

@@ -35,7 +35,8 @@ class MadeUpRun {
   MadeUpRun(MadeUpLaw law, const ParameterSpace& space, Point start, const OptionMap& options,
             const std::string& use = "predictive")
       : law_(std::move(law)) {
-    session_.emplace(make_tuner({use, "", options, "/policies/0"}, space), space, std::move(start));
+    session_.emplace(builtin_policies()->tuners.make({use, "", options, "/policies/0"}, space), space,
+                     std::move(start));
   }
 
   /// `count` steps, or fewer if the run ends.

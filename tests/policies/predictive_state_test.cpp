@@ -22,7 +22,7 @@ MadeUpLaw noisy_area() {
 const OptionMap kEvery10{{"adjustment_frequency", std::int64_t{10}, {}}};
 
 TunerSession new_session() {
-  return {make_tuner({"predictive", "", kEvery10, ""}, pairs()), pairs(), {8, 64}};
+  return {builtin_policies()->tuners.make({"predictive", "", kEvery10, ""}, pairs()), pairs(), {8, 64}};
 }
 
 // At every step of a run with a failure in it: what comes later is equal to the last character.
@@ -39,7 +39,8 @@ TEST(PredictiveState, LaterDecisionsAreIdenticalAfterARestart) {
       step(saved);
     }
     const std::string text = saved.session().save();
-    saved.replace_session(make_tuner({"predictive", "", kEvery10, ""}, pairs()), pairs(), {2, 32});
+    saved.replace_session(builtin_policies()->tuners.make({"predictive", "", kEvery10, ""}, pairs()), pairs(),
+                          {2, 32});
     saved.session().load(text);
     ASSERT_EQ(saved.session().save(), text);
     for (std::int64_t i = at; i < 120; ++i) {
@@ -70,7 +71,7 @@ TEST(PredictiveState, EveryDamageIsRefusedAndChangesNothing) {
 }
 
 TEST(PredictiveState, APolicyThatSavesNothingSaysSo) {
-  TunerSession session{make_tuner({"fixed", "", {}, ""}, pairs()), pairs(), {8, 64}};
+  TunerSession session{builtin_policies()->tuners.make({"fixed", "", {}, ""}, pairs()), pairs(), {8, 64}};
   EXPECT_EQ(session.save(), "");
   EXPECT_THROW(session.load("tuner-session-1 8 64\nx"), InputError);
 }
@@ -104,7 +105,8 @@ TEST(PredictiveState, TheFirstStepAfterACheckpointIsNoOutlier) {
   run.run(60);
   const std::string text = run.session().save();
   run.begin_process(60);
-  run.replace_session(make_tuner({"predictive", "", kEvery10, ""}, pairs()), pairs(), {2, 32});
+  run.replace_session(builtin_policies()->tuners.make({"predictive", "", kEvery10, ""}, pairs()), pairs(),
+                      {2, 32});
   run.session().load(text);
   run.besides = 0.05;
   run.run(40);

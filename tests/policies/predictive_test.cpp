@@ -250,11 +250,14 @@ TEST(Predictive, MovesTheFirstParametersOfAWorkloadWithoutABatch) {
 }
 
 TEST(Predictive, RefusesParametersThatAreNotThere) {
-  EXPECT_THROW(make_tuner({"predictive", "", {{"batch_parameter", std::string("bacth"), {}}}, ""}, pairs()),
+  EXPECT_THROW(builtin_policies()->tuners.make(
+                   {"predictive", "", {{"batch_parameter", std::string("bacth"), {}}}, ""}, pairs()),
                InputError);
-  EXPECT_THROW(make_tuner({"predictive", "", {{"size_parameter", std::string("batch"), {}}}, ""}, pairs()),
+  EXPECT_THROW(builtin_policies()->tuners.make(
+                   {"predictive", "", {{"size_parameter", std::string("batch"), {}}}, ""}, pairs()),
                InputError);
-  EXPECT_THROW(make_tuner({"predictive", "", {{"lq_granularity", std::int64_t{300}, {}}}, ""}, pairs()),
+  EXPECT_THROW(builtin_policies()->tuners.make(
+                   {"predictive", "", {{"lq_granularity", std::int64_t{300}, {}}}, ""}, pairs()),
                InputError);
 }
 

@@ -10,9 +10,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<Problem> problems_of(const TunerChoice& choice, const ParameterSpace& space = batch_and_lq()) {
+std::vector<Problem> problems_of(const PolicyChoice& choice, const ParameterSpace& space = batch_and_lq()) {
   try {
-    (void)make_tuner(choice, space);
+    (void)builtin_policies()->tuners.make(choice, space);
   } catch (const InputError& error) {
     return error.problems();
   }
@@ -25,7 +25,7 @@ std::vector<Problem> problems_of(const OptionMap& options) {
 
 TEST(Registry, ListsTheBuiltins) {
   std::vector<std::string> names;
-  for (const TunerEntry& entry : builtin_tuners()) {
+  for (const TunerEntry& entry : builtin_policies()->tuners) {
     names.push_back(entry.name);
     EXPECT_FALSE(entry.summary.empty());
     EXPECT_NE(entry.make, nullptr);
@@ -37,10 +37,11 @@ TEST(Registry, ListsTheBuiltins) {
 }
 
 TEST(Registry, EveryProfileOfEveryTunerCanBeMade) {
-  for (const TunerEntry& entry : builtin_tuners()) {
-    EXPECT_NE(make_tuner({entry.name, "", {}, ""}, batch_and_lq()), nullptr);
-    for (const TunerProfile& profile : entry.profiles) {
-      EXPECT_NE(make_tuner({entry.name, profile.name, {}, ""}, batch_and_lq()), nullptr) << profile.name;
+  for (const TunerEntry& entry : builtin_policies()->tuners) {
+    EXPECT_NE(builtin_policies()->tuners.make({entry.name, "", {}, ""}, batch_and_lq()), nullptr);
+    for (const PolicyProfile& profile : entry.profiles) {
+      EXPECT_NE(builtin_policies()->tuners.make({entry.name, profile.name, {}, ""}, batch_and_lq()), nullptr)
+          << profile.name;
     }
   }
 }
@@ -58,8 +59,8 @@ TEST(Registry, AnswersAWrongNameWithTheRightOne) {
 }
 
 TEST(Registry, OptionsOverrideTheProfile) {
-  const TunerChoice choice{"dual-optimizer", "peak", {{"lq_up_at_most", std::int64_t{3}, ""}}, ""};
-  const DualOptimizerOptions options = parse_dual_optimizer(effective_options(choice));
+  const PolicyChoice choice{"dual-optimizer", "peak", {{"lq_up_at_most", std::int64_t{3}, ""}}, ""};
+  const DualOptimizerOptions options = parse_dual_optimizer(builtin_policies()->tuners.options(choice));
   EXPECT_EQ(options.lq_up_at_most, 3);
   EXPECT_EQ(options.adjustment_frequency, 25);
   EXPECT_EQ(options.peak_after_period, PeakAfterPeriod::keep);
@@ -69,7 +70,8 @@ TEST(Registry, OptionsOverrideTheProfile) {
 TEST(Registry, ProfilesHaveThePublishedDefaults) {
   for (const auto& [profile, frequency] :
        {std::pair{"blind", 100}, std::pair{"peak", 25}, std::pair{"settled", 25}, std::pair{"", 25}}) {
-    const auto options = parse_dual_optimizer(effective_options({"dual-optimizer", profile, {}, ""}));
+    const auto options =
+        parse_dual_optimizer(builtin_policies()->tuners.options({"dual-optimizer", profile, {}, ""}));
     EXPECT_EQ(options.adjustment_frequency, frequency) << profile;
     EXPECT_EQ(options.target_vram_usage, 0.85);
     EXPECT_EQ(options.safety_margin, 0.05);

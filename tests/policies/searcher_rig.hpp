@@ -16,9 +16,9 @@ struct Searched {
 };
 
 /// Runs the searcher to its end. `high` = the largest size allowed.
-inline Searched search(const TunerChoice& choice, const std::function<Probe(std::int64_t)>& machine,
+inline Searched search(const PolicyChoice& choice, const std::function<Probe(std::int64_t)>& machine,
                        std::int64_t high = 1000000) {
-  const auto searcher = make_searcher(choice);
+  const auto searcher = builtin_policies()->searchers.make(choice);
   Searched result;
   Probe probe;
   SearcherQuestion question{1, high, nullptr};

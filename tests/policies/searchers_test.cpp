@@ -13,7 +13,7 @@ using testing_rig::search;
 using testing_rig::Searched;
 using Action = SearcherAnswer::Action;
 
-TunerChoice choice(std::string use, std::string profile = {}, OptionMap options = {}) {
+PolicyChoice choice(std::string use, std::string profile = {}, OptionMap options = {}) {
   return {.use = std::move(use), .profile = std::move(profile), .options = std::move(options), .where = {}};
 }
 
@@ -124,7 +124,7 @@ TEST(Searchers, PropagateOtherErrors) {
     probe.error = "ValueError: shapes do not match";
     return probe;
   };
-  for (const SearcherEntry& entry : builtin_searchers()) {
+  for (const SearcherEntry& entry : builtin_policies()->searchers) {
     const Searched result = search(choice(entry.name), broken);
     EXPECT_EQ(result.answer.action, Action::give_up) << entry.name;
     EXPECT_EQ(result.answer.reason, "ValueError: shapes do not match") << entry.name;
@@ -135,7 +135,7 @@ TEST(Searchers, PropagateOtherErrors) {
 
 // K2-06
 TEST(Searchers, NothingFitsIsAnErrorAndNotTheDefault) {
-  for (const SearcherEntry& entry : builtin_searchers()) {
+  for (const SearcherEntry& entry : builtin_policies()->searchers) {
     const Searched result = search(choice(entry.name), fits_up_to(0));
     EXPECT_EQ(result.answer.action, Action::none_fits) << entry.name;
     EXPECT_THAT(result.answer.reason, testing::StartsWith("batch 1 does not fit")) << entry.name;
@@ -204,7 +204,7 @@ TEST(Searchers, KeepBelowACap) {
   const Searched result = search(choice("power", "repaired", whole), unlimited, 65535);
   EXPECT_EQ(result.tried.back(), 65535);
   expect_found(result, 65535);
-  for (const SearcherEntry& entry : builtin_searchers()) {
+  for (const SearcherEntry& entry : builtin_policies()->searchers) {
     const Searched any = search(choice(entry.name), unlimited, 65535);
     EXPECT_LE(any.answer.batch, 65535) << entry.name;
     for (const std::int64_t tried : any.tried) EXPECT_LE(tried, 65535) << entry.name;

@@ -26,10 +26,10 @@ struct Subject {
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const TunerEntry& entry : builtin_tuners()) {
+  for (const TunerEntry& entry : builtin_policies()->tuners) {
     const std::int64_t wait = entry.name == "dual-optimizer" ? 2 : 1;
     if (entry.profiles.empty()) all.push_back({entry.name, "", wait});
-    for (const TunerProfile& profile : entry.profiles) all.push_back({entry.name, profile.name, wait});
+    for (const PolicyProfile& profile : entry.profiles) all.push_back({entry.name, profile.name, wait});
   }
   return all;
 }
@@ -88,8 +88,8 @@ std::vector<Step> any_steps() {
 }
 
 TunerSession session_of(const Subject& subject, const Setting& setting, const OptionMap& options) {
-  return {make_tuner({subject.use, subject.profile, options, ""}, setting.space), setting.space,
-          setting.start};
+  return {builtin_policies()->tuners.make({subject.use, subject.profile, options, ""}, setting.space),
+          setting.space, setting.start};
 }
 
 class EveryTuner : public testing::TestWithParam<Subject> {};
@@ -111,7 +111,8 @@ TEST_P(EveryTuner, KeepsEveryParameterWithinItsBounds) {
 TEST_P(EveryProfile, AsksForNothingOutsideItsOwnBounds) {
   EXPECT_TRUE(rc::check([&] {
     const OptionMap options = any_options(GetParam(), between(1, 6));
-    const auto tuner = make_tuner({"dual-optimizer", GetParam().profile, options, ""}, batch_and_lq());
+    const auto tuner =
+        builtin_policies()->tuners.make({"dual-optimizer", GetParam().profile, options, ""}, batch_and_lq());
     Point point{between(2, 64), between(32, 256)};
     for (const Step& step : any_steps()) {
       const TunerAnswer answer = tuner->decide({point, step.result}, step.observation);

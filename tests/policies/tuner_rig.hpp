@@ -26,7 +26,8 @@ class Rig {
  public:
   Rig(const std::string& use, const std::string& profile, const OptionMap& options, Point start,
       ParameterSpace space = batch_and_lq())
-      : session_(make_tuner({use, profile, options, "/policies/0"}, space), space, std::move(start)) {}
+      : session_(builtin_policies()->tuners.make({use, profile, options, "/policies/0"}, space), space,
+                 std::move(start)) {}
 
   StepDecision step(double peak, double allocated = 0.03, std::uint64_t retries = 0) {
     return run(StepResult::ok, peak, allocated, retries);

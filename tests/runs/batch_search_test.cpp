@@ -38,8 +38,8 @@ BatchSearchSetup search_of(const WorkloadModel& model, std::vector<ProcessSetup>
 
 BatchSearchRun run(const BatchSearchSetup& setup, const std::string& use, OptionMap options = {},
                    const std::string& profile = {}) {
-  const auto searcher =
-      make_searcher({.use = use, .profile = profile, .options = std::move(options), .where = {}});
+  const auto searcher = builtin_policies()->searchers.make(
+      {.use = use, .profile = profile, .options = std::move(options), .where = {}});
   return run_batch_search(setup, *searcher);
 }
 

@@ -64,7 +64,8 @@ EpochSetup any_setup() {
 }
 
 std::unique_ptr<Composer> make(const Choice& choice) {
-  return make_composer({choice.use, choice.profile, choice.options, ""}, {"T1", "T2", "T3"});
+  return builtin_policies()->composers.make({choice.use, choice.profile, choice.options, ""},
+                                            {"T1", "T2", "T3"});
 }
 
 RC_GTEST_PROP(EpochProperties, EverySampleIsTrainedOnOnceAnEpochWhateverFailsAndHoweverOftenItRestarts, ()) {

@@ -21,7 +21,7 @@ inline std::vector<Sample> samples_of(const std::vector<std::int64_t>& lengths) 
 
 inline std::unique_ptr<Composer> composer_of(const std::string& use, const std::string& profile,
                                              const OptionMap& more = {}) {
-  return make_composer({use, profile, more, "/policies/0"}, {"T1"});
+  return builtin_policies()->composers.make({use, profile, more, "/policies/0"}, {"T1"});
 }
 
 /// A card of `total` bytes without a context, on which `model` trains on `samples`, in their order.

@@ -124,7 +124,7 @@ TEST(JobQueueCases, K4_04_AStrangerOnTheCard) {
 TEST(JobQueueCases, K4_05_NeverFitsIsSaidAtOnce) {
   JobQueueSetup setup{.cluster = cards_of(24_GiB)};
   setup.jobs = {plain_job(24_GiB + 1, seconds{5}, minutes{1}), plain_job(24_GiB, seconds{5}, minutes{1})};
-  for (const PolicyProfile& profile : find_admitter("job-queue").profiles) {
+  for (const PolicyProfile& profile : builtin_policies()->admitters.find("job-queue").profiles) {
     const JobQueueRun run = run_queue(setup, profile.name);
     EXPECT_EQ(run.jobs[0].outcome, JobOutcome::refused) << profile.name;
     EXPECT_EQ(run.jobs[0].end, seconds{5}) << profile.name;

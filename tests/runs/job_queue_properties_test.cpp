@@ -263,7 +263,8 @@ TEST_P(ReservingQueue, NoCardIsIdleThatTheFirstOfTheQueueFits) {
 
 std::vector<std::string> profiles() {
   std::vector<std::string> names;
-  for (const PolicyProfile& profile : find_admitter("job-queue").profiles) names.push_back(profile.name);
+  for (const PolicyProfile& profile : builtin_policies()->admitters.find("job-queue").profiles)
+    names.push_back(profile.name);
   return names;
 }
 

@@ -33,7 +33,7 @@ inline JobSpec plain_job(Bytes need, SimTime arrival, SimTime duration) {
 
 /// `profile` with `more` on top, and no margin unless `more` sets one: the cases state bare figures.
 inline std::unique_ptr<Admitter> queue_policy(const std::string& profile, const OptionMap& more = {}) {
-  return make_admitter(
+  return builtin_policies()->admitters.make(
       {"job-queue", profile, overlay({{"safety_margin_mb", std::int64_t{0}, {}}}, more), "/policies/0"});
 }
 

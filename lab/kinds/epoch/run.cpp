@@ -36,8 +36,8 @@ void go_on(EpochRun& run, EpochRun later) {
   run.complete = later.complete;
 }
 
-EpochRun run_restarted(EpochSetup setup, const EpochScenario& scenario, const TunerChoice& choice) {
-  const auto composer = [&] { return make_composer(choice, setup.tasks, scenario.known->composers); };
+EpochRun run_restarted(EpochSetup setup, const EpochScenario& scenario, const PolicyChoice& choice) {
+  const auto composer = [&] { return scenario.known->composers.make(choice, setup.tasks); };
   setup.stop_after = scenario.restart_every;
   EpochRun run = run_epochs(setup, *composer());
   while (!run.complete && run.ended_early.empty()) {

@@ -283,15 +283,15 @@ class EpochReader {
 
   PolicyFamily family() {
     return {.find =
-                [this](TunerChoice& choice) {
+                [this](PolicyChoice& choice) {
                   const ComposerEntry& composer =
-                      find_composer(choice.use, choice.where + "/use", file_.known->composers);
+                      file_.known->composers.find(choice.use, choice.where + "/use");
                   choice.profile = full_profile_name(composer, choice);
                   return choice.profile.empty() ? composer.name : choice.profile;
                 },
             .try_out =
-                [this](const TunerChoice& choice) {
-                  make_composer(choice, file_.setup.tasks, file_.known->composers);
+                [this](const PolicyChoice& choice) {
+                  file_.known->composers.make(choice, file_.setup.tasks);
                 }};
   }
 

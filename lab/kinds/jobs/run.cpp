@@ -27,7 +27,7 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::
   std::vector<JobsResult> results;
   for (const PolicyEntry& entry : scenario.policies) {
     if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
-    const auto policy = make_admitter(entry.choice, scenario.known->admitters);
+    const auto policy = scenario.known->admitters.make(entry.choice);
     JobsResult result{
         entry.choice.use, entry.choice.profile, entry.label, run_job_queue(scenario.setup, *policy), {}};
     result.metrics = jobs_metrics(scenario.setup, result.run);

@@ -228,13 +228,13 @@ class JobsReader {
 
   PolicyFamily family() {
     return {.find =
-                [this](TunerChoice& choice) {
+                [this](PolicyChoice& choice) {
                   const AdmitterEntry& admitter =
-                      find_admitter(choice.use, choice.where + "/use", file_.known->admitters);
+                      file_.known->admitters.find(choice.use, choice.where + "/use");
                   choice.profile = full_profile_name(admitter, choice);
                   return choice.profile.empty() ? admitter.name : choice.profile;
                 },
-            .try_out = [this](const TunerChoice& choice) { make_admitter(choice, file_.known->admitters); }};
+            .try_out = [this](const PolicyChoice& choice) { file_.known->admitters.make(choice); }};
   }
 
   fs::path path_;

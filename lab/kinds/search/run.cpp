@@ -85,7 +85,7 @@ std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
     SearchResult result{.policy = entry.choice.use, .profile = entry.choice.profile, .label = entry.label};
     for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
       const BatchSearchSetup& setup = scenario.buckets[i].setup;
-      const auto searcher = make_searcher(entry.choice, scenario.known->searchers);
+      const auto searcher = scenario.known->searchers.make(entry.choice);
       BucketResult bucket{.run = run_batch_search(setup, *searcher), .edge = edges[i], .check = {}};
       if (bucket.found()) bucket.check = probe_batch(setup, bucket.run.answer.batch);
       result.buckets.push_back(std::move(bucket));

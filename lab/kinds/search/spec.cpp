@@ -288,13 +288,13 @@ class SearchReader {
 
   PolicyFamily family() {
     return {.find =
-                [this](TunerChoice& choice) {
+                [this](PolicyChoice& choice) {
                   const SearcherEntry& searcher =
-                      find_searcher(choice.use, choice.where + "/use", file_.known->searchers);
+                      file_.known->searchers.find(choice.use, choice.where + "/use");
                   choice.profile = full_profile_name(searcher, choice);
                   return searcher.profiles.size() <= 1 ? searcher.name : searcher.name + " " + choice.profile;
                 },
-            .try_out = [this](const TunerChoice& choice) { make_searcher(choice, file_.known->searchers); }};
+            .try_out = [this](const PolicyChoice& choice) { file_.known->searchers.make(choice); }};
   }
 
   fs::path path_;

@@ -16,7 +16,7 @@ namespace {
 TrainingRun run_tuner(const TrainingScenario& scenario, const PolicyEntry& entry) {
   try {
     return run_training(scenario.setup, TunerMaker{[&] {
-                          return make_tuner(entry.choice, scenario.setup.bounds, scenario.known->tuners);
+                          return scenario.known->tuners.make(entry.choice, scenario.setup.bounds);
                         }},
                         entry.cards);
   } catch (const InputError& error) {
@@ -60,8 +60,8 @@ const PolicyResult* Comparison::find(const std::string& label) const {
 }
 
 PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry) {
-  const TunerProfile* profile =
-      find_profile(find_tuner(entry.choice.use, {}, scenario.known->tuners), entry.choice.profile);
+  const PolicyProfile* profile =
+      scenario.known->tuners.find(entry.choice.use, {}).find_profile(entry.choice.profile);
   PolicyResult result{.policy = entry.choice.use,
                       .profile = profile != nullptr ? profile->name : "",
                       .label = entry.label,

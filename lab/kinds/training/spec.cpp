@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TunerChoice searcher_choice(const TrainingFile& file, FileProblems& problems) {
-  TunerChoice choice{.use = "model", .profile = {}, .options = {}, .where = "/workload/searcher"};
+PolicyChoice searcher_choice(const TrainingFile& file, FileProblems& problems) {
+  PolicyChoice choice{.use = "model", .profile = {}, .options = {}, .where = "/workload/searcher"};
   if (!file.searcher) return choice;
   choice.use = file.searcher->use;
   choice.profile = file.searcher->profile.value_or("");
@@ -50,8 +50,8 @@ void find_batch_size(TrainingFile& file, FileProblems& problems) {
   for (std::size_t i = 0; i < setup.phases.size(); ++i) {
     if (follows(file.phases[i])) search.phases.push_back({setup.phases[i].name, setup.phases[i].point});
   }
-  const TunerChoice choice = searcher_choice(file, problems);
-  const auto searcher = make_searcher(choice, file.known->searchers);
+  const PolicyChoice choice = searcher_choice(file, problems);
+  const auto searcher = file.known->searchers.make(choice);
   const BatchSearchRun run = run_batch_search(search, *searcher);
   if (run.answer.action != SearcherAnswer::Action::found) throw InputError("", run.answer.reason + ".");
   setup.start[batch] = run.answer.batch;
@@ -172,8 +172,8 @@ class TrainingReader {
     entry.choice.use = section.use;
     entry.choice.profile = section.profile.value_or("");
     entry.choice.where = pointer;
-    const TunerEntry& tuner = find_tuner(entry.choice.use, pointer + "/use", file_.known->tuners);
-    const TunerProfile* profile = find_profile(tuner, entry.choice.profile, pointer + "/profile");
+    const TunerEntry& tuner = file_.known->tuners.find(entry.choice.use, pointer + "/use");
+    const PolicyProfile* profile = tuner.find_profile(entry.choice.profile, pointer + "/profile");
     entry.label = section.label.value_or(profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
     const std::string fault = label_fault(entry.label, labels_);
     if (!fault.empty()) problem(pointer, fault);
@@ -182,7 +182,7 @@ class TrainingReader {
     entry.choice.options =
         with_goal(tuner, overlay(given, policy_options(*section.json, tuner_table(), pointer, problems_)));
     // Bad options are reported here, with the file's other problems, and not when the run begins.
-    if (file_.model) make_tuner(entry.choice, file_.setup.bounds, file_.known->tuners);
+    if (file_.model) file_.known->tuners.make(entry.choice, file_.setup.bounds);
     file_.policies.push_back(std::move(entry));
   }
 

@@ -32,14 +32,14 @@ class Jump final : public Tuner {
 };
 
 void add(PolicySet& policies) {
-  policies.tuners.push_back({.name = "jump",
-                             .summary = "goes to one batch and stays there",
-                             .options = table().describe(),
-                             .profiles = {},
-                             .default_profile = {},
-                             .make = [](const OptionMap& options, const ParameterSpace&) {
-                               return std::make_unique<Jump>(table().parse(options));
-                             }});
+  policies.tuners.add({.name = "jump",
+                       .summary = "goes to one batch and stays there",
+                       .options = table().describe(),
+                       .profiles = {},
+                       .default_profile = {},
+                       .make = [](const OptionMap& options, const ParameterSpace&) {
+                         return std::make_unique<Jump>(table().parse(options));
+                       }});
 }
 
 }  // namespace

@@ -69,11 +69,11 @@ TEST_F(OpenbTraceTest, EveryPodRunsUnderEveryReservingProfile) {
     OpenbTrace trace = read(list);
     const JobQueueSetup setup{.cluster = std::move(trace.cluster), .jobs = std::move(trace.jobs)};
     for (const char* profile : {"strict-fifo", "best-effort", "backfill"}) {
-      const auto policy =
-          make_admitter({"job-queue",
-                         profile,
-                         {{"safety_margin_mb", std::int64_t{0}, {}}, {"wait_timeout_s", 0.0, {}}},
-                         ""});
+      const auto policy = builtin_policies()->admitters.make(
+          {"job-queue",
+           profile,
+           {{"safety_margin_mb", std::int64_t{0}, {}}, {"wait_timeout_s", 0.0, {}}},
+           ""});
       const JobQueueRun run = run_job_queue(setup, *policy);
       EXPECT_EQ(run.overcommits, 0);
       for (const JobRecord& job : run.jobs) {

@@ -26,7 +26,8 @@ Two two_jobs() {
     two.setup.jobs.push_back(job);
   }
   two.setup.keep_moments = true;
-  two.run = run_job_queue(two.setup, *make_admitter({"job-queue", "strict-fifo", {}, ""}));
+  two.run =
+      run_job_queue(two.setup, *builtin_policies()->admitters.make({"job-queue", "strict-fifo", {}, ""}));
   return two;
 }
 

@@ -53,7 +53,7 @@ std::vector<Observed::Batch> observed(const std::string& use, const std::string&
   setup.loss.weights = {1, 1, 1};
   setup.stop_after = 120;
   setup.listener = &kept;
-  const auto composer = make_composer({use, profile, {}, ""}, kTasks);
+  const auto composer = builtin_policies()->composers.make({use, profile, {}, ""}, kTasks);
   run_epochs(setup, *composer);
   return kept.batches;
 }

@@ -162,8 +162,8 @@ TEST(TunerMatrix, ASummaryIsThatOfItsRows) {
 
 TEST(TunerMatrix, RefusesAPluginsTunerWithTheNameOfAColumn) {
   PolicySet known = *builtin_policies();
-  known.tuners.push_back(known.tuners.front());
-  known.tuners.back().name = "peak";
+  known.tuners.add(known.tuners.entries.front());
+  known.tuners.entries.back().name = "peak";
   known.plugins.push_back({"mine.so", "mine", "1", {"peak"}});
   EXPECT_THROW(matrix_labels(known), InputError);
 }
