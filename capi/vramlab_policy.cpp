@@ -1,13 +1,15 @@
+// A policy session behind C functions: made of a description as JSON text, its books given as JSON text.
 #include "capi/vramlab_policy.h"
 
 #include <exception>
+#include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "capi/session_text.hpp"
 #include "core/error.hpp"
 #include "policies/contract/policy_set.hpp"
+#include "policies/contract/session.hpp"
 
 namespace vramlab {
 namespace {
@@ -19,7 +21,7 @@ Json parse(const std::string& text) {
     Json json = Json::parse(text, nullptr, true, true);
     if (json.is_object()) return json;
   } catch (const Json::parse_error& error) {
-    throw InputError("", std::string{"the session's description is no JSON: "} + error.what());
+    throw InputError("", std::string{"the session's description is not JSON: "} + error.what());
   }
   throw InputError("", "the session's description must be a JSON object.");
 }
@@ -84,8 +86,7 @@ Json point_json(const ParameterSpace& space, const Point& point) {
   return json;
 }
 
-}  // namespace
-
+/// Makes the session that `text` describes (capi/vramlab_policy.h). Throws InputError with every fault of it.
 std::unique_ptr<TunerSession> session_from_text(const std::string& text) {
   const Json json = parse(text);
   Start start = read_parameters(json);
@@ -110,6 +111,7 @@ std::string statistics_text(const TunerSession& session) {
   return json.dump();
 }
 
+}  // namespace
 }  // namespace vramlab
 
 struct vramlab_session {
