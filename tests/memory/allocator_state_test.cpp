@@ -97,6 +97,30 @@ TEST(CanonicalState, IsTheSameAgainAfterARelease) {
   }
 }
 
+// All settings that a rule reads; the memory fraction is read once, as the limit.
+TEST(CanonicalState, KnowsEverySettingThatARuleObeys) {
+  using Settings = AllocatorSettings;
+  const auto with = [](const auto& change) {
+    Settings settings;
+    change(settings);
+    Rig rig;
+    rig.allocator.set_settings(settings);
+    return canonical(rig);
+  };
+  const auto plain = with([](Settings&) {});
+  EXPECT_NE(with([](Settings& s) { s.max_split_size = 32_MiB; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.max_non_split_rounding = 32_MiB; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.large_segment_size = 32_MiB; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.roundup_power2_divisions[15] = 4; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.garbage_collection_threshold = 0.5; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.expandable_segments = true; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.graph_capture_record_stream_reuse = true; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.throw_on_cudamalloc_oom = true; }), plain);
+  EXPECT_NE(with([](Settings& s) { s.torch = {2, 12}; }), plain);
+  EXPECT_EQ(with([](Settings& s) { s.pinned_num_register_threads = 8; }), plain);
+  EXPECT_EQ(with([](Settings& s) { s.release_lock_on_cudamalloc = true; }), plain);
+}
+
 TEST(CanonicalState, TellsDifferencesThatMatter) {
   const auto of = [](auto change) {
     Rig rig(80_GiB, with_settings("garbage_collection_threshold:0.9", 1_GiB));

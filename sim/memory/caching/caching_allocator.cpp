@@ -118,26 +118,6 @@ Bytes CachingAllocator::private_pools_idle() const {
   return idle;
 }
 
-// The tables and lists that blocks and segments live in.
-
-// R0.2: by stream and address.
-void CachingAllocator::add_unmapped(BlockIndex index) {
-  const Block& block = state_.blocks[index];
-  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
-  const UnmappedBlock entry{block.stream, block.address, index};
-  list.insert(std::lower_bound(list.begin(), list.end(), entry), entry);
-}
-
-void CachingAllocator::remove_unmapped(BlockIndex index) {
-  const Block& block = state_.blocks[index];
-  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
-  const UnmappedBlock entry{block.stream, block.address, index};
-  const auto found = std::lower_bound(list.begin(), list.end(), entry);
-  if (found == list.end() || *found != entry)
-    throw InternalError("block is not in its list of unmapped blocks");
-  list.erase(found);
-}
-
 SegmentIndex CachingAllocator::new_segment(const Segment& segment) {
   if (state_.spare_segments.empty()) {
     state_.segments.push_back(segment);

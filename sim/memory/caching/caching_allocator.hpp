@@ -188,6 +188,9 @@ class CachingAllocator : public Allocator {
   Allocation hand_out(BlockIndex block, const Request& request);
   OutOfMemory report_oom(const Request& request);
   [[nodiscard]] IdleMemory idle_memory(const Request& request) const;
+  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate) const;
+  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate) const;
+  BlockIndex search_pools_for_oom(Request& request);
 
   // every_operation.hpp
   struct Merged {
@@ -198,19 +201,10 @@ class CachingAllocator : public Allocator {
   BlockIndex search(PoolIndex pool, Bytes size, StreamId stream, bool expandable);
   Merged merge_with_neighbours(BlockIndex block, bool mapped);
 
-  // search.cpp
-  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate) const;
-  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate) const;
-  BlockIndex search_pools_for_oom(Request& request);
-
   // caching_allocator.cpp
-  void add_unmapped(BlockIndex block);
-  void remove_unmapped(BlockIndex block);
   SegmentIndex new_segment(const Segment& segment);
   void retire_segment(SegmentIndex segment);
   [[noreturn]] static void refuse_block(BlockIndex block);
-
-  // caching_allocator.cpp
   void add_initial_segment(const SegmentView& view, PoolIndex pool);
   void add_initial_block(BlockIndex index, const BlockView& view);
   void count_initial_segment(const SegmentView& view, PoolIndex pool);
@@ -219,8 +213,6 @@ class CachingAllocator : public Allocator {
   void defer_free(BlockIndex block);
   [[noreturn]] void refuse_free(BlockId block) const;
   void complete_free(BlockIndex block);
-
-  // free_path.cpp
   void record_events(BlockIndex block, const std::vector<StreamUse>& uses);
   void release_parked();
   void release_parked_on(StreamId stream);
@@ -233,13 +225,13 @@ class CachingAllocator : public Allocator {
   BlockIndex new_expandable_segment(const Request& request);
   BlockIndex map_block(BlockIndex block, Bytes size);
   void unmap_block(BlockIndex block);
+  void add_unmapped(BlockIndex block);
+  void remove_unmapped(BlockIndex block);
 
   // release.cpp
   void start_age(BlockIndex block);
   [[nodiscard]] std::uint64_t age(BlockIndex block) const;
   void collect_garbage();
-
-  // release.cpp
   bool release_oversize(const Request& request);
   void release_everything();
   void release_pool(PoolIndex pool);

@@ -7,10 +7,14 @@
 namespace vramlab {
 namespace {
 
+// All that the rules obey. The memory fraction is left out: it has become the limit.
 void append_settings(const AllocatorSettings& s, std::vector<std::uint64_t>& out) {
-  out.insert(out.end(), {s.max_split_size, s.max_non_split_rounding, s.large_segment_size,
-                         std::bit_cast<std::uint64_t>(s.garbage_collection_threshold),
-                         std::uint64_t{s.expandable_segments}});
+  out.insert(out.end(),
+             {s.max_split_size, s.max_non_split_rounding, s.large_segment_size,
+              std::bit_cast<std::uint64_t>(s.garbage_collection_threshold),
+              std::uint64_t{s.expandable_segments} | std::uint64_t{s.graph_capture_record_stream_reuse} << 1 |
+                  std::uint64_t{s.throw_on_cudamalloc_oom} << 2,
+              static_cast<std::uint64_t>(s.torch.major), static_cast<std::uint64_t>(s.torch.minor)});
   out.insert(out.end(), s.roundup_power2_divisions.begin(), s.roundup_power2_divisions.end());
 }
 

@@ -1,6 +1,7 @@
 // R5.2 to R5.8: segments that grow by mapping pages into a reserved range.
 #include <algorithm>
 
+#include "core/error.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/caching/every_operation.hpp"
 #include "sim/memory/caching/rounding.hpp"
@@ -136,6 +137,24 @@ void CachingAllocator::unmap_block(BlockIndex index) {
     retire_segment(block.segment);
     state_.blocks.retire(middle);
   }
+}
+
+// R0.2: by stream and address.
+void CachingAllocator::add_unmapped(BlockIndex index) {
+  const Block& block = state_.blocks[index];
+  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
+  const UnmappedBlock entry{block.stream, block.address, index};
+  list.insert(std::lower_bound(list.begin(), list.end(), entry), entry);
+}
+
+void CachingAllocator::remove_unmapped(BlockIndex index) {
+  const Block& block = state_.blocks[index];
+  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
+  const UnmappedBlock entry{block.stream, block.address, index};
+  const auto found = std::lower_bound(list.begin(), list.end(), entry);
+  if (found == list.end() || *found != entry)
+    throw InternalError("block is not in its list of unmapped blocks");
+  list.erase(found);
 }
 
 }  // namespace vramlab

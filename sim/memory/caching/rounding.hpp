@@ -23,8 +23,14 @@ inline std::uint64_t roundup_divisions(Bytes size, const AllocatorSettings& sett
   return settings.roundup_power2_divisions[static_cast<std::size_t>(std::clamp(log2 - 20, 0, 15))];
 }
 
-/// R1.3, for a size above 512·divisions with divisions > 1.
-Bytes round_by_divisions(Bytes size, std::uint64_t divisions);
+/// R1.3, for a size above 512·divisions with divisions > 1. With legal settings the step is at least 512, so
+/// the result stays a multiple of it.
+constexpr Bytes round_by_divisions(Bytes size, std::uint64_t divisions) {
+  if (std::has_single_bit(size)) return size;
+  const Bytes power = std::bit_floor(size);
+  const Bytes step = power >> (std::bit_width(divisions) - 1);
+  return step == 0 ? 2 * power : round_up(size, step);
+}
 
 /// The block size S for a request of `size` bytes, 1 ≤ size < kAbsurdSize (R1.2, R1.3).
 inline Bytes rounded_size(Bytes size, const AllocatorSettings& settings) {

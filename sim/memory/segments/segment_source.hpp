@@ -1,6 +1,7 @@
 // The seam below every allocator: where raw device memory comes from, and sources that stand before another.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -69,11 +70,32 @@ class LimitSegments : public SegmentAdaptor {
  public:
   LimitSegments(SegmentSource& inner, Bytes limit) : SegmentAdaptor(inner), limit_(limit) {}
 
-  std::optional<Address> reserve(Bytes size) override;
-  void release(Address base) override;
-  bool map(Address address, Bytes size) override;
-  void unmap(Address address, Bytes size) override;
-  [[nodiscard]] Bytes device_free() const override;
+  std::optional<Address> reserve(Bytes size) override {
+    if (size > limit_ - used_) return std::nullopt;
+    const auto base = SegmentAdaptor::reserve(size);
+    if (base) {
+      used_ += size;
+      sizes_.emplace(*base, size);
+    }
+    return base;
+  }
+  void release(Address base) override {
+    SegmentAdaptor::release(base);
+    used_ -= sizes_.at(base);
+    sizes_.erase(base);
+  }
+  bool map(Address address, Bytes size) override {
+    if (size > limit_ - used_ || !SegmentAdaptor::map(address, size)) return false;
+    used_ += size;
+    return true;
+  }
+  void unmap(Address address, Bytes size) override {
+    SegmentAdaptor::unmap(address, size);
+    used_ -= size;
+  }
+  [[nodiscard]] Bytes device_free() const override {
+    return std::min(SegmentAdaptor::device_free(), limit_ - used_);
+  }
 
  private:
   Bytes limit_;
@@ -86,8 +108,10 @@ class FailOnNth : public SegmentAdaptor {
  public:
   FailOnNth(SegmentSource& inner, int n) : SegmentAdaptor(inner), left_(n) {}
 
-  std::optional<Address> reserve(Bytes size) override;
-  bool map(Address address, Bytes size) override;
+  std::optional<Address> reserve(Bytes size) override {
+    return fails() ? std::nullopt : SegmentAdaptor::reserve(size);
+  }
+  bool map(Address address, Bytes size) override { return !fails() && SegmentAdaptor::map(address, size); }
 
  private:
   bool fails() { return --left_ == 0; }
