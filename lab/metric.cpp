@@ -357,7 +357,7 @@ std::vector<Metric> training_metrics(const TrainingScenario& scenario, const Tra
   const auto last_adjustment = run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
   return {
       {"iterations", steps},
-      {"ooms", static_cast<double>(totals.ooms + run.phase_ooms)},
+      {"ooms", static_cast<double>(totals.ooms + run.phases.ooms)},
       {"allocator_ooms", static_cast<double>(run.memory.num_ooms)},
       {"alloc_retries", static_cast<double>(run.memory.num_alloc_retries)},
       {"peak_allocated_ratio", share(run.peak_allocated.bytes, run.peak_allocated.total)},
@@ -379,8 +379,8 @@ std::vector<Metric> training_metrics(const TrainingScenario& scenario, const Tra
       {"missing_readings", static_cast<double>(run.faults.missing_readings)},
       {"leaked_bytes", static_cast<double>(run.faults.leaked)},
       {"lost_iterations", static_cast<double>(totals.lost)},
-      {"phase_ooms", static_cast<double>(run.phase_ooms)},
-      {"phase_time_share", seconds > 0 ? to_seconds(run.phase_time) / seconds : 0},
+      {"phase_ooms", static_cast<double>(run.phases.ooms)},
+      {"phase_time_share", seconds > 0 ? to_seconds(run.phases.time) / seconds : 0},
       {"objective", done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds)},
   };
 }

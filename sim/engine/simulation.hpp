@@ -12,7 +12,10 @@ namespace vramlab {
 template <class Event>
 class Simulation {
  public:
-  /// The time of the event being handled; 0 before the first.
+  /// The clock stands at `start` before the first event.
+  explicit Simulation(SimTime start = SimTime{0}) : now_(start) {}
+
+  /// The time of the event being handled, or of the last one.
   [[nodiscard]] SimTime now() const { return now_; }
 
   /// Schedules `event` to happen `delay` after now. Throws InternalError for a negative delay.
@@ -40,7 +43,7 @@ class Simulation {
 
  private:
   EventQueue<Event> queue_;
-  SimTime now_{0};
+  SimTime now_;
   bool stopped_ = false;
 };
 

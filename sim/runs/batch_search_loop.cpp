@@ -12,10 +12,14 @@
 namespace vramlab {
 namespace {
 
+// What a step fails with where an error is declared that is not for lack of memory.
+constexpr const char* kDeclaredError = "CUDA error: unspecified launch failure";
+
 /// The processes of a search, and how a batch is probed in them.
-class Prober {
+class Prober final : private SteppedRun {
  public:
-  explicit Prober(const BatchSearchSetup& setup) : setup_(setup) {
+  explicit Prober(const BatchSearchSetup& setup)
+      : SteppedRun(setup.faults, setup.others, setup.start), setup_(setup) {
     std::vector<ProcessSetup> cards = setup.cards;
     for (ProcessSetup& card : cards) {
       card.use_step_cache = false;
@@ -28,22 +32,21 @@ class Prober {
       process_of_.push_back(static_cast<std::size_t>(known - processes_.begin()));
       if (known == processes_.end()) processes_.emplace_back(*model, cards);
     }
+    start_processes(processes_.front().cards.processes());
+    for (std::size_t i = 1; i < processes_.size(); ++i) add_processes(processes_[i].cards.processes());
   }
 
   SearchTrial probe(std::int64_t batch, const ProbeDepth& depth) {
-    SearchTrial trial;
-    trial.probe.batch = batch;
-    begin(trial.probe);
-    for (std::size_t phase = 0; phase < setup_.phases.size(); ++phase) {
-      if (trial.probe.outcome == ProbeOutcome::ok && (phase == 0 || depth.all_phases)) {
-        run_phase(phase, depth.steps, trial);
-      } else {
-        trial.steps.push_back(0);
-      }
-    }
-    clean_up(trial);
-    return trial;
+    trial_ = {};
+    trial_.probe.batch = batch;
+    depth_ = depth;
+    state_ = State::begins;
+    run_events();
+    return std::move(trial_);
   }
+
+  /// Steps done so far, in all probes.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
 
   [[nodiscard]] MemoryView view() const {
     return view_of_cards(processes_.front().cards.views(), CardsRule::fullest);
@@ -60,45 +63,74 @@ class Prober {
     std::vector<Bytes> built;  ///< allocated on each card before any step
   };
 
-  void begin(Probe& probe) {
+  enum class State : std::uint8_t { begins, runs, ends };
+
+  void begin_step() override {
+    if (state_ == State::ends) return stop();
+    if (state_ == State::begins) begin();
+    while (left_ == 0) {
+      if (++phase_ == setup_.phases.size()) {
+        state_ = State::ends;
+        return begin_after(clean_up());
+      }
+      begin_phase();
+    }
+    Process& process = processes_[process_of_[phase_]];
+    Point point = setup_.phases[phase_].point;
+    point[setup_.parameter] = trial_.probe.batch;
+    step_ = perform_step(++steps_, !process.cards.knows(point),
+                         [&](const StepAdditions& additions) { return process.cards.run(point, additions); });
+    end_after(step_.duration);
+  }
+
+  void end_step() override {
+    ++trial_.steps.back();
+    trial_.duration += step_.duration;
+    --left_;
+    if (step_.result != StepResult::ok) {
+      fail(step_.result == StepResult::oom ? ProbeOutcome::oom : ProbeOutcome::failed);
+      if (step_.result == StepResult::error) trial_.probe.error = kDeclaredError;
+    }
+    if (left_ == 0) note_peaks(processes_[process_of_[phase_]]);
+    begin_after(SimTime{0});
+  }
+
+  void begin() {
     CardRunner& cards = processes_.front().cards;
     for (Process& process : processes_) process.cards.reset_peak();
     for (std::size_t i = 0; i < cards.size(); ++i) {
       const MemoryView view = cards.card(i).view();
-      probe.cards.push_back(
+      trial_.probe.cards.push_back(
           {.start = view.allocated, .free = cards.card(i).available(), .total = view.total});
     }
+    state_ = State::runs;
+    phase_ = 0;
+    begin_phase();
   }
 
-  void run_phase(std::size_t number, std::int64_t steps, SearchTrial& trial) {
-    const SearchPhase& phase = setup_.phases[number];
-    Probe& probe = trial.probe;
-    Point point = phase.point;
-    point[setup_.parameter] = probe.batch;
-    trial.steps.push_back(0);
-    if (setup_.fails_from && probe.batch >= *setup_.fails_from) {
-      probe.outcome = is_out_of_memory(setup_.failure) ? ProbeOutcome::oom : ProbeOutcome::failed;
-      probe.error = setup_.failure;
-      probe.phase = phase.name;
+  // Leaves no step to do where the phase is not probed.
+  void begin_phase() {
+    trial_.steps.push_back(0);
+    left_ = 0;
+    if (trial_.probe.outcome != ProbeOutcome::ok || (phase_ > 0 && !depth_.all_phases)) return;
+    if (setup_.fails_from && trial_.probe.batch >= *setup_.fails_from) {
+      fail(is_out_of_memory(setup_.failure) ? ProbeOutcome::oom : ProbeOutcome::failed);
+      trial_.probe.error = setup_.failure;
       return;
     }
-    Process& process = processes_[process_of_[number]];
     // What a new shape does first must be over, too.
-    const auto first_steps = static_cast<std::int64_t>(process.model->first_steps());
-    if (steps > 1) steps += first_steps;
-    while (trial.steps.back() < steps && probe.outcome == ProbeOutcome::ok) {
-      const StepOutcome step = process.cards.run(point);
-      ++trial.steps.back();
-      trial.duration += step.duration;
-      if (step.result == StepResult::oom) {
-        probe.outcome = ProbeOutcome::oom;
-        probe.phase = phase.name;
-      }
-    }
-    note_peaks(process, phase.name, probe);
+    const auto first_steps = static_cast<std::int64_t>(processes_[process_of_[phase_]].model->first_steps());
+    left_ = depth_.steps + (depth_.steps > 1 ? first_steps : 0);
   }
 
-  void note_peaks(Process& process, const std::string& phase, Probe& probe) const {
+  void fail(ProbeOutcome outcome) {
+    trial_.probe.outcome = outcome;
+    trial_.probe.phase = setup_.phases[phase_].name;
+    left_ = 0;
+  }
+
+  void note_peaks(const Process& process) {
+    Probe& probe = trial_.probe;
     double fullest = 0;
     for (const ProbedCard& card : probe.cards) fullest = std::max(fullest, share(card.peak, card.total));
     for (std::size_t i = 0; i < probe.cards.size(); ++i) {
@@ -106,7 +138,7 @@ class Prober {
       ProbedCard& card = probe.cards[i];
       if (probe.outcome == ProbeOutcome::ok && share(view.peak_allocated, view.total) > fullest) {
         fullest = share(view.peak_allocated, view.total);
-        probe.phase = phase;
+        probe.phase = setup_.phases[phase_].name;
       }
       card.peak = std::max(card.peak, view.peak_allocated);
       card.peak_reserved = std::max(card.peak_reserved, view.peak_reserved);
@@ -118,23 +150,41 @@ class Prober {
     return static_cast<double>(part) / static_cast<double>(total);
   }
 
-  void clean_up(SearchTrial& trial) {
+  // Returns the time it took.
+  SimTime clean_up() {
+    SimTime taken{0};
     for (Process& process : processes_) {
-      trial.duration += process.cards.forget_steps(setup_.failed_tensors == FailedTensors::never);
+      taken += process.cards.forget_steps(setup_.failed_tensors == FailedTensors::never);
       for (std::size_t i = 0; i < process.built.size(); ++i) {
         const Bytes left = process.cards.card(i).view().allocated;
         if (left <= process.built[i]) continue;
-        trial.probe.outcome = ProbeOutcome::held;
-        trial.probe.cards[i].current = left;
-        trial.probe.cards[i].start = process.built[i];
+        trial_.probe.outcome = ProbeOutcome::held;
+        trial_.probe.cards[i].current = left;
+        trial_.probe.cards[i].start = process.built[i];
       }
     }
+    trial_.duration += taken;
+    return taken;
   }
 
   const BatchSearchSetup& setup_;
   std::deque<Process> processes_;        // they cannot move
   std::vector<std::size_t> process_of_;  // by phase
+  std::int64_t steps_ = 0;
+
+  // The probe at work.
+  State state_ = State::begins;
+  SearchTrial trial_;
+  ProbeDepth depth_;
+  std::size_t phase_ = 0;
+  std::int64_t left_ = 0;  // steps of the phase
+  StepOutcome step_;       // that runs now or was the last
 };
+
+void give_up(BatchSearchRun& run, std::string reason) {
+  run.answer.action = SearcherAnswer::Action::give_up;
+  run.answer.reason = std::move(reason);
+}
 
 void search(const BatchSearchSetup& setup, Searcher& policy, BatchSearchRun& run) {
   Prober prober{setup};
@@ -145,15 +195,18 @@ void search(const BatchSearchSetup& setup, Searcher& policy, BatchSearchRun& run
     run.answer = policy.decide(question, now);
     run.answer.batch = std::min(run.answer.batch, setup.high);
     if (run.answer.action != SearcherAnswer::Action::probe) return;
-    if (run.trials.size() == kMostProbes) break;
+    if (run.trials.size() == kMostProbes) {
+      return give_up(run, "no end after " + std::to_string(kMostProbes) + " probes");
+    }
+    if (setup.max_steps > 0 && prober.steps() >= setup.max_steps) {
+      return give_up(run, "max_steps: no end after " + std::to_string(prober.steps()) + " steps");
+    }
     run.trials.push_back(prober.probe(std::max(run.answer.batch, setup.low), policy.depth()));
     const SearchTrial& trial = run.trials.back();
     run.duration += trial.duration;
     if (trial.probe.outcome == ProbeOutcome::oom || trial.probe.outcome == ProbeOutcome::held) ++run.ooms;
     question.last = &run.trials.back().probe;
   }
-  run.answer.action = SearcherAnswer::Action::give_up;
-  run.answer.reason = "no end after " + std::to_string(kMostProbes) + " probes";
 }
 
 }  // namespace
@@ -179,6 +232,11 @@ SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch, const
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps) {
   BatchSearchSetup clean = setup;
   clean.failed_tensors = FailedTensors::freed;
+  clean.faults = {};
+  std::erase_if(clean.others, [&](const OtherProcess& other) {
+    return other.from > setup.start || other.to <= setup.start;
+  });
+  for (OtherProcess& other : clean.others) other.to = SimTime::max();
   Prober prober{clean};
   const auto fits = [&](std::int64_t batch) {
     return prober.probe(batch, {steps, true}).probe.outcome == ProbeOutcome::ok;
@@ -200,30 +258,55 @@ std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps) {
 
 namespace {
 
-class Epoch {
+class SearchEpoch final : private SteppedRun {
  public:
-  Epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup)
-      : search_(search), setup_(setup), random_(setup.seed), runner_(*search.model, search.cards) {}
+  SearchEpoch(const BatchSearchSetup& search, const SearchEpochSetup& setup)
+      : SteppedRun(search.faults, search.others, setup.start),
+        search_(search),
+        setup_(setup),
+        random_(setup.seed),
+        cards_(*search.model, search.cards) {
+    start_processes(cards_.processes());
+    // A phase with a model of its own has a process of its own, where it was probed just so.
+    for (std::size_t i = 1; i < search.phases.size() && setup.phases_every > 0; ++i) {
+      const SearchPhase& phase = search.phases[i];
+      if (phase.model != nullptr && phase.model != search.model) continue;
+      phases_.push_back({phase.name, setup.phases_every, phase.point});
+    }
+  }
 
   SearchEpochRun run() {
-    std::int64_t failures_in_a_row = 0;
-    while (run_.iterations < setup_.iterations && failures_in_a_row < kMostFailuresInARow) {
-      ++run_.iterations;
-      const EpochBucket& bucket = any_bucket();
-      const Point point = any_point(bucket);
-      const StepOutcome step = perform(point);
-      failures_in_a_row = step.result == StepResult::oom ? failures_in_a_row + 1 : 0;
-      if (step.result == StepResult::ok) run_.samples += search_.model->samples(point);
-      const bool phases = setup_.phases_every > 0 && run_.iterations % setup_.phases_every == 0;
-      if (phases) run_phases(bucket.point[search_.parameter]);
-    }
-    for (std::size_t i = 0; i < runner_.size(); ++i) {
-      run_.retries += runner_.card(i).stats().num_alloc_retries;
-    }
+    run_events();
+    run_.duration = now() - setup_.start;
+    for (std::size_t i = 0; i < cards_.size(); ++i) run_.retries += cards_.card(i).stats().num_alloc_retries;
     return run_;
   }
 
  private:
+  void begin_step() override {
+    if (run_.iterations == setup_.iterations || failures_in_a_row_ == kMostFailuresInARow) return stop();
+    ++run_.iterations;
+    const EpochBucket& bucket = any_bucket();
+    batch_ = bucket.point[search_.parameter];
+    point_ = any_point(bucket);
+    step_ = perform_step(run_.iterations, !cards_.knows(point_),
+                         [&](const StepAdditions& additions) { return cards_.run(point_, additions); });
+    note(step_);
+    end_after(step_.duration);
+  }
+
+  void end_step() override {
+    failures_in_a_row_ = step_.result == StepResult::oom ? failures_in_a_row_ + 1 : 0;
+    if (step_.result == StepResult::ok) run_.samples += search_.model->samples(point_);
+    begin_after(run_due_phases(run_.iterations, phases_, [&](const Phase& phase) {
+      Point point = phase.point;
+      point[search_.parameter] = batch_;
+      const StepOutcome outcome = cards_.run(point);
+      note(outcome);
+      return outcome;
+    }));
+  }
+
   const EpochBucket& any_bucket() {
     const auto last = static_cast<std::int64_t>(setup_.buckets.size()) - 1;
     return setup_.buckets[static_cast<std::size_t>(random_.between(0, last))];
@@ -237,38 +320,29 @@ class Epoch {
     return point;
   }
 
-  StepOutcome perform(const Point& point) {
-    const StepOutcome step = runner_.run(point);
+  void note(const StepOutcome& step) {
     if (step.result == StepResult::oom) ++run_.ooms;
-    run_.duration += step.duration;
-    const auto total = static_cast<double>(runner_.card(runner_.fullest()).view().total);
+    const auto total = static_cast<double>(cards_.card(cards_.fullest()).view().total);
     run_.peak_share = std::max(run_.peak_share, static_cast<double>(step.peak_allocated) / total);
     run_.reserved_share = std::max(run_.reserved_share, static_cast<double>(step.peak_reserved) / total);
-    return step;
-  }
-
-  // A phase with a model of its own has a process of its own, where it was probed just so.
-  void run_phases(std::int64_t batch) {
-    for (std::size_t i = 1; i < search_.phases.size(); ++i) {
-      const SearchPhase& phase = search_.phases[i];
-      if (phase.model != nullptr && phase.model != search_.model) continue;
-      Point point = phase.point;
-      point[search_.parameter] = batch;
-      perform(point);
-    }
   }
 
   const BatchSearchSetup& search_;
   const SearchEpochSetup& setup_;
   Random random_;
-  CardRunner runner_;
+  CardRunner cards_;
+  std::vector<Phase> phases_;
+  Point point_;  // of the step that runs now or was the last
+  StepOutcome step_;
+  std::int64_t batch_ = 1;  // of its bucket
+  std::int64_t failures_in_a_row_ = 0;
   SearchEpochRun run_;
 };
 
 }  // namespace
 
 SearchEpochRun run_search_epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup) {
-  return Epoch{search, setup}.run();
+  return SearchEpoch{search, setup}.run();
 }
 
 }  // namespace vramlab

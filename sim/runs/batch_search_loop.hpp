@@ -10,6 +10,7 @@
 
 #include "policies/contract/searcher.hpp"
 #include "sim/runs/card_runner.hpp"
+#include "sim/runs/stepped_run.hpp"
 
 namespace vramlab {
 
@@ -38,6 +39,10 @@ struct BatchSearchSetup {
   FailedTensors failed_tensors = FailedTensors::freed;
   std::optional<std::int64_t> fails_from;  ///< from this batch on a step fails …
   std::string failure;                     ///< … with this message
+  std::vector<OtherProcess> others;
+  Faults faults;  ///< of the step with that number in the search; those that a clean-up could not end
+  std::int64_t max_steps = 0;  ///< steps after which a search is given up, its last probe done; 0 = no limit
+  SimTime start{0};            ///< when it begins, by the clock of `others`
 };
 
 /// Whether `message` speaks of a lack of memory: "CUDA out of memory. …" of the allocator, "CUDA error: out
@@ -72,7 +77,8 @@ SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch,
                         const ProbeDepth& depth = {3, true});
 
 /// The largest batch that runs `steps` steps in every phase without a failure, found by the same probes, if
-/// memory grows with the batch; 0 if the smallest does not.
+/// memory grows with the batch; 0 if the smallest does not. Without faults, and beside the other processes
+/// that are there at `setup.start`.
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps = 3);
 
 // An epoch at the batch sizes that a search found: does what fitted once fit all the time.
@@ -94,6 +100,7 @@ struct SearchEpochSetup {
   std::int64_t phases_every = 0;  ///< the search's further phases, after so many steps; 0 = never
   std::uint64_t seed = 1;
   std::vector<EpochBucket> buckets;  ///< one is drawn for each step
+  SimTime start{0};                  ///< when it begins, by the clock of the search's other processes
 };
 
 /// What came of it.

@@ -22,7 +22,7 @@ std::unique_ptr<Performer> make_performer(const WorkloadModel& model, const Proc
 template <class Performer>
 CardsOf<Performer>::CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards,
                             const MakePerformer& make)
-    : model_(model) {
+    : in_turn_(model.cards() > 1) {
   if (cards.empty() || (model.cards() > 1 && model.cards() != cards.size())) {
     throw InputError("", "the model is split over " + std::to_string(model.cards()) +
                              " cards, and there are " + std::to_string(cards.size()) + ".");
@@ -38,13 +38,37 @@ CardsOf<Performer>::CardsOf(const WorkloadModel& model, std::span<const ProcessS
 }
 
 template <class Performer>
+CardsOf<Performer>::CardsOf(const StepProgram& built, std::span<const ProcessSetup> cards) requires
+    std::same_as<Performer, StepRunner> {
+  if constexpr (std::same_as<Performer, StepRunner>) {  // clang++ 14 makes this for every performer
+    for (const ProcessSetup& card : cards) performers_.push_back(std::make_unique<StepRunner>(built, card));
+  }
+}
+
+template <class Performer>
 StepOutcome CardsOf<Performer>::run(const Point& point, const StepAdditions& additions) {
-  StepOutcome whole = performers_.front()->run(point, additions);
+  return on_all([&](Performer& performer) { return performer.run(point, additions); });
+}
+
+template <class Performer>
+StepOutcome CardsOf<Performer>::run_program(
+    const StepProgram& program, std::uint64_t shape,
+    const StepAdditions& additions) requires std::same_as<Performer, StepRunner> {
+  if constexpr (std::same_as<Performer, StepRunner>) {
+    return on_all([&](Performer& performer) { return performer.run_program(program, shape, additions); });
+  }
+  return {};
+}
+
+template <class Performer>
+template <class Perform>
+StepOutcome CardsOf<Performer>::on_all(const Perform& perform) {
+  StepOutcome whole = perform(*performers_.front());
   fullest_ = 0;
   for (std::size_t i = 1; i < performers_.size(); ++i) {
-    const StepOutcome step = performers_[i]->run(point, additions);
+    const StepOutcome step = perform(*performers_[i]);
     const SimTime duration =
-        model_.cards() > 1 ? whole.duration + step.duration : std::max(whole.duration, step.duration);
+        in_turn_ ? whole.duration + step.duration : std::max(whole.duration, step.duration);
     const bool worse = step.result != whole.result
                            ? step.result == StepResult::oom
                            : share(i, step.peak_allocated) > share(fullest_, whole.peak_allocated);
@@ -77,10 +101,17 @@ void CardsOf<Performer>::reset_peak() {
 template <class Performer>
 SimTime CardsOf<Performer>::forget_steps(bool held_stay) requires std::same_as<Performer, StepRunner> {
   SimTime longest{0};
-  if constexpr (std::same_as<Performer, StepRunner>) {  // clang++ 14 makes this for every performer
+  if constexpr (std::same_as<Performer, StepRunner>) {
     for (const auto& performer : performers_) longest = std::max(longest, performer->forget_steps(held_stay));
   }
   return longest;
+}
+
+template <class Performer>
+std::vector<StepPerformer*> CardsOf<Performer>::processes() const {
+  std::vector<StepPerformer*> processes;
+  for (const auto& performer : performers_) processes.push_back(performer.get());
+  return processes;
 }
 
 template <class Performer>

@@ -26,10 +26,18 @@ class CardsOf {
   /// there are, if its weights do not fit, or for several cards that are not pretended.
   CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {});
 
+  /// A copy on every card, whose steps `run_program` is given; `built` is what each allocates first.
+  CardsOf(const StepProgram& built,
+          std::span<const ProcessSetup> cards) requires std::same_as<Performer, StepRunner>;
+
   /// Performs one step on all cards. Peaks and the failure are those of the card that was fullest in it;
   /// parts of a model take the sum of their times, whole copies the longest. `additions` are each card's:
   /// every process makes its own.
   StepOutcome run(const Point& point, const StepAdditions& additions = {});
+
+  /// The same for a given step.
+  StepOutcome run_program(const StepProgram& program, std::uint64_t shape,
+                          const StepAdditions& additions) requires std::same_as<Performer, StepRunner>;
 
   /// Whether a step ran at `point` before.
   [[nodiscard]] bool knows(const Point& point) const { return performers_.front()->knows(point); }
@@ -45,13 +53,17 @@ class CardsOf {
   [[nodiscard]] Performer& card(std::size_t number) { return *performers_[number]; }
   [[nodiscard]] const Performer& card(std::size_t number) const { return *performers_[number]; }
 
+  [[nodiscard]] std::vector<StepPerformer*> processes() const;
+
   /// What may be seen of each card.
   [[nodiscard]] std::vector<MemoryView> views() const;
 
  private:
+  template <class Perform>
+  StepOutcome on_all(const Perform& perform);
   [[nodiscard]] double share(std::size_t card, Bytes peak) const;
 
-  const WorkloadModel& model_;
+  bool in_turn_ = false;  ///< the cards hold parts of a model and work one after another
   std::vector<std::unique_ptr<Performer>> performers_;
   std::size_t fullest_ = 0;
 };

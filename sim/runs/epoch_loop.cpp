@@ -1,12 +1,14 @@
 #include "sim/runs/epoch_loop.hpp"
 
 #include <algorithm>
+#include <set>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
 #include "models/sample.hpp"
-#include "sim/runs/step_executor.hpp"
-#include "sim/runs/step_performer.hpp"
+#include "sim/runs/card_runner.hpp"
 
 namespace vramlab {
 
@@ -22,38 +24,53 @@ namespace {
 
 using Action = ComposerAnswer::Action;
 
-class EpochLoop {
+class EpochLoop final : private SteppedRun {
  public:
   EpochLoop(const EpochSetup& setup, Composer& composer)
-      : setup_(setup),
+      : SteppedRun(setup.faults, setup.others, setup.start ? setup.start->time : SimTime{0}),
+        setup_(setup),
         composer_(composer),
         rule_(composer.accumulation()),
         accumulation_(rule_, setup.target_batch),
         shares_(setup.loss.weights),
-        card_(setup.process.card_total, setup.process.context_bytes),
-        process_(card_, setup.process.allocator),
-        candidates_(setup.samples.size(), setup.seed, 0, setup.shuffle) {
+        cards_(setup.model->build(), processes_of(setup)),
+        candidates_(setup.samples.size(), setup.seed, 0, setup.shuffle),
+        began_(now()),
+        epoch_began_(now()) {
     if (setup.start) go_on(*setup.start);
-    require_built(process_.executor().run(setup.model->build()));
+    start_processes(cards_.processes());
+    restart_readings(reading());
   }
 
   EpochRun run() {
     try {
       restore_composer();
-      run_all();
+      run_events();
     } catch (const PolicyFault& fault) {
       run_.ended_early = fault.what();
     }
-    run_.totals.duration = now_ - began_;
+    run_.totals.duration = now() - began_;
     run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
-    run_.alloc_retries = static_cast<std::uint64_t>(process_.allocator().stats().num_alloc_retries);
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      run_.alloc_retries += static_cast<std::uint64_t>(cards_.card(i).stats().num_alloc_retries);
+    }
+    run_.phases = phase_counts_;
+    run_.faults = fault_counts_;
     save_state();
     return std::move(run_);
   }
 
  private:
+  // No step comes twice: there is nothing to remember.
+  static std::vector<ProcessSetup> processes_of(const EpochSetup& setup) {
+    std::vector<ProcessSetup> cards{setup.process};
+    cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+    for (ProcessSetup& card : cards) card.use_step_cache = false;
+    return cards;
+  }
+
   // One that cannot go on ends its own run.
   void restore_composer() {
     if (!setup_.start) return;
@@ -61,17 +78,6 @@ class EpochLoop {
       composer_.restore(setup_.start->composer);
     } catch (const InputError& error) {
       throw PolicyFault("the policy could not go on after the restart: " + error.problems().front().what);
-    }
-  }
-
-  void run_all() {
-    for (; epoch_ < setup_.epochs && !stopped(); ++epoch_) {
-      if (!std::exchange(in_epoch_, false)) {
-        candidates_ = Candidates(setup_.samples.size(), setup_.seed, epoch_, setup_.shuffle);
-      }
-      while (candidates_.left() > 0 && !stopped()) next_batch();
-      if (stopped() && candidates_.left() > 0) break;
-      end_epoch();
     }
   }
 
@@ -84,9 +90,8 @@ class EpochLoop {
     accumulation_.restore(from.effective, from.micro_batches, from.micro_steps);
     shares_.restore(from.gradients);
     failed_in_a_row_ = from.failed_in_a_row;
-    began_ = now_ = from.time;
     epoch_totals_ = in_epoch_ ? from.totals : EpochTotals{};
-    epoch_began_ = now_ - epoch_totals_.duration;
+    epoch_began_ = now() - epoch_totals_.duration;
   }
 
   // A run whose state cannot be saved cannot go on. One that is complete need not.
@@ -100,7 +105,7 @@ class EpochLoop {
 
   [[nodiscard]] EpochState state() const {
     EpochTotals totals = epoch_totals_;
-    totals.duration = now_ - epoch_began_;
+    totals.duration = now() - epoch_began_;
     return {.position = candidates_.position(),
             .batches = number_,
             .steps = steps_,
@@ -110,86 +115,104 @@ class EpochLoop {
             .composer = composer_.save(),
             .gradients = shares_.save(),
             .failed_in_a_row = failed_in_a_row_,
-            .time = now_,
+            .time = now(),
             .totals = totals};
   }
 
-  [[nodiscard]] bool stopped() const {
-    return !run_.ended_early.empty() || (setup_.stop_after > 0 && ran_ >= setup_.stop_after);
+  void begin_step() override {
+    if (!cleaned_up_) {
+      if (in_epoch_ && candidates_.left() == 0) end_epoch();
+      if (is_over()) return stop();
+      if (!std::exchange(in_epoch_, true)) {
+        candidates_ = Candidates(setup_.samples.size(), setup_.seed, epoch_, setup_.shuffle);
+      }
+    }
+    const ComposerAnswer answer = ask();
+    if (answer.action == Action::clean_up) {
+      if (std::exchange(cleaned_up_, true)) throw PolicyFault("the composer asked twice for a clean-up");
+      return begin_after(cards_.empty_cache());
+    }
+    cleaned_up_ = false;
+    if (answer.action == Action::give_up) {
+      run_.ended_early = answer.reason;
+      return stop();
+    }
+    take(answer);
+    perform(answer);
+    end_after(record_.duration);
   }
 
-  [[nodiscard]] MemoryView view() const {
-    return view_of(process_.allocator().stats(),
-                   setup_.process.allocator.limit.value_or(setup_.process.card_total), card_.free());
+  void end_step() override {
+    declare();
+    tell();
+    begin_after(run_.ended_early.empty() ? run_phases() : SimTime{0});
   }
 
-  ComposerAnswer ask(ComposerEvent event) {
-    const ComposerQuestion question{.event = event,
+  // Also sets why, where the run ends before its last epoch is over.
+  bool is_over() {
+    if (!run_.ended_early.empty() || epoch_ >= setup_.epochs) return true;
+    if (setup_.max_steps > 0 && number_ >= setup_.max_steps) {
+      run_.ended_early = "max_steps: " + std::to_string(number_) + " batches were run";
+      return true;
+    }
+    return setup_.stop_after > 0 && ran_ >= setup_.stop_after;
+  }
+
+  // What can be read now.
+  [[nodiscard]] Observation reading() const {
+    std::vector<MemoryView> cards = cards_.views();
+    Observation reading{.iteration = number_,
+                        .time = now(),
+                        .memory = view_of_cards(cards, CardsRule::fullest),
+                        .reading = number_};
+    if (cards.size() > 1) reading.cards = std::move(cards);
+    return reading;
+  }
+
+  // After a clean-up the composer looks at once, whatever comes late otherwise.
+  ComposerAnswer ask() {
+    const ComposerQuestion question{.event = cleaned_up_ ? ComposerEvent::cleaned_up : ComposerEvent::next,
                                     .samples = setup_.samples,
                                     .candidates = candidates_,
                                     .most = accumulation_.room(),
                                     .packs = setup_.packs,
                                     .accumulates = accumulation_.done() > 0};
-    return composer_.decide(question, {.iteration = number_, .time = now_, .memory = view()});
+    return composer_.decide(question, cleaned_up_ ? reading() : deliver(reading()));
   }
 
-  void next_batch() {
-    serve_others();
-    ComposerAnswer answer = ask(ComposerEvent::next);
-    if (answer.action == Action::clean_up) {
-      const SimTime before = process_.driver_time();
-      process_.allocator().empty_cache();
-      now_ += process_.driver_time() - before;
-      answer = ask(ComposerEvent::cleaned_up);
-      if (answer.action == Action::clean_up) throw PolicyFault("the composer asked twice for a clean-up");
-    }
-    if (answer.action == Action::give_up) {
-      run_.ended_early = answer.reason;
-      return;
-    }
-    // The policy is not trusted: only samples that wait, and no more than there is room for.
+  // The policy is not trusted: only samples that wait, and no more than there is room for.
+  void take(const ComposerAnswer& answer) {
     if (answer.batch.empty() || static_cast<std::int64_t>(answer.batch.size()) > accumulation_.room()) {
       throw PolicyFault("the composer answered a batch of " + std::to_string(answer.batch.size()) +
                         " samples where there was room for " + std::to_string(accumulation_.room()));
     }
-    take(answer.batch);
-    perform(answer);
-  }
-
-  void take(const std::vector<SampleId>& batch) {
     try {
-      candidates_.take(batch);
+      candidates_.take(answer.batch);
     } catch (const InternalError& error) {
       throw PolicyFault(error.what());
     }
   }
 
-  void serve_others() {
-    Bytes wanted = 0;
-    for (const OtherProcess& other : setup_.others) {
-      if (other.from <= now_ && now_ < other.to) wanted += other.bytes;
-    }
-    if (card_.others() != wanted) card_.set_others(wanted);
-  }
-
   void perform(const ComposerAnswer& answer) {
     std::vector<Sample> samples;
-    BatchRecord record{.number = ++number_, .epoch = epoch_, .start = now_, .samples = answer.batch};
-    record.shape.packs = setup_.packs;
-    record.shape.accumulates = accumulation_.done() > 0;
-    for (const SampleId id : answer.batch) {
+    batch_ = answer.batch;
+    record_ = {};
+    record_.number = ++number_;
+    record_.epoch = epoch_;
+    record_.start = now();
+    record_.samples = batch_;
+    record_.shape.packs = setup_.packs;
+    record_.shape.accumulates = accumulation_.done() > 0;
+    for (const SampleId id : batch_) {
       samples.push_back(setup_.samples[id]);
-      record.shape.add(samples.back());
+      record_.shape.add(samples.back());
     }
-    record.padded_positions = collated(samples, record.shape);
-    record.predicted = answer.predicted;
-    record.oversize = answer.oversize;
-    record.checkpointing = answer.checkpointing && setup_.checkpointed != nullptr;
+    record_.padded_positions = collated(samples, record_.shape);
+    record_.predicted = answer.predicted;
+    record_.oversize = answer.oversize;
+    record_.checkpointing = answer.checkpointing && setup_.checkpointed != nullptr;
     ++ran_;
-    execute(samples, record);
-    now_ += record.duration;
-    declare(record);
-    tell(answer.batch, record);
+    execute(samples);
   }
 
   [[nodiscard]] std::int64_t collated(const std::vector<Sample>& samples, const BatchShape& shape) const {
@@ -199,62 +222,79 @@ class EpochLoop {
     return static_cast<std::int64_t>(pack(tokens, shape.longest).size()) * shape.longest;
   }
 
-  // A step that fails has done the share of its work that came before the failing allocation.
-  void execute(const std::vector<Sample>& samples, BatchRecord& record) {
-    const BatchModel& model = record.checkpointing ? *setup_.checkpointed : *setup_.model;
-    StepProgram program = model.step(samples);
-    if (record.shape.accumulates) program = accumulating(std::move(program));
-    CachingAllocator& allocator = process_.allocator();
-    allocator.reset_peak_stats();
-    const SimTime driver = process_.driver_time();
-    record.allocated_before = view().allocated;
-    const ExecutedStep step =
-        process_.executor().run(program, static_cast<std::uint64_t>(record.shape.images));
-    const MemoryView after = view();
-    record.result = step.result;
-    record.peak_allocated = after.peak_allocated;
-    record.peak_reserved = after.peak_reserved;
-    record.total = after.total;
-    record.duration = program.duration;
-    if (step.oom) {
-      record.wanted = std::max(after.peak_allocated, step.oom->allocated + step.oom->requested);
-      const double share = static_cast<double>(step.ops_done) / static_cast<double>(program.ops.size());
-      record.duration =
-          SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
-    }
-    record.duration += process_.driver_time() - driver;
+  void execute(const std::vector<Sample>& samples) {
+    const std::vector<MemoryView> before = cards_.views();
+    cards_.reset_peak();
+    const BatchModel& model = record_.checkpointing ? *setup_.checkpointed : *setup_.model;
+    const BatchShape& shape = record_.shape;
+    const bool new_shape = shapes_.emplace(shape.samples, shape.longest, shape.images).second;
+    const StepOutcome step = perform_step(number_, new_shape, [&](const StepAdditions& additions) {
+      return cards_.run_program(program_of(model, samples), static_cast<std::uint64_t>(shape.images),
+                                additions);
+    });
+    record_.result = step.result;
+    record_.allocated_before = before[cards_.fullest()].allocated;
+    record_.peak_allocated = step.peak_allocated;
+    record_.peak_reserved = step.peak_reserved;
+    record_.total = before[cards_.fullest()].total;
+    record_.duration = step.duration;
+    if (step.oom) record_.wanted = std::max(step.peak_allocated, step.oom->allocated + step.oom->requested);
   }
 
-  void declare(BatchRecord& record) {
-    record.task_weights = shares_.weights();
-    if (record.result == StepResult::oom) return;  // it came to no loss and no gradient
+  [[nodiscard]] StepProgram program_of(const BatchModel& model, std::span<const Sample> samples) const {
+    StepProgram program = model.step(samples);
+    return accumulation_.done() > 0 ? accumulating(std::move(program)) : program;
+  }
+
+  SimTime run_phases() {
+    return run_due_phases(number_, setup_.phases, [&](const EpochPhase& phase) {
+      const auto samples = std::span(setup_.samples).first(static_cast<std::size_t>(phase.samples));
+      std::int64_t images = 0;
+      for (const Sample& sample : samples) images += sample.images;
+      const StepOutcome outcome =
+          cards_.run_program(program_of(*setup_.model, samples), static_cast<std::uint64_t>(images), {});
+      const Bytes total = cards_.card(cards_.fullest()).view().total;
+      for (EpochTotals* totals : {&run_.totals, &epoch_totals_}) {
+        totals->note_peak(outcome.peak_allocated, outcome.peak_reserved, total);
+      }
+      return outcome;
+    });
+  }
+
+  void declare() {
+    record_.task_weights = shares_.weights();
+    if (record_.result != StepResult::ok) return;  // it came to no loss and no gradient
     losses_ = setup_.losses.at(number_ - 1);
     norms_ = setup_.gradient_norms.at(number_ - 1);
     if (setup_.loss.balance && !norms_.empty()) {
       shares_.set_weights(balanced_weights(norms_, setup_.loss.alpha));
     }
-    record.task_losses = losses_;
-    record.gradient_norms = norms_;
-    record.task_weights = shares_.weights();
+    record_.task_losses = losses_;
+    record_.gradient_norms = norms_;
+    record_.task_weights = shares_.weights();
   }
 
-  void tell(const std::vector<SampleId>& batch, BatchRecord& record) {
-    const bool failed = record.result == StepResult::oom;
+  void tell() {
+    const bool ran_out = record_.result == StepResult::oom;
     const BatchOutcome outcome{
-        .batch = batch,
-        .shape = record.shape,
-        .result = record.result,
-        .rise = (failed ? record.wanted : record.peak_allocated) - record.allocated_before,
-        .typical = ran_ > 1 && !record.checkpointing};
+        .batch = batch_,
+        .shape = record_.shape,
+        .result = record_.result,
+        .rise = (ran_out ? record_.wanted : record_.peak_allocated) - record_.allocated_before,
+        .typical = ran_ > 1 && !record_.checkpointing};
     const AfterOom next = composer_.told(outcome);
-    if (failed && next == AfterOom::ask) candidates_.put_back(batch);
-    if (failed && next == AfterOom::skip) run_.totals.skipped += record.shape.samples;
-    if (failed && next == AfterOom::skip) epoch_totals_.skipped += record.shape.samples;
-    failed_in_a_row_ = failed ? failed_in_a_row_ + 1 : 0;
-    if (!failed) accumulate(record);
-    run_.totals.add(record);
-    epoch_totals_.add(record);
-    if (setup_.listener != nullptr) setup_.listener->batch_ends(record);
+    if (record_.result == StepResult::ok) {
+      accumulate(record_);
+    } else if (ran_out && next == AfterOom::ask) {
+      candidates_.put_back(batch_);
+    } else {
+      run_.totals.skipped += record_.shape.samples;
+      epoch_totals_.skipped += record_.shape.samples;
+    }
+    run_.totals.add(record_);
+    epoch_totals_.add(record_);
+    if (setup_.listener != nullptr) setup_.listener->batch_ends(record_);
+    failed_in_a_row_ = ran_out ? failed_in_a_row_ + 1 : 0;
     if (failed_in_a_row_ == kMostFailedBatchesInARow) {
       run_.ended_early = std::to_string(failed_in_a_row_) + " batches in a row ran out of memory";
     }
@@ -290,10 +330,12 @@ class EpochLoop {
       accumulation_.close();
     }
     composer_.epoch_ends();
-    epoch_totals_.duration = now_ - epoch_began_;
+    epoch_totals_.duration = now() - epoch_began_;
     if (setup_.listener != nullptr) setup_.listener->epoch_ends(epoch_, epoch_totals_);
     epoch_totals_ = {};
-    epoch_began_ = now_;
+    epoch_began_ = now();
+    ++epoch_;
+    in_epoch_ = false;
   }
 
   const EpochSetup& setup_;
@@ -301,19 +343,21 @@ class EpochLoop {
   AccumulationRule rule_;
   Accumulation accumulation_;
   GradientShares shares_;
-  SimulatedCard card_;
-  SimulatedProcess process_;
+  CardRunner cards_;
   Candidates candidates_;
+  std::vector<SampleId> batch_;  ///< that runs or ran last, and what became of it
+  BatchRecord record_;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes_;  ///< that this process has met
+  bool cleaned_up_ = false;     ///< the cache was just emptied, as the composer asked
   std::vector<double> losses_;  ///< declared for the batch that runs
   std::vector<double> norms_;
   std::int64_t epoch_ = 0;
-  bool in_epoch_ = false;    ///< `candidates_` are in the middle of an epoch that an earlier run began
+  bool in_epoch_ = false;    ///< `candidates_` are those of an epoch that has begun
   std::int64_t number_ = 0;  ///< of the last batch, over all runs
   std::int64_t ran_ = 0;     ///< batches of this run
   std::int64_t steps_ = 0;
   std::int64_t failed_in_a_row_ = 0;
   SimTime began_{0};  ///< when this run began
-  SimTime now_{0};
   SimTime epoch_began_{0};
   EpochTotals epoch_totals_;
   EpochRun run_;

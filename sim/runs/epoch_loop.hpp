@@ -1,4 +1,4 @@
-// Epochs over a data set: batch after batch, composed by a policy and run on the simulated card.
+// Epochs over a data set: batch after batch, composed by a policy and run on the simulated cards.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "policies/contract/epoch_books.hpp"
 #include "sim/runs/epoch_totals.hpp"
 #include "sim/runs/step_runner.hpp"
-#include "sim/runs/training_loop.hpp"
+#include "sim/runs/stepped_run.hpp"
 
 namespace vramlab {
 
@@ -58,6 +58,13 @@ class BatchListener {
   virtual void epoch_ends(std::int64_t epoch, const EpochTotals& totals) = 0;
 };
 
+/// A step over samples of its own that is run every so many batches (validation, for one).
+struct EpochPhase {
+  std::string name;
+  std::int64_t every = 1;    ///< after each batch whose number is a multiple of it
+  std::int64_t samples = 1;  ///< so many, the first of the data set; no more than it has
+};
+
 /// Everything a run is made of but its policy.
 struct EpochSetup {
   const BatchModel* model = nullptr;
@@ -70,10 +77,14 @@ struct EpochSetup {
   bool shuffle = true;
   bool packs = false;  ///< the collator packs rows
   ProcessSetup process;
+  std::vector<ProcessSetup> more_cards;  ///< each performs every batch, too, on samples of the same shape
   std::vector<OtherProcess> others;
+  std::vector<EpochPhase> phases;
+  Faults faults;  ///< of the batch with that number; without delayed changes and restarts
   LossRules loss;
   DeclaredSeries losses;
   DeclaredSeries gradient_norms;
+  std::int64_t max_steps = 0;       ///< batches, over all runs, after which it is given up; 0 = no limit
   std::int64_t stop_after = 0;      ///< batches of this run; 0 = to the end
   std::optional<EpochState> start;  ///< where an earlier run stood
   BatchListener* listener = nullptr;
@@ -83,7 +94,9 @@ struct EpochRun {
   EpochTotals totals;
   std::vector<double> gradient_shares;  ///< by task
   std::vector<Statistic> statistics;
-  std::uint64_t alloc_retries = 0;
+  std::uint64_t alloc_retries = 0;  ///< on all cards
+  PhaseCounts phases;
+  FaultCounts faults;
   EpochState state;         ///< to go on from
   std::string ended_early;  ///< why it was given up before its end; empty if it was not
   bool complete = false;    ///< all epochs are over: there is nothing to go on with

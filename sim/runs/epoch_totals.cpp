@@ -15,7 +15,7 @@ double BatchRecord::loss() const {
 }
 
 double BatchRecord::prediction_error() const {
-  if (result == StepResult::oom || predicted.likely == 0) return std::nan("");
+  if (result != StepResult::ok || predicted.likely == 0) return std::nan("");
   const double taken = static_cast<double>(peak_allocated - allocated_before);
   return taken > 0 ? static_cast<double>(predicted.likely) / taken - 1 : std::nan("");
 }
@@ -39,8 +39,11 @@ double ErrorSums::bias() const { return weight > 0 ? sign / weight : std::nan(""
 double ErrorSums::unsafe_share() const { return weight > 0 ? unsafe / weight : std::nan(""); }
 
 void EpochTotals::add(const BatchRecord& batch) {
-  peak_allocated = std::max(peak_allocated, batch.peak_allocated);
-  peak_reserved = std::max(peak_reserved, batch.peak_reserved);
+  note_peak(batch.peak_allocated, batch.peak_reserved, batch.total);
+  if (batch.result == StepResult::error) {
+    ++failures;
+    return;
+  }
   if (batch.result == StepResult::oom) {
     if (ooms++ == 0) first_oom = batch.number;
     oom_time += batch.duration;
@@ -61,6 +64,11 @@ void EpochTotals::add(const BatchRecord& batch) {
       task_errors[task].add(error, batch.unsafe(), static_cast<double>(count));
     }
   }
+}
+
+void EpochTotals::note_peak(Bytes allocated, Bytes reserved, Bytes total) {
+  peak_allocated.note(allocated, total);
+  peak_reserved.note(reserved, total);
 }
 
 void EpochTotals::add_step(std::int64_t step_samples, bool last) {
@@ -85,8 +93,9 @@ void EpochTotals::add(const EpochTotals& later) {
   tokens += later.tokens;
   positions += later.positions;
   usage += later.usage;
-  peak_allocated = std::max(peak_allocated, later.peak_allocated);
-  peak_reserved = std::max(peak_reserved, later.peak_reserved);
+  failures += later.failures;
+  peak_allocated.note(later.peak_allocated.bytes, later.peak_allocated.total);
+  peak_reserved.note(later.peak_reserved.bytes, later.peak_reserved.total);
   duration += later.duration;
   oom_time += later.oom_time;
   errors.add(later.errors);

@@ -7,6 +7,7 @@
 
 #include "core/observation.hpp"
 #include "policies/contract/composer.hpp"
+#include "sim/runs/step_performer.hpp"
 
 namespace vramlab {
 
@@ -73,8 +74,10 @@ struct EpochTotals {
   std::int64_t positions = 0;
   std::array<std::int64_t, kMostTasks> task_samples{};
   double usage = 0;  ///< sum over the batches of peak allocated over total
-  Bytes peak_allocated = 0;
-  Bytes peak_reserved = 0;
+  std::int64_t failures =
+      0;  ///< batches that failed for another reason than memory; their samples are left out
+  CardPeak peak_allocated;  ///< phases among it
+  CardPeak peak_reserved;
   SimTime duration{0};
   SimTime oom_time{0};
   ErrorSums errors;
@@ -82,6 +85,8 @@ struct EpochTotals {
 
   /// Counts one batch. Its duration is not added: time passes between batches too.
   void add(const BatchRecord& batch);
+  /// Counts what a batch or a phase took at most, of a card that offers `total`.
+  void note_peak(Bytes allocated, Bytes reserved, Bytes total);
   /// Counts a step of the optimizer; `last` if the epoch's end made it.
   void add_step(std::int64_t step_samples, bool last);
   /// Counts all that a later run came to.

@@ -23,6 +23,18 @@ struct StepOutcome {
   std::optional<OutOfMemory> oom{};
 };
 
+/// The highest share of a card that any step took. Cards may differ in size.
+struct CardPeak {
+  Bytes bytes = 0;
+  Bytes total = 0;  ///< of that card
+
+  void note(Bytes peak, Bytes of) {
+    const bool higher = static_cast<double>(peak) * static_cast<double>(total) >
+                        static_cast<double>(bytes) * static_cast<double>(of);
+    if (total == 0 || higher) *this = {peak, of};
+  }
+};
+
 /// What a step needs beside its program.
 struct StepAdditions {
   Bytes besides = 0;  ///< held from the begin of the step to its end

@@ -81,13 +81,17 @@ Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
 }  // namespace
 
 StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
+    : StepRunner(model.build(), setup) {
+  programs_.emplace(model);
+}
+
+StepRunner::StepRunner(const StepProgram& built, const ProcessSetup& setup)
     : setup_(setup),
       card_(setup.card_total, setup.context_bytes, setup.driver_times),
-      process_(card_, setup.allocator),
-      programs_(model) {
+      process_(card_, setup.allocator) {
   if (setup_.listener != nullptr) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
-  require_built(process_.executor().run(model.build()));
+  require_built(process_.executor().run(built));
   stats_ = process_.allocator().stats();
   built_ = process_.executor().state();
   process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
@@ -95,10 +99,18 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
 }
 
 StepOutcome StepRunner::run(const Point& point, const StepAdditions& additions) {
+  if (!programs_) throw InternalError("a process that is given its steps is asked for a point");
   if (others_ != others_wanted_) serve_others();
-  const StepPrograms::Program& next = programs_.next(point);
+  const StepPrograms::Program& next = programs_->next(point);
   return perform({next.key, others_, additions.besides, additions.left},
                  [&] { return execute(next.program, next.shape, additions); });
+}
+
+StepOutcome StepRunner::run_program(const StepProgram& program, std::uint64_t shape,
+                                    const StepAdditions& additions) {
+  if (setup_.use_step_cache) throw InternalError("a step without a number of its own is to be remembered");
+  if (others_ != others_wanted_) serve_others();
+  return perform({}, [&] { return execute(program, shape, additions); });
 }
 
 SimTime StepRunner::empty_cache() {
@@ -139,7 +151,7 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
 
 SimTime StepRunner::forget_steps(bool held_stay) {
   if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
-  programs_.forget();
+  if (programs_) programs_->forget();
   return perform({kEmptyCacheKey, others_},
                  [&] {
                    const SimTime before = process_.driver_time();

@@ -96,12 +96,16 @@ class StepRunner : public StepPerformer {
  public:
   /// Builds the workload (weights). Throws InputError if not even that fits the card.
   StepRunner(const WorkloadModel& model, const ProcessSetup& setup);
+  /// A process whose steps `run_program` is given; `built` is what it allocates first.
+  StepRunner(const StepProgram& built, const ProcessSetup& setup);
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
   using StepPerformer::run;
   StepOutcome run(const Point& point, const StepAdditions& additions) override;
-  [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
+  /// Performs `program`, made for parameters that `shape` names. Only with `use_step_cache` off.
+  StepOutcome run_program(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
+  [[nodiscard]] bool knows(const Point& point) const override { return programs_ && programs_->knows(point); }
   SimTime empty_cache() override;
   void reset_peak() override;
   void set_others(Bytes bytes) override;
@@ -141,8 +145,8 @@ class StepRunner : public StepPerformer {
   Bytes others_wanted_ = 0;
   Bytes others_ = 0;  ///< what they got
   MemoryStats stats_;
-  StepExecutor::State built_;  ///< what lives before the first step
-  StepPrograms programs_;
+  StepExecutor::State built_;             ///< what lives before the first step
+  std::optional<StepPrograms> programs_;  ///< of a model's points, where there is a model
   StepCache cache_;
   std::optional<StepCache::StateId> state_;  ///< where the run is, if the cache knows it
   bool process_is_current_ = true;           ///< false: `process_` is behind, the cache knows the state

@@ -1,37 +1,22 @@
 #include "sim/runs/training_loop.hpp"
 
-#include <algorithm>
 #include <deque>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "core/error.hpp"
-#include "sim/engine/simulation.hpp"
 
 namespace vramlab {
 namespace {
 
-// What can happen in a run. A step is performed when it begins and is looked at when it ends.
-struct StepBegin {};
-struct StepEnd {
-  StepOutcome outcome;
-  SimTime began{0};
-};
-struct OthersChange {
-  std::size_t card = 0;
-  std::int64_t bytes = 0;
-};
-using Event = std::variant<StepBegin, StepEnd, OthersChange>;
-
-class TrainingLoop {
+class TrainingLoop final : private SteppedRun {
  public:
   TrainingLoop(const TrainingSetup& setup, const TunerMaker& make_tuner, CardsRule cards)
-      : setup_(setup),
+      : SteppedRun(setup.faults, setup.others),
+        setup_(setup),
         faults_(setup.faults),
         make_tuner_(make_tuner),
-        cards_(cards),
-        others_(1 + setup.more_cards.size()) {
+        cards_(cards) {
     if (setup.watcher != nullptr && faults_.restart.after > 0) {
       throw InputError("", "a run that restarts cannot be recorded: a history is that of one process.");
     }
@@ -42,14 +27,14 @@ class TrainingLoop {
   }
 
   TrainingRun run() {
-    for (const OtherProcess& other : setup_.others) schedule_other(other);
-    simulation_.schedule(SimTime{0}, StepBegin{});
-    simulation_.run([&](Event event) { std::visit([&](auto& what) { handle(what); }, event); });
+    run_events();
     if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_->card(0).allocator());
     append(run_.adjustments, session_->adjustments());
     run_.statistics = session_->tuner().statistics();
     add_counters();
-    run_.duration = simulation_.now();
+    run_.phases = phase_counts_;
+    run_.faults = fault_counts_;
+    run_.duration = now();
     run_.final_point = session_->point();
     return std::move(run_);
   }
@@ -69,19 +54,14 @@ class TrainingLoop {
       session_.emplace(new_session());
     }
     runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
-    for (std::size_t card = 0; card < runner_->size(); ++card) set_others(card);
+    start_processes(runner_->processes());
     totals_.clear();
     for (const MemoryView& card : runner_->views()) totals_.push_back(card.total);
     runner_->reset_peak();
-    after_phase_ = false;
-    reading_ = read_memory();
-    readings_.clear();
+    restart_readings(read_memory());
     if (faults_.apply_delay > 0) {
       waiting_.assign(static_cast<std::size_t>(faults_.apply_delay) + 1, session_->point());
     }
-    run_.faults.leaked = 0;
-    process_is_new_ = true;
-    tuner_sees_new_process_ = true;
   }
 
   [[nodiscard]] TunerSession new_session() const {
@@ -107,8 +87,6 @@ class TrainingLoop {
     list.insert(list.end(), more.begin(), more.end());
   }
 
-  void set_others(std::size_t card) { runner_->card(card).set_others(static_cast<Bytes>(others_[card])); }
-
   // The fullest card's, with the failed and repeated allocations of all. The counters of a process end with
   // it; those of events add up over a run.
   void add_counters() {
@@ -123,62 +101,38 @@ class TrainingLoop {
     run_.memory.num_alloc_retries = retries;
   }
 
-  void schedule_other(const OtherProcess& other) {
-    const auto bytes = static_cast<std::int64_t>(other.bytes);
-    simulation_.schedule(other.from, OthersChange{other.card, bytes});
-    if (other.to != SimTime::max()) simulation_.schedule(other.to, OthersChange{other.card, -bytes});
-  }
-
-  void handle(OthersChange& change) {
-    others_[change.card] += change.bytes;
-    set_others(change.card);
-  }
-
-  void handle(StepBegin&) {
+  void begin_step() override {
     const bool is_done = !repeats_ && iteration_ == setup_.iterations;
-    if (is_done || !run_.ended_early.empty()) return finish();
+    if (is_done || !run_.ended_early.empty()) return stop();
     if (!repeats_) ++iteration_;
-    if (setup_.watcher != nullptr) {
-      setup_.watcher->step_begins(iteration_, fetched_point(), simulation_.now());
-    }
-    const StepOutcome outcome = run_step(fetched_point());
-    simulation_.schedule(outcome.duration, StepEnd{outcome, simulation_.now()});
+    if (setup_.watcher != nullptr) setup_.watcher->step_begins(iteration_, fetched_point(), now());
+    began_ = now();
+    step_ = run_step(fetched_point());
+    end_after(step_.duration);
   }
 
   // What can be read now.
   Observation read_memory() const {
     std::vector<MemoryView> cards = runner_->views();
-    Observation now{.iteration = iteration_,
-                    .time = simulation_.now(),
-                    .memory = view_of_cards(cards, cards_),
-                    .reading = iteration_,
-                    .after_phase = after_phase_};
-    if (cards.size() > 1) now.cards = std::move(cards);
-    return now;
+    Observation reading{.iteration = iteration_,
+                        .time = now(),
+                        .memory = view_of_cards(cards, cards_),
+                        .reading = iteration_};
+    if (cards.size() > 1) reading.cards = std::move(cards);
+    return reading;
   }
 
   // The records keep the card that was fullest in the step, whatever the tuner looks at.
-  const MemoryView& seen_in_step(const Observation& now) const {
-    return now.cards.empty() ? now.memory : now.cards[runner_->fullest()];
+  const MemoryView& seen_in_step(const Observation& reading) const {
+    return reading.cards.empty() ? reading.memory : reading.cards[runner_->fullest()];
   }
 
   StepOutcome run_step(const Point& point) {
-    const bool new_parameters = !runner_->knows(point);
-    const StepAdditions additions{faults_.needed_besides(iteration_, new_parameters),
-                                  faults_.left_behind(iteration_, process_is_new_)};
-    StepOutcome outcome = runner_->run(point, additions);
+    const StepOutcome outcome =
+        perform_step(iteration_, !runner_->knows(point),
+                     [&](const StepAdditions& additions) { return runner_->run(point, additions); });
     note_peak(outcome);
-    const bool failed = outcome.result == StepResult::oom;
-    if (additions.besides > 0) {
-      ++run_.faults.heavy_steps;
-      if (failed) ++run_.faults.heavy_ooms;
-    }
-    if (!failed) {
-      run_.faults.leaked += faults_.left_behind(iteration_, false);
-      process_is_new_ = false;
-      if (faults_.has_error(iteration_)) outcome.result = StepResult::error;
-    }
-    if (point != session_->point()) ++run_.faults.late_changes;
+    if (point != session_->point()) ++fault_counts_.late_changes;
     return outcome;
   }
 
@@ -199,22 +153,22 @@ class TrainingLoop {
     waiting_.push_back(session_->point());
   }
 
-  void handle(StepEnd& end) {
-    if (setup_.watcher != nullptr) setup_.watcher->step_ends(end.outcome.result, simulation_.now());
-    Observation now = read_memory();
+  void end_step() override {
+    if (setup_.watcher != nullptr) setup_.watcher->step_ends(step_.result, now());
+    Observation reading = read_memory();
     const Point ran = fetched_point();
     const Point before = session_->point();
     IterationRecord record{.iteration = iteration_,
-                           .start = end.began,
-                           .duration = simulation_.now() - end.began,
+                           .start = began_,
+                           .duration = now() - began_,
                            .point = ran,
-                           .result = end.outcome.result,
-                           .memory = seen_in_step(now),
-                           .step_peak_allocated = end.outcome.peak_allocated,
-                           .step_peak_reserved = end.outcome.peak_reserved,
+                           .result = step_.result,
+                           .memory = seen_in_step(reading),
+                           .step_peak_allocated = step_.peak_allocated,
+                           .step_peak_reserved = step_.peak_reserved,
                            .delta = {},
                            .reason = {}};
-    const StepDecision decision = session_->after_step(end.outcome.result, deliver(std::move(now)), ran);
+    const StepDecision decision = session_->after_step(step_.result, deliver(std::move(reading)), ran);
     record.reason = decision.reason;
     if (decision.moved) record.delta = difference(session_->point(), before);
     for (const std::string& line : decision.log) {
@@ -224,28 +178,12 @@ class TrainingLoop {
     count_failures(record);
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
-    repeats_ = decision.retry && end.outcome.result == StepResult::oom;
+    repeats_ = decision.retry && step_.result == StepResult::oom;
     if (run_.ended_early.empty() && !repeats_ && iteration_ == faults_.restart.checkpoint()) save_session();
-    if (!run_.ended_early.empty()) return finish();
+    if (!run_.ended_early.empty()) return stop();
     fetch();
     const SimTime phases = run_phases();
-    simulation_.schedule(delay + phases + restart(), StepBegin{});
-  }
-
-  // What the policy sees: the reading of some steps ago, or the last one again where one is missing.
-  const Observation& deliver(Observation now) {
-    readings_.push_back(std::move(now));
-    after_phase_ = false;
-    const bool arrives = std::cmp_greater(readings_.size(), faults_.reading_delay);
-    if (arrives) {
-      if (!faults_.reading_is_missing(iteration_)) reading_ = readings_.front();
-      readings_.pop_front();
-    }
-    reading_.iteration = iteration_;
-    reading_.time = simulation_.now();
-    reading_.new_process = std::exchange(tuner_sees_new_process_, false);
-    if (reading_.reading < iteration_) ++run_.faults.missing_readings;
-    return reading_;
+    begin_after(delay + phases + restart());
   }
 
   // Of all checkpoints only the one that the restart goes back to matters.
@@ -278,18 +216,12 @@ class TrainingLoop {
   }
 
   SimTime run_phases() {
-    SimTime taken{0};
-    if (repeats_) return taken;
-    for (const Phase& phase : setup_.phases) {
-      if (iteration_ % phase.every != 0) continue;
+    if (repeats_) return SimTime{0};
+    return run_due_phases(iteration_, setup_.phases, [&](const Phase& phase) {
       const StepOutcome outcome = runner_->run(phase.point);
       note_peak(outcome);
-      after_phase_ = true;
-      if (outcome.result == StepResult::oom) ++run_.phase_ooms;
-      taken += outcome.duration;
-    }
-    run_.phase_time += taken;
-    return taken;
+      return outcome;
+    });
   }
 
   void note_peak(const StepOutcome& outcome) {
@@ -310,8 +242,6 @@ class TrainingLoop {
     }
   }
 
-  void finish() { simulation_.stop(); }
-
   static Point difference(const Point& to, const Point& from) {
     Point delta = to;
     for (std::size_t i = 0; i < delta.size(); ++i) delta[i] -= from[i];
@@ -325,18 +255,13 @@ class TrainingLoop {
   std::optional<CardsOf<StepPerformer>> runner_;  // of the processes that run now, one a card
   std::vector<Bytes> totals_;                     // by card
   std::optional<TunerSession> session_;
-  Simulation<Event> simulation_;
   TrainingRun run_;
   std::int64_t iteration_ = 0;
-  std::vector<std::int64_t> others_;  // by card
+  StepOutcome step_;  // that runs now or was the last
+  SimTime began_{0};  // when it began
   std::int64_t failures_in_a_row_ = 0;
-  bool repeats_ = false;              // the step to begin is the failed one again
-  std::deque<Point> waiting_;         // what fetched batches run at, the next one first; empty without delay
-  std::deque<Observation> readings_;  // on their way to the policy
-  Observation reading_;               // the last one that arrived
-  bool after_phase_ = false;
-  bool process_is_new_ = true;          // until a step of it has succeeded
-  bool tuner_sees_new_process_ = true;  // until the tuner was asked
+  bool repeats_ = false;       // the step to begin is the failed one again
+  std::deque<Point> waiting_;  // what fetched batches run at, the next one first; empty without delay
   bool restarted_ = false;
   std::string saved_;  // by the session, with the checkpoint
 };

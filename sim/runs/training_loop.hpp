@@ -10,25 +10,9 @@
 #include "core/run_record.hpp"
 #include "policies/contract/session.hpp"
 #include "sim/runs/card_runner.hpp"
-#include "sim/runs/faults.hpp"
+#include "sim/runs/stepped_run.hpp"
 
 namespace vramlab {
-
-/// Memory that a process outside the run holds for some time. What arrives within a step counts from the
-/// next step on.
-struct OtherProcess {
-  SimTime from{0};
-  SimTime to{SimTime::max()};  ///< max = until the end
-  Bytes bytes = 0;
-  std::size_t card = 0;  ///< on which card
-};
-
-/// A step at its own parameters that is run every so many iterations (validation, for one).
-struct Phase {
-  std::string name;
-  std::int64_t every = 1;  ///< after each iteration whose number is a multiple of it
-  Point point;
-};
 
 /// Watches a run from inside: the history of its allocator, and where the steps begin and end in it. A run
 /// that is watched takes no step from the cache.
@@ -58,27 +42,6 @@ struct TrainingSetup {
 /// The setups of all cards, the first one's in front.
 std::vector<ProcessSetup> cards_of(const TrainingSetup& setup);
 
-/// What the faults of a run came to.
-struct FaultCounts {
-  std::int64_t heavy_steps = 0;  ///< steps that needed more once: outlier samples, searches at new parameters
-  std::int64_t heavy_ooms = 0;   ///< of these, steps that ran out of memory
-  std::int64_t late_changes = 0;      ///< steps that ran at parameters no longer wanted
-  std::int64_t missing_readings = 0;  ///< steps after which the policy saw an older reading
-  Bytes leaked = 0;                   ///< bytes lost to the leak, on each card, in the process that ran last
-};
-
-/// The highest share of a card that any step took. Cards may differ in size.
-struct CardPeak {
-  Bytes bytes = 0;
-  Bytes total = 0;  ///< of that card
-
-  void note(Bytes peak, Bytes of) {
-    const bool higher = static_cast<double>(peak) * static_cast<double>(total) >
-                        static_cast<double>(bytes) * static_cast<double>(of);
-    if (total == 0 || higher) *this = {peak, of};
-  }
-};
-
 /// What came out of a run.
 struct TrainingRun {
   std::vector<IterationRecord> iterations;
@@ -88,16 +51,12 @@ struct TrainingRun {
   MemoryStats memory;                 ///< all counters at the end
   CardPeak peak_allocated;            ///< of the whole run, phases among it
   CardPeak peak_reserved;
-  std::int64_t phase_ooms = 0;  ///< phases that failed for lack of memory
-  SimTime phase_time{0};        ///< spent in phases
+  PhaseCounts phases;
   FaultCounts faults;
   SimTime duration{0};
   Point final_point;
   std::string ended_early;  ///< why the run stopped before its last iteration; empty if it did not
 };
-
-/// Steps that may fail in a row at unchanged parameters before a run is given up.
-inline constexpr std::int64_t kMostFailuresInARow = 10;
 
 /// Makes a tuner as it is at the start of a run.
 using TunerMaker = std::function<std::unique_ptr<Tuner>()>;

@@ -8,6 +8,10 @@ namespace {
 
 double part_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+double share_of(const CardPeak& peak) {
+  return part_of(static_cast<double>(peak.bytes), static_cast<double>(peak.total));
+}
+
 /// Shares of each task, by number.
 struct TaskShares {
   std::vector<double> data;
@@ -43,7 +47,6 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
   const EpochTotals& totals = run.totals;
   const double seconds = to_seconds(totals.duration);
   const auto batches = static_cast<double>(totals.batches);
-  const auto total = static_cast<double>(setup.process.allocator.limit.value_or(setup.process.card_total));
   const auto whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
   return {
       {"batches", batches},
@@ -61,8 +64,8 @@ std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) 
       {"tokens_per_s", part_of(static_cast<double>(totals.tokens), seconds)},
       {"oom_time_share", part_of(to_seconds(totals.oom_time), seconds)},
       {"budget_use", part_of(totals.usage, batches)},
-      {"peak_allocated_ratio", part_of(static_cast<double>(totals.peak_allocated), total)},
-      {"peak_reserved_ratio", part_of(static_cast<double>(totals.peak_reserved), total)},
+      {"peak_allocated_ratio", share_of(totals.peak_allocated)},
+      {"peak_reserved_ratio", share_of(totals.peak_reserved)},
       {"padding_share",
        part_of(static_cast<double>(totals.positions - totals.tokens), static_cast<double>(totals.positions))},
       {"predictor_error", totals.errors.mean()},

@@ -95,8 +95,8 @@ Json totals_json(const EpochTotals& totals, const std::vector<std::string>& task
   json["optimizer_steps"] = totals.steps;
   json["samples_per_s"] = seconds > 0 ? static_cast<double>(totals.samples) / seconds : 0;
   json["budget_use"] = totals.batches > 0 ? totals.usage / static_cast<double>(totals.batches) : 0;
-  json["peak_allocated_mb"] = mib(totals.peak_allocated);
-  json["peak_reserved_mb"] = mib(totals.peak_reserved);
+  json["peak_allocated_mb"] = mib(totals.peak_allocated.bytes);
+  json["peak_reserved_mb"] = mib(totals.peak_reserved.bytes);
   json["predictor_error"] = number_json(totals.errors.mean());
   json["predictor_bias"] = number_json(totals.errors.bias());
   json["predictor_unsafe_share"] = number_json(totals.errors.unsafe_share());

@@ -31,6 +31,8 @@ void go_on(EpochRun& run, EpochRun later) {
   add_statistics(run.statistics, later.statistics);
   run.gradient_shares = std::move(later.gradient_shares);  // these are part of the state
   run.alloc_retries += later.alloc_retries;
+  run.phases.add(later.phases);
+  run.faults.add(later.faults);
   run.state = std::move(later.state);
   run.ended_early = std::move(later.ended_early);
   run.complete = later.complete;

@@ -1,0 +1,103 @@
+#include "sim/runs/stepped_run.hpp"
+
+#include <utility>
+
+namespace vramlab {
+
+SteppedRun::SteppedRun(const Faults& faults, const std::vector<OtherProcess>& others, SimTime start)
+    : faults_(faults), simulation_(start) {
+  for (const OtherProcess& other : others) schedule(other);
+}
+
+// One that is there already has its memory before the first step.
+void SteppedRun::schedule(const OtherProcess& other) {
+  if (other.to <= now()) return;
+  const auto bytes = static_cast<std::int64_t>(other.bytes);
+  if (other.from <= now()) {
+    wanted_of(other.card) += bytes;
+  } else {
+    simulation_.schedule(other.from - now(), OthersChange{other.card, bytes});
+  }
+  if (other.to != SimTime::max()) simulation_.schedule(other.to - now(), OthersChange{other.card, -bytes});
+}
+
+std::int64_t& SteppedRun::wanted_of(std::size_t card) {
+  if (card >= others_wanted_.size()) others_wanted_.resize(card + 1);
+  return others_wanted_[card];
+}
+
+void SteppedRun::run_events() {
+  begin_after(SimTime{0});
+  simulation_.run([&](const auto& event) { std::visit([&](const auto& what) { handle(what); }, event); });
+}
+
+void SteppedRun::handle(const OthersChange& change) {
+  wanted_of(change.card) += change.bytes;
+  const auto wanted = static_cast<Bytes>(others_wanted_[change.card]);
+  for (StepPerformer* process : processes_[change.card]) process->set_others(wanted);
+}
+
+void SteppedRun::start_processes(const std::vector<StepPerformer*>& cards) {
+  processes_.assign(cards.size(), {});
+  add_processes(cards);
+  fault_counts_.leaked = 0;
+  process_is_new_ = true;
+}
+
+void SteppedRun::add_processes(const std::vector<StepPerformer*>& cards) {
+  for (std::size_t card = 0; card < cards.size(); ++card) {
+    processes_[card].push_back(cards[card]);
+    cards[card]->set_others(static_cast<Bytes>(wanted_of(card)));
+  }
+}
+
+StepAdditions SteppedRun::additions_of(std::int64_t number, bool new_parameters) const {
+  return {faults_.needed_besides(number, new_parameters), faults_.left_behind(number, process_is_new_)};
+}
+
+StepOutcome SteppedRun::with_faults(std::int64_t number, const StepAdditions& additions,
+                                    StepOutcome outcome) {
+  const bool failed = outcome.result == StepResult::oom;
+  if (additions.besides > 0) {
+    ++fault_counts_.heavy_steps;
+    if (failed) ++fault_counts_.heavy_ooms;
+  }
+  if (failed) return outcome;
+  fault_counts_.leaked += faults_.left_behind(number, false);
+  process_is_new_ = false;
+  if (faults_.has_error(number)) outcome.result = StepResult::error;
+  return outcome;
+}
+
+SimTime SteppedRun::count_phase(const StepOutcome& outcome) {
+  after_phase_ = true;
+  if (outcome.result == StepResult::oom) ++phase_counts_.ooms;
+  phase_counts_.time += outcome.duration;
+  return outcome.duration;
+}
+
+void SteppedRun::restart_readings(Observation first) {
+  readings_.clear();
+  reading_ = std::move(first);
+  after_phase_ = false;
+  new_to_policy_ = true;
+}
+
+const Observation& SteppedRun::deliver(Observation now) {
+  const std::int64_t iteration = now.iteration;
+  const SimTime time = now.time;
+  now.reading = iteration;
+  now.after_phase = std::exchange(after_phase_, false);
+  readings_.push_back(std::move(now));
+  if (std::cmp_greater(readings_.size(), faults_.reading_delay)) {
+    if (!faults_.reading_is_missing(iteration)) reading_ = std::move(readings_.front());
+    readings_.pop_front();
+  }
+  reading_.iteration = iteration;
+  reading_.time = time;
+  reading_.new_process = std::exchange(new_to_policy_, false);
+  if (reading_.reading < iteration) ++fault_counts_.missing_readings;
+  return reading_;
+}
+
+}  // namespace vramlab
