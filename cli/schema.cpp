@@ -35,16 +35,13 @@ const RecordBase& table_of(const std::string& kind) {
 
 int list_keys(const std::string& kind, Output& output) {
   using Align = Table::Align;
-  Table table{{{"key", Align::left},
-               {"value", Align::left},
-               {"range", Align::left},
-               {"default", Align::left},
-               {"meaning", Align::left}}};
+  Table table{
+      {{"key", Align::left}, {"value", Align::left}, {"range", Align::left}, {"meaning", Align::left}}};
   Json json = Json::array();
   for (const FieldRow& row : field_rows(table_of(kind).fields)) {
+    const std::string usual = row.default_value.empty() ? "" : " (default " + row.default_value + ")";
     table.add_row({"`" + row.key + "`", row.value, row.range.empty() ? "-" : row.range,
-                   row.default_value.empty() ? "-" : row.default_value,
-                   row.meaning + (row.required ? " (required)" : "")});
+                   row.meaning + (row.required ? " (required)" : usual)});
     json.push_back({{"key", row.key},
                     {"value", row.value},
                     {"range", row.range},

@@ -39,8 +39,8 @@ TEST(Documents, EverySkeletonButTheFirstHoldsItsExpectations) {
   ASSERT_GE(blocks.size(), scenario_kinds().size());
   for (std::size_t i = 1; i < blocks.size(); ++i) {
     const std::string kind = parse_json(blocks[i], "block")["kind"].get<std::string>();
-    for (const CheckedExpectation& one :
-         check_scenario(ready_scenario({VRAMLAB_SOURCE_DIR "/scenarios/example.json", blocks[i], kind}))) {
+    for (const CheckedExpectation& one : check_scenario(
+             ready_scenario(parse_document(blocks[i], VRAMLAB_SOURCE_DIR "/scenarios/example.json")))) {
       EXPECT_TRUE(one.ok) << kind << ": " << one.policy << ' ' << one.metric << ' ' << one.value;
     }
   }

@@ -16,13 +16,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-ScenarioDocument text_with(const std::string& sweep) {
-  return {"small.json", bent_scenario("\"expect\":", "\"sweep\": " + sweep + ", \"expect\":"), "training"};
+ScenarioDocument document_with(const std::string& sweep) {
+  return parse_document(bent_scenario("\"expect\":", "\"sweep\": " + sweep + ", \"expect\":"), "small.json");
 }
 
 std::string problem_of(const std::string& sweep) {
   try {
-    read_sweep(text_with(sweep));
+    read_sweep(document_with(sweep));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -42,14 +42,14 @@ const char* const kTwoAxes = R"([{"vary": "/device/total", "name": "card", "over
                                  {"vary": "/policies/rule/step", "from": 1, "to": 3}])";
 
 TEST(Sweep, IsEveryCombinationTheLastAxisFastest) {
-  const Sweep sweep = read_sweep(text_with(kTwoAxes));
+  const Sweep sweep = read_sweep(document_with(kTwoAxes));
   ASSERT_EQ(sweep.runs.size(), 6u);
   EXPECT_EQ(sweep.axes[0].name, "card");
   EXPECT_EQ(sweep.axes[1].name, "step");
   EXPECT_EQ(sweep.point_text(sweep.runs[0]), "card 8000MiB, step 1");
   EXPECT_EQ(sweep.point_text(sweep.runs[1]), "card 8000MiB, step 2");
   EXPECT_EQ(sweep.point_text(sweep.runs[5]), "card 10000MiB, step 3");
-  const Json last = Json::parse(sweep.runs[5].scenario.text);
+  const Json last = sweep.runs[5].scenario.json;
   EXPECT_EQ(last["device"]["total"], "10000MiB");
   EXPECT_EQ(last["policies"][1]["step"], 3);
   EXPECT_FALSE(last.contains("sweep"));
@@ -57,7 +57,7 @@ TEST(Sweep, IsEveryCombinationTheLastAxisFastest) {
 
 TEST(Sweep, StepsOfDecimalsAreTheDecimalsPeopleMean) {
   const Sweep sweep =
-      read_sweep(text_with(R"([{"vary": "/target/usage", "from": 0.7, "to": 0.9, "step": 0.05}])"));
+      read_sweep(document_with(R"([{"vary": "/target/usage", "from": 0.7, "to": 0.9, "step": 0.05}])"));
   ASSERT_EQ(sweep.axes[0].values.size(), 5u);
   EXPECT_EQ(sweep.axes[0].values[3].dump(), "0.85");
 }
@@ -84,7 +84,7 @@ TEST(Sweep, SaysWhatIsWrongWithAnAxis) {
 }
 
 TEST(Sweep, ABadCombinationIsNamedBeforeAnythingRuns) {
-  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/policies/rule/step", "over": [2, "two"]}])"));
+  const Sweep sweep = read_sweep(document_with(R"([{"vary": "/policies/rule/step", "over": [2, "two"]}])"));
   SweepResults results(sweep.runs.size());
   EXPECT_THAT(problem_of(sweep, results), HasSubstr("(at step two)"));
   EXPECT_FALSE(results[0]);
@@ -99,7 +99,8 @@ TEST(Sweep, AValueThatTakesAwayThePlaceOfAnotherIsNamed) {
 
 // The resident 20 MiB do not fit under 10 MiB, which only the run finds out.
 TEST(Sweep, ARunThatCannotBeMadeIsNamedAndLosesNoOther) {
-  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/device/limit", "over": ["10MiB", "9000MiB"]}])"));
+  const Sweep sweep =
+      read_sweep(document_with(R"([{"vary": "/device/limit", "over": ["10MiB", "9000MiB"]}])"));
   SweepResults results(sweep.runs.size());
   EXPECT_THAT(problem_of(sweep, results), HasSubstr("(at limit 10MiB)"));
   EXPECT_FALSE(results[0]);
@@ -109,7 +110,7 @@ TEST(Sweep, ARunThatCannotBeMadeIsNamedAndLosesNoOther) {
 class SweepFiles : public testing::TestWithParam<std::string> {
  protected:
   ScratchFolder folder;
-  Sweep sweep = read_sweep(text_with(kTwoAxes));
+  Sweep sweep = read_sweep(document_with(kTwoAxes));
   std::vector<std::string> keys = sweep_keys(sweep, {}, "1");
   std::string file = folder.file("results" + GetParam());
 
@@ -177,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, SweepFiles, testing::Values(".jsonl", ".csv"),
 // Who edits the table may have moved its columns.
 TEST(SweepResults, ColumnsOfMetricsMayStandInAnyOrder) {
   const ScratchFolder folder;
-  const Sweep sweep = read_sweep(text_with(R"([{"vary": "/seed", "over": [1]}])"));
+  const Sweep sweep = read_sweep(document_with(R"([{"vary": "/seed", "over": [1]}])"));
   const auto keys = sweep_keys(sweep, {}, "1");
   const std::string file = folder.file("results.csv");
   std::ofstream{file} << "key,seed,policy,run_rows,regret,ooms\n" << keys[0] << ",1,fixed,1,0.25,7\n";
@@ -193,9 +194,9 @@ TEST(SweepKeys, DependOnTheContentOfPlugins) {
   const std::string file = folder.file("plugin.so");
   PolicySet set = *builtin_policies();
   set.plugins.push_back({file, "mine", "1", {}});
-  ScenarioDocument text = text_with(R"([{"vary": "/seed", "over": [1]}])");
-  text.policies = std::make_shared<const PolicySet>(set);
-  const Sweep sweep = read_sweep(text);
+  ScenarioDocument document = document_with(R"([{"vary": "/seed", "over": [1]}])");
+  document.policies = std::make_shared<const PolicySet>(set);
+  const Sweep sweep = read_sweep(document);
   std::ofstream{file} << "one";
   const auto before = sweep_keys(sweep, {}, "1");
   std::ofstream{file} << "two";
@@ -205,12 +206,11 @@ TEST(SweepKeys, DependOnTheContentOfPlugins) {
 // The same file under the same name may hold something else the next time.
 TEST(SweepKeys, DependOnTheContentOfFilesTheScenarioNames) {
   const ScratchFolder folder;
-  const ScenarioDocument text{
-      folder.file("small.json"),
+  const ScenarioDocument document = parse_document(
       bent_scenario("\"expect\":",
                     R"("sweep": [{"vary": "/seed", "over": [1]}], "description": "model.json", "expect":)"),
-      "training"};
-  const Sweep sweep = read_sweep(text);
+      folder.file("small.json"));
+  const Sweep sweep = read_sweep(document);
   std::ofstream{folder.file("model.json")} << "{}";
   const auto before = sweep_keys(sweep, {}, "1");
   std::ofstream{folder.file("model.json")} << "{ }";

@@ -27,7 +27,7 @@ TEST(JsonPlace, FindsAValueAmongCommentsAndNestedOnes) {
 }
 
 UpdatedText update(const std::string& text) {
-  const ReadyScenario scenario = ready_scenario({"small.json", text, "training"});
+  const ReadyScenario scenario = ready_scenario(parse_document(text, "small.json"));
   return updated_expectations(text, scenario.expectations, check_scenario(scenario));
 }
 

@@ -18,15 +18,15 @@ std::string small_first(const std::string& rows, const std::string& expect) {
          rows + R"(], "expect": [)" + expect + "]}";
 }
 
-ScenarioDocument text_of(const std::string& rows, const std::string& expect) {
-  return {VRAMLAB_SOURCE_DIR "/scenarios/allocator/x.json", small_first(rows, expect), "snapshot"};
+ScenarioDocument document_of(const std::string& rows, const std::string& expect) {
+  return parse_document(small_first(rows, expect), VRAMLAB_SOURCE_DIR "/scenarios/allocator/x.json");
 }
 
 const std::string kRows = R"({"label": "default"}, {"label": "exp", "conf": "expandable_segments:True"},
   {"label": "large", "total": "2GiB"})";
 
 TEST(SnapshotScenario, HoldsRowsAndMarksAgainstTheirBounds) {
-  const auto checked = check_scenario(ready_scenario(text_of(kRows, R"(
+  const auto checked = check_scenario(ready_scenario(document_of(kRows, R"(
     {"row": "default", "metric": "fits", "equals": false},
     {"row": "exp", "metric": "highest_reserved_bytes", "equals": "1020MiB"},
     {"row": "default", "mark": "first batch", "metric": "reserved_bytes", "equals": "900MiB"},
@@ -48,7 +48,7 @@ TEST(SnapshotScenario, HoldsRowsAndMarksAgainstTheirBounds) {
 // The case's own figures: tried 1000, free 950, allocated 12, reserved 300 (unallocated 288).
 TEST(SnapshotScenario, ShowsTheFailedRequestWhereAnExpectationDoesNotHold) {
   const auto checked = check_scenario(
-      ready_scenario(text_of(kRows, R"({"row": "default", "metric": "fits", "equals": true})")));
+      ready_scenario(document_of(kRows, R"({"row": "default", "metric": "fits", "equals": true})")));
   std::string around;
   for (const std::string& line : checked.at(0).around) around += line + '\n';
   EXPECT_THAT(around, HasSubstr("first OOM at action 9 ("));
@@ -58,7 +58,7 @@ TEST(SnapshotScenario, ShowsTheFailedRequestWhereAnExpectationDoesNotHold) {
 
 std::string problems_of(const std::string& rows, const std::string& expect) {
   try {
-    ready_scenario(text_of(rows, expect));
+    ready_scenario(document_of(rows, expect));
   } catch (const InputError& error) {
     return error.what();
   }
