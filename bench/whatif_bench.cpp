@@ -3,8 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include "recordings/open.hpp"
 #include "recordings/replay/program_replay.hpp"
-#include "recordings/scripts/recorded_program.hpp"
 
 namespace vramlab {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "lab/diff/difference.hpp"
 #include "lab/scenario/expectations.hpp"
-#include "recordings/input_file.hpp"
+#include "recordings/open.hpp"
 #include "recordings/snapshot/peak_attribution.hpp"
 
 namespace vramlab {
@@ -25,13 +25,6 @@ void add_options(Options& options) {
       "set", po::value<std::vector<std::string>>()->value_name("NAME=N"),
       "of two models: a parameter's value, batch=8; repeatable; default the middle of A's recorded range");
   add_output_options(options);
-}
-
-bool is_json_name(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".zst"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return name.ends_with(".json");
 }
 
 std::int64_t growth(Bytes a, Bytes b) { return static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a); }
@@ -118,8 +111,11 @@ Json peaks_json(const PeakDifference& peaks) {
   return json;
 }
 
-Json diff_snapshots(const std::string& a, const std::string& b, std::size_t top, Output& output) {
-  const auto differences = compare_peaks(read_torch_snapshot(a), read_torch_snapshot(b));
+Json diff_snapshots(InputFile& file_a, InputFile& file_b, std::size_t top, Output& output) {
+  const std::string a = file_a.name();
+  const std::string b = file_b.name();
+  const TorchSnapshot snapshot_a = read_torch_snapshot(file_a);
+  const auto differences = compare_peaks(snapshot_a, read_torch_snapshot(file_b));
   Json devices = Json::array();
   for (const PeakDifference& peaks : differences) {
     output.line(fmt::format("Device {}: requested {} -> {} ({}), reserved {} -> {} ({}).", peaks.device,
@@ -218,9 +214,11 @@ Json result_json(const ResultDifference& result) {
   return {{"scenario", result.scenario}, {"policies", policies}};
 }
 
-Json diff_results(const std::string& a, const Json& json_a, const std::string& b, const Json& json_b,
-                  Output& output) {
-  const auto differences = compare_results(json_a, a, json_b, b);
+Json diff_results(InputFile& file_a, InputFile& file_b, Output& output) {
+  const std::string a = file_a.name();
+  const std::string b = file_b.name();
+  const Json json_a = parse_json(file_a.rest(), a);
+  const auto differences = compare_results(json_a, a, parse_json(file_b.rest(), b), b);
   Json scenarios = Json::array();
   for (const ResultDifference& result : differences) {
     const auto changed = std::count_if(result.policies.begin(), result.policies.end(),
@@ -237,35 +235,30 @@ Json diff_results(const std::string& a, const Json& json_a, const std::string& b
   return {{"kind", "results"}, {"a", a}, {"b", b}, {"scenarios", scenarios}};
 }
 
-Json diff_json(const Arguments& arguments, const std::string& a, const std::string& b, Output& output) {
-  const Json json_a = parse_json(read_input_file(a), a);
-  const Json json_b = parse_json(read_input_file(b), b);
-  if (is_model_json(json_a) != is_model_json(json_b)) {
-    throw InputError(a + ", " + b,
-                     "are of two kinds; give two models of vramlab fit, or two results of vramlab compare "
-                     "--json.");
-  }
-  const auto settings = arguments.contains("set") ? arguments["set"].as<std::vector<std::string>>()
-                                                  : std::vector<std::string>{};
-  if (is_model_json(json_a)) {
-    return diff_models(a, b, settings, arguments["top"].as<std::size_t>(), output);
-  }
-  if (!settings.empty()) throw InputError("--set", "is for two models; " + a + " and " + b + " are results.");
-  return diff_results(a, json_a, b, json_b, output);
-}
-
 int run(const Arguments& arguments) {
   Output output{arguments};
   const auto files = operands(arguments);
   require_output_names(files, {arguments["json"].as<std::string>()});
-  const std::string& a = files[0];
-  const std::string& b = files[1];
-  if (is_json_name(a) != is_json_name(b)) {
-    throw InputError(a + ", " + b,
+  const auto settings = arguments.contains("set") ? arguments["set"].as<std::vector<std::string>>()
+                                                  : std::vector<std::string>{};
+  const auto top = arguments["top"].as<std::size_t>();
+  const std::vector<FileKind> kinds{FileKind::snapshot, FileKind::result, FileKind::model};
+  InputFile a{files[0]};
+  InputFile b{files[1]};
+  const FileKind kind = require_kind(a, kinds);
+  if (require_kind(b, kinds) != kind) {
+    throw InputError(a.name() + ", " + b.name(),
                      "are of two kinds; give two snapshots (.pickle), or two models or two results (.json).");
   }
-  output.json(is_json_name(a) ? diff_json(arguments, a, b, output)
-                              : diff_snapshots(a, b, arguments["top"].as<std::size_t>(), output));
+  if (kind == FileKind::model) {
+    output.json(diff_models(files[0], files[1], settings, top, output));
+    return kDone;
+  }
+  if (!settings.empty()) {
+    throw InputError("--set", "is for two models; " + a.name() + " and " + b.name() + " are " +
+                                  (kind == FileKind::result ? "results." : "snapshots."));
+  }
+  output.json(kind == FileKind::result ? diff_results(a, b, output) : diff_snapshots(a, b, top, output));
   return kDone;
 }
 

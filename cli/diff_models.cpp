@@ -95,10 +95,6 @@ Json rows_json(const std::vector<LawDifference>& rows) {
 
 }  // namespace
 
-bool is_model_json(const Json& json) {
-  return json.is_object() && json.contains("kind") && json["kind"].is_string() && !json.contains("policies");
-}
-
 Json diff_models(const std::string& a, const std::string& b, const std::vector<std::string>& settings,
                  std::size_t top, Output& output) {
   const auto model_a = load_model_file(a);

@@ -9,9 +9,6 @@
 
 namespace vramlab {
 
-/// Whether a parsed file is a model and no result.
-bool is_model_json(const Json& json);
-
 /// Prints what grew between two models at `settings` (batch=8; both models' parameters that have the name),
 /// at most `top` laws (0 = all), and returns it as JSON. Parameters that nobody sets are in the middle of A's
 /// recorded range, in B too where it has them. Throws InputError for a name that neither has.

@@ -1,7 +1,6 @@
 // vramlab explain: what an out-of-memory message means, why it came, and what would have helped.
 #include <cctype>
 #include <iostream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -10,7 +9,7 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/oom/diagnosis.hpp"
-#include "recordings/input_file.hpp"
+#include "recordings/open.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {
@@ -107,10 +106,13 @@ struct Explained {
   std::size_t messages = 1;
 };
 
-Explained diagnose(const std::string& text, const std::string& name) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) throw InputError(name, "is empty.");
-  if (text[first] == '{') return {diagnose_memory_stats(parse_json(text, name), name)};
+Explained diagnose(InputFile& file) {
+  const std::string name = file.name();
+  if (file.whole().find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw InputError(name, "is empty.");
+  const FileKind kind = require_kind(file, {FileKind::oom_message, FileKind::memory_stats});
+  const std::string text = file.rest();
+  if (kind == FileKind::memory_stats) return {diagnose_memory_stats(parse_json(text, name), name)};
   const OomMessage message = parse_oom_message(text);
   return {diagnose_oom(message, name), message.messages};
 }
@@ -120,10 +122,8 @@ int run(const Arguments& arguments) {
   const auto files = operands(arguments);
   const bool from_input = files.empty() || files.front() == "-";
   if (!from_input) require_output_names(files, {arguments["json"].as<std::string>()});
-  const std::string name = from_input ? "standard input" : files.front();
-  const std::string text =
-      from_input ? std::string{std::istreambuf_iterator<char>{std::cin}, {}} : read_input_file(name);
-  const auto [diagnosis, messages] = diagnose(text, name);
+  InputFile file = from_input ? InputFile{std::cin, "standard input"} : InputFile{files.front()};
+  const auto [diagnosis, messages] = diagnose(file);
   output.line(fmt::format("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict)));
   if (messages > 1) output.line(fmt::format("The text holds {} messages; this is the first one.", messages));
   if (!diagnosis.figures.empty()) output.line("");

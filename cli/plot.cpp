@@ -8,6 +8,7 @@
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
+#include "recordings/open.hpp"
 #include "recordings/runs/run_trace.hpp"
 #include "report/pictures.hpp"
 
@@ -37,10 +38,6 @@ struct Pictured {
   std::vector<Drawn> runs;
 };
 
-bool is_result(const std::string& file) {
-  return file.ends_with(".json") || file.ends_with(".json.gz") || file.ends_with(".json.zst");
-}
-
 // A trace's path stands as it was given then; it is looked up here, and beside the result.
 fs::path trace_of(const Json& policy, const std::string& result) {
   if (!policy.contains("trace_file")) {
@@ -56,8 +53,9 @@ fs::path trace_of(const Json& policy, const std::string& result) {
   return !fs::exists(given, ignored) && fs::exists(beside, ignored) ? beside : given;
 }
 
-void add_result(const std::string& file, Pictured& picture) {
-  const Json json = read_json_file(file);
+void add_result(InputFile& in, Pictured& picture) {
+  const std::string file = in.name();
+  const Json json = parse_json(in.rest(), file);
   const bool whole = json.is_object() && json.contains("policies") && json["policies"].is_array() &&
                      json.contains("scenario") && json["scenario"].is_string();
   if (!whole)
@@ -78,10 +76,11 @@ void add_result(const std::string& file, Pictured& picture) {
 Pictured read_all(const std::vector<std::string>& files) {
   Pictured picture;
   for (const std::string& file : files) {
-    if (is_result(file)) {
-      add_result(file, picture);
+    InputFile in(file);
+    if (require_kind(in, {FileKind::result, FileKind::run_trace, FileKind::run_table}) == FileKind::result) {
+      add_result(in, picture);
     } else {
-      picture.runs.push_back({fs::path{file}.stem().string(), read_run_trace(file)});
+      picture.runs.push_back({fs::path{file}.stem().string(), read_run_trace(in)});
     }
   }
   if (picture.runs.empty()) throw InputError(files.front(), "holds nothing to draw.");

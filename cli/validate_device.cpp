@@ -13,6 +13,7 @@
 #include "cuda/memory_holder.hpp"
 #include "cuda/validation.hpp"
 #include "lab/scenario/device_profile.hpp"
+#include "recordings/open.hpp"
 #include "recordings/replay/verification.hpp"
 #include "report/output_file.hpp"
 

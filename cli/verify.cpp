@@ -6,6 +6,7 @@
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
+#include "recordings/open.hpp"
 #include "recordings/replay/verification.hpp"
 
 namespace vramlab {

@@ -18,7 +18,7 @@
 #include "lab/whatif/history.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
-#include "recordings/scripts/recorded_program.hpp"
+#include "recordings/open.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {

@@ -9,7 +9,7 @@
 #include "fit/step_record.hpp"
 #include "lab/model/prediction.hpp"
 #include "models/recorded_model.hpp"
-#include "recordings/scripts/recorded_program.hpp"
+#include "recordings/open.hpp"
 #include "recordings/snapshot/marks.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filter/zstd.hpp>
@@ -23,15 +24,24 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kGzip = "\x1f\x8b"sv;
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd"sv;
-constexpr std::streamsize kPiece = 1 << 18;
+constexpr std::size_t kPiece = std::size_t{1} << 18;
+constexpr std::size_t kBeginning = std::size_t{1} << 16;
 
 template <class Filter>
 std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter) {
   auto in = std::make_unique<io::filtering_istream>();
-  in->push(filter, kPiece);
-  in->push(raw, kPiece);
+  in->push(filter, std::streamsize{kPiece});
+  in->push(raw, std::streamsize{kPiece});
   in->exceptions(std::ios::badbit);  // else a damaged file looks like its end
   return in;
+}
+
+// A pipe cannot go back to its first bytes.
+std::unique_ptr<std::istream> content_of(std::istream& in) {
+  auto whole = std::make_unique<std::stringstream>();
+  *whole << in.rdbuf();
+  whole->clear();  // of an empty one
+  return whole;
 }
 
 }  // namespace
@@ -46,12 +56,17 @@ InputFile::InputFile(const std::filesystem::path& file)
   if (!*raw_ && !std::filesystem::exists(file, ignored))
     throw InputError(file.string(), "there is no such file.");
   if (!*raw_) throw InputError(file.string(), "cannot be read: " + std::string(std::strerror(reason)) + '.');
-  if (!std::filesystem::is_regular_file(file, ignored)) {  // a pipe cannot go back to its first bytes
-    auto whole = std::make_unique<std::stringstream>();
-    *whole << raw_->rdbuf();
-    whole->clear();  // of an empty one
-    raw_ = std::move(whole);
-  }
+  if (!std::filesystem::is_regular_file(file, ignored)) raw_ = content_of(*raw_);
+  recognise_compression();
+}
+
+InputFile::InputFile(std::istream& in, const std::string& name) : file_(name), raw_(content_of(in)) {
+  recognise_compression();
+}
+
+InputFile::~InputFile() = default;
+
+void InputFile::recognise_compression() {
   std::array<char, 4> first{};
   raw_->read(first.data(), first.size());
   const std::string_view start(first.data(), static_cast<std::size_t>(raw_->gcount()));
@@ -61,9 +76,7 @@ InputFile::InputFile(const std::filesystem::path& file)
   if (start.starts_with(kZstd)) unpacked_ = unpacking(*raw_, io::zstd_decompressor());
 }
 
-InputFile::~InputFile() = default;
-
-std::size_t InputFile::read(char* place, std::size_t size) {
+std::size_t InputFile::unpack(char* place, std::size_t size) {
   try {
     std::istream& in = unpacked_ ? *unpacked_ : *raw_;
     if (!in) return 0;
@@ -75,25 +88,53 @@ std::size_t InputFile::read(char* place, std::size_t size) {
   }
 }
 
-std::string read_input_file(const std::filesystem::path& file) {
-  InputFile in(file);
-  std::string content;
-  while (true) {
-    const std::size_t before = content.size();
-    content.resize(before + kPiece);
-    const std::size_t read = in.read(content.data() + before, kPiece);
-    content.resize(before + read);
-    if (read < static_cast<std::size_t>(kPiece)) return content;
+void InputFile::look_ahead(std::size_t size) {
+  while (ahead_.size() < size) {
+    const std::size_t before = ahead_.size();
+    const std::size_t piece = std::min(size - before, kPiece);
+    ahead_.resize(before + piece);
+    ahead_.resize(before + unpack(ahead_.data() + before, piece));
+    if (ahead_.size() < before + piece) return;
   }
 }
 
-bool is_csv(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return name.ends_with(".csv") || name.ends_with(".csv.gz") || name.ends_with(".csv.zst");
+std::string_view InputFile::beginning() {
+  look_ahead(kBeginning);
+  return std::string_view{ahead_}.substr(0, kBeginning);
 }
 
-CsvTable::CsvTable(const std::filesystem::path& file) : file_(file.string()) {
-  for (CsvRecord& record : csv_records(read_input_file(file))) {
+std::string_view InputFile::whole() {
+  look_ahead(ahead_.max_size());
+  return ahead_;
+}
+
+std::size_t InputFile::read(char* place, std::size_t size) {
+  const std::size_t kept = std::min(size, ahead_.size() - taken_);
+  std::copy_n(ahead_.data() + taken_, kept, place);
+  taken_ += kept;
+  return kept == size ? kept : kept + unpack(place + kept, size - kept);
+}
+
+std::string InputFile::rest() {
+  look_ahead(ahead_.max_size());
+  std::string content = std::move(ahead_);
+  content.erase(0, std::exchange(taken_, 0));
+  ahead_.clear();
+  return content;
+}
+
+std::string read_input_file(const std::filesystem::path& file) { return InputFile(file).rest(); }
+
+CsvTable::CsvTable(const std::filesystem::path& file) {
+  InputFile in(file);
+  read(in);
+}
+
+CsvTable::CsvTable(InputFile& file) { read(file); }
+
+void CsvTable::read(InputFile& file) {
+  file_ = file.name();
+  for (CsvRecord& record : csv_records(file.rest())) {
     const std::string place = file_ + ":" + std::to_string(record.line);
     if (!record.closed) throw InputError(place, "a quoted cell never ends.");
     if (header_.empty()) {

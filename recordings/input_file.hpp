@@ -14,21 +14,42 @@
 
 namespace vramlab {
 
-/// A file read piece by piece; gzip and zstd are recognised by their first bytes and unpacked on the way.
+/// A file read piece by piece; gzip and zstd are recognised by their first bytes and unpacked on the way. It
+/// may be a pipe: nothing is read twice.
 class InputFile {
  public:
   /// Throws InputError if the file cannot be opened.
   explicit InputFile(const std::filesystem::path& file);
+  /// What comes from elsewhere, such as standard input; `name` stands for the file.
+  InputFile(std::istream& in, const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return file_; }
+  [[nodiscard]] std::string name() const { return file_.string(); }
+
+  /// The first 64 KiB, unpacked, or all of a shorter file; they are still to be read. To be called before
+  /// anything is read; what follows invalidates the view.
+  std::string_view beginning();
+  /// The same: all of the file.
+  std::string_view whole();
 
   /// Puts the next `size` bytes at `place`, or as many as are left, and returns how many those were.
   /// Throws InputError if a compressed file is damaged.
   std::size_t read(char* place, std::size_t size);
 
+  /// All that is left.
+  std::string rest();
+
  private:
+  void recognise_compression();
+  std::size_t unpack(char* place, std::size_t size);
+  void look_ahead(std::size_t size);
+
   std::filesystem::path file_;
+  std::string ahead_;      ///< unpacked, but not read yet
+  std::size_t taken_ = 0;  ///< of these
   std::unique_ptr<std::istream> raw_;
   std::unique_ptr<std::istream> unpacked_;  ///< over `raw_`; none for a plain file
 };
@@ -38,15 +59,13 @@ std::string read_input_file(const std::filesystem::path& file);
 
 // A CSV file with a header line, read by the names of its columns.
 
-/// Whether a file's own name says that it is CSV: it ends in .csv, .csv.gz or .csv.zst.
-bool is_csv(const std::filesystem::path& file);
-
 /// Rows of cells. Errors name file, line and column.
 class CsvTable {
  public:
   /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError if a line has another
   /// number of cells than the header.
   explicit CsvTable(const std::filesystem::path& file);
+  explicit CsvTable(InputFile& file);
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool has(std::string_view column) const;
@@ -64,6 +83,7 @@ class CsvTable {
   [[noreturn]] void wrong(std::size_t row, std::string_view column, const std::string& what) const;
 
  private:
+  void read(InputFile& file);
   [[nodiscard]] std::size_t find(std::string_view column) const;
   std::string file_;
   std::vector<std::string> header_;

@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "recordings/input_file.hpp"
 #include "recordings/jobs/job_lists.hpp"
 
@@ -12,8 +13,9 @@ Bytes size_of(const CsvTable& table, std::size_t row, std::string_view column) {
 
 }  // namespace
 
-std::vector<JobSpec> read_job_list(const std::filesystem::path& file) {
+std::vector<JobSpec> read_job_list(InputFile& file) {
   const CsvTable table{file};
+  if (table.rows() == 0) throw InputError(file.name(), "holds no jobs.");
   std::vector<JobSpec> jobs;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     JobSpec job;

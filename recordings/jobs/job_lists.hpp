@@ -5,14 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "recordings/input_file.hpp"
 #include "sim/runs/cluster_books.hpp"
 #include "sim/runs/job.hpp"
 
 namespace vramlab {
 
 /// Columns: arrival_s, duration_s, need (a size); and, where they are there: name, use (a size), cards,
-/// priority, expected_s, crash_after_s. Throws InputError with the line of anything that does not read.
-std::vector<JobSpec> read_job_list(const std::filesystem::path& file);
+/// priority, expected_s, crash_after_s. Throws InputError with the line of anything that does not read, and
+/// for a file without jobs.
+std::vector<JobSpec> read_job_list(InputFile& file);
 
 // Reads job traces of the Gavel scheduler, with its measured throughputs, as jobs by share and duration.
 

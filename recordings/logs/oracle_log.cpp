@@ -169,9 +169,4 @@ OracleLog read_oracle_log(const std::filesystem::path& file) {
   return parse_oracle_log(read_input_file(file), file.string());
 }
 
-bool looks_like_oracle_log(std::string_view text) {
-  const std::string_view head = text.substr(0, 4096);
-  return head.find("\"ops\"") != std::string_view::npos && head.find("\"keys\"") != std::string_view::npos;
-}
-
 }  // namespace vramlab

@@ -89,7 +89,4 @@ OracleLog read_oracle_log(const std::filesystem::path& file);
 /// The same from text; `name` stands for the file in errors.
 OracleLog parse_oracle_log(std::string_view text, const std::string& name);
 
-/// Whether `text` looks like an oracle log rather than some other JSON file.
-bool looks_like_oracle_log(std::string_view text);
-
 }  // namespace vramlab

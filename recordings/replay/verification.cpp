@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/error.hpp"
 #include "recordings/input_file.hpp"
@@ -15,25 +16,55 @@
 namespace vramlab {
 namespace {
 
-namespace fs = std::filesystem;
-
-VerifiedRecording verify_oracle_log(const std::string& text, const std::string& file) {
-  const OracleLog log = parse_oracle_log(text, file);
-  const bool is_async = log.conf.find("cudaMallocAsync") != std::string::npos;
-  return {.file = file,
-          .kind = "oracle",
-          .replay = is_async ? replay_async_log(log).given : replay_oracle_log(log)};
+std::string plain_name(const std::filesystem::path& file) {
+  std::string name = file.filename().string();
+  for (const char* ending : {".gz", ".zst", ".json", ".pickle"}) {
+    if (name.ends_with(ending)) name.resize(name.size() - std::string_view{ending}.size());
+  }
+  return name;
 }
 
-std::vector<VerifiedRecording> verify_snapshot(const fs::path& file) {
+// Each operation's reserved bytes, after the last action that stands for it.
+std::vector<ReplayableRecording::Recorded> recorded_reserved(const OracleLog& log,
+                                                             const OracleProgram& written) {
+  std::vector<ReplayableRecording::Recorded> recorded;
+  const auto key = std::find(log.keys.begin(), log.keys.end(), "reserved_bytes.all.current");
+  if (key == log.keys.end()) return recorded;
+  const auto column = static_cast<std::size_t>(key - log.keys.begin());
+  const std::size_t operations = written.first_action.size();
+  for (std::size_t i = 0; i < operations; ++i) {
+    const OracleOperation& op = log.operations[i];
+    const std::size_t next =
+        i + 1 < operations ? written.first_action[i + 1] : written.program.actions.size();
+    if (next == written.first_action[i] || op.counters.empty()) continue;  // nothing was done
+    recorded.push_back({next - 1, static_cast<Bytes>(op.counters[column]), !op.text.empty()});
+  }
+  return recorded;
+}
+
+}  // namespace
+
+std::string VerifiedRecording::name() const {
+  const std::string name = plain_name(file);
+  return device == 0 ? name : name + " device " + std::to_string(device);
+}
+
+std::vector<VerifiedRecording> verify_oracle_log(InputFile& file) {
+  const OracleLog log = parse_oracle_log(file.rest(), file.name());
+  const bool is_async = log.conf.find("cudaMallocAsync") != std::string::npos;
+  return {{.file = file.name(),
+           .kind = "oracle",
+           .replay = is_async ? replay_async_log(log).given : replay_oracle_log(log)}};
+}
+
+std::vector<VerifiedRecording> verify_snapshot(InputFile& file) {
   const TorchSnapshot snapshot = read_torch_snapshot(file);
-  std::optional<TruthFile> truth;
-  if (const auto truth_file = find_truth_file(file)) truth = read_truth_file(*truth_file);
+  const std::optional<TruthFile> truth = truth_beside(file.path());
   std::vector<VerifiedRecording> recordings;
   for (const int device : recorded_devices(snapshot)) {
     const SnapshotReplayResult result =
         replay_snapshot(snapshot, device, {.truth = truth ? &*truth : nullptr, .limit = std::nullopt});
-    recordings.push_back({.file = file.string(),
+    recordings.push_back({.file = file.name(),
                           .kind = "snapshot",
                           .device = device,
                           .initial_state = result.initial_state,
@@ -43,75 +74,28 @@ std::vector<VerifiedRecording> verify_snapshot(const fs::path& file) {
                           .replay = result});
   }
   if (recordings.empty()) {
-    throw InputError(file.string(),
+    throw InputError(file.name(),
                      "the snapshot holds no history. Record one with "
                      "torch.cuda.memory._record_memory_history(), best before the first allocation.");
   }
   return recordings;
 }
 
-}  // namespace
-
-std::string VerifiedRecording::name() const {
-  std::string name = fs::path{file}.filename().string();
-  for (const char* ending : {".gz", ".zst", ".json", ".pickle"}) {
-    if (name.ends_with(ending)) name.resize(name.size() - std::string_view{ending}.size());
-  }
-  return device == 0 ? name : name + " device " + std::to_string(device);
-}
-
-std::vector<VerifiedRecording> verify_recording(const fs::path& file) {
-  const std::string name = file.filename().string();
-  if (name.find(".pickle") != std::string::npos) return verify_snapshot(file);
-  const std::string text = read_input_file(file);
-  if (looks_like_oracle_log(text)) return {verify_oracle_log(text, file.string())};
-  throw InputError(file.string(), "is neither a snapshot (.pickle) nor an oracle log (.json).");
-}
-
-namespace {
-
-std::string plain_name(const std::filesystem::path& file) {
-  std::string name = file.filename().string();
-  for (const char* ending : {".gz", ".zst", ".json", ".pickle"}) {
-    if (name.ends_with(ending)) name.resize(name.size() - std::string_view{ending}.size());
-  }
-  return name;
-}
-
-ReplayableRecording from_log(const OracleLog& log, const std::string& name) {
+std::vector<ReplayableRecording> replayable_oracle_log(InputFile& file) {
+  const OracleLog log = parse_oracle_log(file.rest(), file.name());
+  if (parse_allocator_settings(log.conf).backend != AllocatorBackend::native) return {};
   OracleProgram written = oracle_program(log);
-  ReplayableRecording recorded{.name = name, .program = std::move(written.program), .recorded = {}};
-  const auto key = std::find(log.keys.begin(), log.keys.end(), "reserved_bytes.all.current");
-  if (key == log.keys.end()) return recorded;
-  const auto column = static_cast<std::size_t>(key - log.keys.begin());
-  const std::size_t operations = written.first_action.size();
-  for (std::size_t i = 0; i < operations; ++i) {
-    const OracleOperation& op = log.operations[i];
-    const std::size_t next =
-        i + 1 < operations ? written.first_action[i + 1] : recorded.program.actions.size();
-    if (next == written.first_action[i] || op.counters.empty()) continue;  // nothing was done
-    recorded.recorded.push_back({next - 1, static_cast<Bytes>(op.counters[column]), !op.text.empty()});
-  }
-  return recorded;
+  auto recorded = recorded_reserved(log, written);
+  std::vector<ReplayableRecording> recordings;
+  recordings.push_back({plain_name(file.path()), std::move(written.program), std::move(recorded)});
+  return recordings;
 }
 
-}  // namespace
-
-std::vector<ReplayableRecording> read_replayable(const std::filesystem::path& file) {
-  const std::string name = plain_name(file);
-  std::vector<ReplayableRecording> programs;
-  const bool json = file.filename().string().find(".json") != std::string::npos;
-  if (json) {
-    const OracleLog log = parse_oracle_log(read_input_file(file), file.string());
-    if (parse_allocator_settings(log.conf).backend == AllocatorBackend::native) {
-      programs.push_back(from_log(log, name));
-    }
-    return programs;
-  }
-  for (ClientProgram& program : read_client_programs(file)) {
-    programs.push_back({.name = name, .program = std::move(program), .recorded = {}});
-  }
-  return programs;
+std::vector<ReplayableRecording> replayable_programs(const std::filesystem::path& file,
+                                                     std::vector<ClientProgram> programs) {
+  std::vector<ReplayableRecording> recordings;
+  for (ClientProgram& program : programs) recordings.push_back({plain_name(file), std::move(program), {}});
+  return recordings;
 }
 
 RecordedAgreement compare_with_recording(const ReplayableRecording& recorded, const ReplayedProgram& card) {

@@ -1,4 +1,4 @@
-// Replays a recording of whatever kind it is, and says how exactly the simulator reproduces it.
+// Replays recordings of real allocators, and says how exactly the simulator or a card reproduces them.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "recordings/input_file.hpp"
 #include "recordings/replay/oracle_replay.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"
@@ -27,10 +28,11 @@ struct VerifiedRecording {
   [[nodiscard]] std::string name() const;
 };
 
-/// Replays `file`: an oracle log (.json, .json.gz) or a snapshot (.pickle, .pickle.gz), for which a sibling
-/// NAME.truth.json[.gz] is used where there is one. One entry a device. Throws InputError for a file that is
-/// neither, or cannot be replayed.
-std::vector<VerifiedRecording> verify_recording(const std::filesystem::path& file);
+/// Replays an oracle log and compares. Throws InputError if it cannot be replayed.
+std::vector<VerifiedRecording> verify_oracle_log(InputFile& file);
+
+/// The same for each device of a snapshot, with NAME.truth.json beside it where there is one.
+std::vector<VerifiedRecording> verify_snapshot(InputFile& file);
 
 // Recordings of real allocators, of either kind, as programs to be replayed on a card.
 
@@ -47,9 +49,12 @@ struct ReplayableRecording {
   std::vector<Recorded> recorded;  ///< of an operation log: each operation; empty for a snapshot
 };
 
-/// Reads an oracle log or a snapshot (one entry a device). Empty for a log of backend:cudaMallocAsync, which
-/// is another allocator. Throws InputError for anything else.
-std::vector<ReplayableRecording> read_replayable(const std::filesystem::path& file);
+/// An oracle log; empty for one of backend:cudaMallocAsync, which is another allocator.
+std::vector<ReplayableRecording> replayable_oracle_log(InputFile& file);
+
+/// The programs that `file` holds, of which nothing else was recorded.
+std::vector<ReplayableRecording> replayable_programs(const std::filesystem::path& file,
+                                                     std::vector<ClientProgram> programs);
 
 /// Operations after which the card's allocator agrees with PyTorch's own on the card of the recording.
 struct RecordedAgreement {

@@ -9,6 +9,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "recordings/input_file.hpp"
+#include "recordings/open.hpp"
 
 namespace vramlab {
 namespace {
@@ -123,13 +124,13 @@ IterationRecord record_of(const std::vector<std::string>& parameters, const Numb
   return record;
 }
 
-RunTrace read_jsonl(const std::filesystem::path& file) {
-  const std::string text = read_input_file(file);
+RunTrace read_jsonl(InputFile& file) {
+  const std::string text = file.rest();
   RunTrace trace;
   std::size_t line = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string where = file.string() + ": line " + std::to_string(++line);
+    const std::string where = file.name() + ": line " + std::to_string(++line);
     const Json row = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
     begin = end + 1;
     if (!row.is_object())
@@ -137,7 +138,7 @@ RunTrace read_jsonl(const std::filesystem::path& file) {
           where,
           "is no JSON object. A trace is what vramlab run --trace writes for a scenario of kind training.");
     if (line == 1) {
-      require_iterations(file.string(), row.contains("iteration"));
+      require_iterations(file.name(), row.contains("iteration"));
       std::vector<std::string> columns;
       for (const auto& [key, value] : row.items()) columns.push_back(key);
       trace.parameters = parameters_in(columns, [&](const std::string& name) { return row.contains(name); });
@@ -159,9 +160,9 @@ RunTrace read_jsonl(const std::filesystem::path& file) {
   return trace;
 }
 
-RunTrace read_csv(const std::filesystem::path& file) {
+RunTrace read_csv(InputFile& file) {
   const CsvTable table{file};
-  require_iterations(file.string(), table.has("iteration"));
+  require_iterations(file.name(), table.has("iteration"));
   RunTrace trace;
   trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -179,12 +180,16 @@ RunTrace read_csv(const std::filesystem::path& file) {
 
 }  // namespace
 
-// A folder's name says nothing about the form.
-RunTrace read_run_trace(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  RunTrace trace = is_csv(file) ? read_csv(file) : read_jsonl(file);
-  if (trace.iterations.empty()) throw InputError(name, "holds no iterations.");
+RunTrace read_run_trace(InputFile& file) {
+  const FileKind kind = require_kind(file, {FileKind::run_trace, FileKind::run_table});
+  RunTrace trace = kind == FileKind::run_table ? read_csv(file) : read_jsonl(file);
+  if (trace.iterations.empty()) throw InputError(file.name(), "holds no iterations.");
   return trace;
+}
+
+RunTrace read_run_trace(const std::filesystem::path& file) {
+  InputFile in(file);
+  return read_run_trace(in);
 }
 
 }  // namespace vramlab

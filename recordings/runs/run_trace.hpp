@@ -7,6 +7,7 @@
 
 #include "core/parameter_space.hpp"
 #include "core/run_record.hpp"
+#include "recordings/input_file.hpp"
 #include "sim/runs/job_queue_loop.hpp"
 
 namespace vramlab {
@@ -27,9 +28,10 @@ struct RunTrace {
   std::vector<IterationRecord> iterations;
 };
 
-/// A .jsonl or .csv trace, plain or compressed. Throws InputError for a trace of another kind than
-/// training, and with file and line for a missing column or a value that is none.
+/// A trace in either form, plain or compressed. Throws InputError for a trace of another kind than training,
+/// and with file and line for a missing column or a value that is none.
 RunTrace read_run_trace(const std::filesystem::path& file);
+RunTrace read_run_trace(InputFile& file);
 
 // The time line of a run of the job queue: cards, stays of jobs, and the queue as a whole.
 

@@ -364,10 +364,8 @@ ClientProgram parse_allocation_script(std::string_view text, const std::string& 
   return ScriptReader(name).read(text);
 }
 
-ClientProgram read_allocation_script(const std::filesystem::path& file) {
-  return parse_allocation_script(read_input_file(file), file.string());
+std::vector<ClientProgram> script_programs(InputFile& file) {
+  return {parse_allocation_script(file.rest(), file.name())};
 }
-
-bool is_allocation_script(const std::filesystem::path& file) { return is_csv(file); }
 
 }  // namespace vramlab

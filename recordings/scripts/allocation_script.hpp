@@ -22,18 +22,17 @@
 
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
+#include "recordings/input_file.hpp"
 #include "recordings/scripts/client_program.hpp"
 
 namespace vramlab {
 
-/// Reads a script. Throws InputError with all problems of the file, each with its line.
-ClientProgram read_allocation_script(const std::filesystem::path& file);
+/// Reads a script: one program. Throws InputError with all problems of the file, each with its line.
+std::vector<ClientProgram> script_programs(InputFile& file);
 
 /// The same from text; `name` stands for the file in errors.
 ClientProgram parse_allocation_script(std::string_view text, const std::string& name);
-
-/// Whether a file's name says that it is a script: .csv, .csv.gz or .csv.zst.
-bool is_allocation_script(const std::filesystem::path& file);
 
 }  // namespace vramlab

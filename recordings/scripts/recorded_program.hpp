@@ -44,11 +44,7 @@ struct SnapshotProgramOptions {
 /// Throws InputError if the history of the device is not whole.
 ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options);
 
-/// Reads the marks of NAME.marks.json: an object with `marks`, a list of {label, t_us}, in order of time.
-std::vector<ProgramMark> read_marks(const std::filesystem::path& file);
-
-/// Reads the programs of a file: of each device of a snapshot, with NAME.truth.json[.gz] or
-/// NAME.marks.json[.gz] beside it where there is one, or the one of an allocation script.
-std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file);
+/// The program of each device of a snapshot, with what lies beside it: NAME.truth.json or NAME.marks.json.
+std::vector<ClientProgram> snapshot_programs(InputFile& file);
 
 }  // namespace vramlab

@@ -259,30 +259,6 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
   return program;
 }
 
-std::vector<ProgramMark> read_marks(const fs::path& file) {
-  using nlohmann::json;
-  std::vector<ProgramMark> marks;
-  std::string place;
-  try {
-    const json root = json::parse(read_input_file(file));
-    place = "/marks";
-    const json& list = root.at("marks");
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      place = "/marks/" + std::to_string(i);
-      marks.push_back({list.at(i).at("label").get<std::string>(), list.at(i).at("t_us").get<std::int64_t>()});
-      if (i > 0 && marks[i].time_us < marks[i - 1].time_us) {
-        throw InputError(file.string() + ": " + place + "/t_us", "is earlier than the mark before it.");
-      }
-    }
-  } catch (const json::exception&) {
-    throw InputError(file.string() + (place.empty() ? "" : ": " + place),
-                     place.empty() ? "not valid JSON."
-                                   : "is no list of marks: {\"marks\": [{\"label\": \"step 1\", \"t_us\": "
-                                     "1795816337178940}, ...]}");
-  }
-  return marks;
-}
-
 namespace {
 
 std::vector<ProgramMark> marks_beside(const fs::path& file, const std::optional<TruthFile>& truth) {
@@ -290,36 +266,31 @@ std::vector<ProgramMark> marks_beside(const fs::path& file, const std::optional<
   if (truth) {
     for (const TruthMark& mark : truth->marks) marks.push_back({mark.label, mark.time_us});
   } else if (const auto marks_file = find_beside(file, ".marks.json")) {
-    marks = read_marks(*marks_file);
+    for (const StepMark& mark : read_mark_times(*marks_file)) marks.push_back({mark.label, mark.time_us});
   }
   return marks;
 }
 
 }  // namespace
 
-std::vector<ClientProgram> read_client_programs(const fs::path& file) {
-  if (is_allocation_script(file)) return {read_allocation_script(file)};
-  if (file.filename().string().find(".pickle") == std::string::npos) {
-    throw InputError(file.string(), "is neither a snapshot (.pickle) nor an allocation script (.csv).");
-  }
+std::vector<ClientProgram> snapshot_programs(InputFile& file) {
   const TorchSnapshot snapshot = read_torch_snapshot(file);
-  std::optional<TruthFile> truth;
-  if (const auto truth_file = find_truth_file(file)) truth = read_truth_file(*truth_file);
+  const std::optional<TruthFile> truth = truth_beside(file.path());
   const SnapshotProgramOptions options{.truth = truth ? &*truth : nullptr,
-                                       .marks = marks_beside(file, truth)};
+                                       .marks = marks_beside(file.path(), truth)};
   std::vector<ClientProgram> programs;
   for (const int device : recorded_devices(snapshot)) {
     try {
       programs.push_back(program_of(snapshot, device, options));
     } catch (const InputError& error) {
       std::vector<Problem> problems = error.problems();
-      for (Problem& problem : problems) problem.where = file.string() + ": " + problem.where;
+      for (Problem& problem : problems) problem.where = file.name() + ": " + problem.where;
       throw InputError(std::move(problems));
     }
-    programs.back().file = file.string();
+    programs.back().file = file.name();
   }
   if (programs.empty()) {
-    throw InputError(file.string(),
+    throw InputError(file.name(),
                      "the snapshot holds no history. Record one with "
                      "torch.cuda.memory._record_memory_history() before the first allocation.");
   }

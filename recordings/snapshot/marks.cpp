@@ -11,98 +11,182 @@ namespace {
 
 using nlohmann::json;
 
-class TruthReader {
+/// A value of a file of marks, and where it stands.
+class Place {
  public:
-  TruthReader(const json& root, const std::string& name) : root_(root), name_(name) {}
+  Place(const json& value, std::string where, const char* file_kind)
+      : value_(value), where_(std::move(where)), file_kind_(file_kind) {}
 
-  [[nodiscard]] TruthFile read() const {
-    TruthFile truth;
-    truth.workload = optional_text("/workload");
-    truth.tag = optional_text("/tag");
-    truth.torch = optional_text("/torch");
-    truth.conf = field<std::string>("/conf");
-    truth.total_memory = field<Bytes>("/total_memory");
-    truth.limit = limit(field<Bytes>("/cap_mib"), truth.total_memory);
-    truth.entries = field<std::uint64_t>("/entries");
-    const json& marks = at("/marks");
-    if (!marks.is_array()) fail("/marks", "is not a list.");
-    for (std::size_t i = 0; i < marks.size(); ++i) truth.marks.push_back(mark("/marks/" + std::to_string(i)));
-    for (std::size_t i = 1; i < truth.marks.size(); ++i) {
-      if (truth.marks[i].time_us < truth.marks[i - 1].time_us) {
-        fail("/marks/" + std::to_string(i) + "/t_us", "is earlier than the mark before it.");
-      }
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(where_, what); }
+
+  [[nodiscard]] const json& value() const { return value_; }
+
+  [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
+
+  [[nodiscard]] Place at(const std::string& key) const {
+    if (has(key)) return {value_.at(key), where_ + '/' + key, file_kind_};
+    throw InputError(where_ + '/' + key, std::string("is missing. This is not a ") + file_kind_ + '.');
+  }
+
+  [[nodiscard]] std::vector<Place> entries() const {
+    if (!value_.is_array()) fail("is not a list.");
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < value_.size(); ++i) {
+      places.emplace_back(value_[i], where_ + '/' + std::to_string(i), file_kind_);
     }
-    return truth;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& pointer, const std::string& what) const {
-    throw InputError(name_ + ": " + pointer, what);
-  }
-
-  [[nodiscard]] const json& at(const std::string& pointer) const {
-    const json::json_pointer place(pointer);
-    if (!root_.contains(place)) fail(pointer, "is missing. This is not a truth file.");
-    return root_.at(place);
+    return places;
   }
 
   template <class Value>
-  [[nodiscard]] Value field(const std::string& pointer) const {
-    const json& value = at(pointer);
+  [[nodiscard]] Value as() const {
     try {
-      return value.get<Value>();
+      return value_.get<Value>();
     } catch (const json::exception&) {
-      fail(pointer, "is of the wrong type: " + value.dump().substr(0, 60));
+      fail("is of the wrong type: " + value_.dump().substr(0, 60));
     }
   }
 
-  [[nodiscard]] std::string optional_text(const std::string& pointer) const {
-    return root_.contains(json::json_pointer(pointer)) ? field<std::string>(pointer) : "";
+  [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise = {}) const {
+    return has(key) ? at(key).as<std::string>() : otherwise;
   }
 
-  // R9.1: the fraction is a double, and so is its product with the total.
-  static std::optional<Bytes> limit(Bytes cap_mib, Bytes total) {
-    if (cap_mib == 0 || total == 0) return std::nullopt;
-    const double fraction = static_cast<double>(cap_mib * 1_MiB) / static_cast<double>(total);
-    return static_cast<Bytes>(fraction * static_cast<double>(total));
-  }
-
-  [[nodiscard]] TruthMark mark(const std::string& pointer) const {
-    TruthMark mark;
-    mark.label = field<std::string>(pointer + "/label");
-    mark.time_us = field<std::int64_t>(pointer + "/t_us");
-    const json& stats = at(pointer + "/stats");
-    if (!stats.is_object()) fail(pointer + "/stats", "is no object of counters.");
-    for (const std::string& counter : stat_names()) {
-      mark.stats.push_back(stats.contains(counter)
-                               ? std::optional(field<std::int64_t>(pointer + "/stats/" + counter))
-                               : std::nullopt);
-    }
-    if (at(pointer).contains("mem_get_info")) {
-      mark.device_free = field<Bytes>(pointer + "/mem_get_info/0");
-      mark.device_total = field<Bytes>(pointer + "/mem_get_info/1");
-    }
-    return mark;
-  }
-
-  const json& root_;
-  const std::string& name_;
+ private:
+  const json& value_;
+  std::string where_;
+  const char* file_kind_;
 };
+
+json parse(std::string_view text, const std::string& name) {
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& error) {
+    throw InputError(name, "byte " + std::to_string(error.byte) + ": not valid JSON.");
+  }
+}
+
+// What all lists of marks have in common: labels, and times in order. `read_more` takes the rest of a mark.
+template <class Mark, class ReadMore>
+std::vector<Mark> read_marks(const Place& file, const ReadMore& read_more) {
+  std::vector<Mark> marks;
+  for (const Place& entry : file.at("marks").entries()) {
+    Mark mark;
+    const Place time = entry.at("t_us");
+    if (!time.value().is_number_integer()) time.fail("is not a whole number (Unix time in microseconds).");
+    mark.time_us = time.as<std::int64_t>();
+    mark.label = entry.text("label");
+    if (!marks.empty() && mark.time_us < marks.back().time_us) {
+      time.fail("is earlier than the mark before it.");
+    }
+    read_more(entry, mark);
+    marks.push_back(std::move(mark));
+  }
+  return marks;
+}
+
+// R9.1: the fraction is a double, and so is its product with the total.
+std::optional<Bytes> limit_of(Bytes cap_mib, Bytes total) {
+  if (cap_mib == 0 || total == 0) return std::nullopt;
+  const double fraction = static_cast<double>(cap_mib * 1_MiB) / static_cast<double>(total);
+  return static_cast<Bytes>(fraction * static_cast<double>(total));
+}
+
+void read_counters(const Place& entry, TruthMark& mark) {
+  const Place stats = entry.at("stats");
+  if (!stats.value().is_object()) stats.fail("is not an object of counters.");
+  for (const std::string& counter : stat_names()) {
+    mark.stats.push_back(stats.has(counter) ? std::optional(stats.at(counter).as<std::int64_t>())
+                                            : std::nullopt);
+  }
+  if (!entry.has("mem_get_info")) return;
+  const std::vector<Place> info = entry.at("mem_get_info").entries();
+  if (info.size() != 2) entry.at("mem_get_info").fail("is not [free, total].");
+  mark.device_free = info[0].as<Bytes>();
+  mark.device_total = info[1].as<Bytes>();
+}
+
+std::vector<std::int64_t> counts(const Place& list) {
+  std::vector<std::int64_t> numbers;
+  for (const Place& entry : list.entries()) {
+    if (!entry.value().is_number_integer()) list.fail("mixes entries of different kinds.");
+    numbers.push_back(entry.as<std::int64_t>());
+    if (numbers.back() < 0) list.fail("holds a negative number.");
+  }
+  return numbers;
+}
+
+void read_parameters(const Place& params, StepParameters& out) {
+  if (!params.value().is_object()) params.fail("is not an object.");
+  for (const auto& [key, value] : params.value().items()) {
+    const Place place = params.at(key);
+    const bool is_list = value.is_array() && !value.empty();
+    if (value.is_number_integer()) {
+      out.scalars[key] = value;
+      if (out.scalars[key] < 0) place.fail("is negative.");
+    } else if (value.is_array() && key == "micro_batches") {
+      if (value.size() != 1) {
+        place.fail("has " + std::to_string(value.size()) +
+                   " entries. Only steps of one micro-batch are understood: record each micro-batch as "
+                   "a step of its own, or without accumulation.");
+      }
+      read_parameters(place.entries()[0], out);
+    } else if (is_list && value[0].is_number_integer()) {
+      out.lists[key] = counts(place);
+    } else if (is_list && value[0].is_string()) {
+      for (const Place& word : place.entries()) {
+        if (!word.value().is_string()) place.fail("mixes entries of different kinds.");
+        out.words[key].push_back(word.as<std::string>());
+      }
+    } else {
+      place.fail("must be a whole number, or a list of whole numbers or words with one entry an item.");
+    }
+  }
+}
+
+void read_step(const Place& entry, StepMark& mark) {
+  const std::string phase = entry.text("phase", "step");
+  if (phase != "step" && phase != "other") {
+    entry.at("phase").fail('"' + phase + "\" is not known. Write \"step\" or \"other\".");
+  }
+  mark.is_step = phase == "step";
+  if (entry.has("oom")) mark.oom = entry.at("oom").as<bool>();
+  if (entry.has("params")) read_parameters(entry.at("params"), mark.parameters);
+}
+
+constexpr const char* kMarksFile = "marks file";
 
 }  // namespace
 
 TruthFile parse_truth_file(std::string_view text, const std::string& name) {
-  json root;
-  try {
-    root = json::parse(text);
-  } catch (const json::parse_error& error) {
-    throw InputError(name, "byte " + std::to_string(error.byte) + ": not valid JSON.");
-  }
-  return TruthReader(root, name).read();
+  const json root = parse(text, name);
+  const Place file(root, name + ": ", "truth file");
+  TruthFile truth;
+  truth.workload = file.text("workload");
+  truth.tag = file.text("tag");
+  truth.torch = file.text("torch");
+  truth.conf = file.at("conf").as<std::string>();
+  truth.total_memory = file.at("total_memory").as<Bytes>();
+  truth.limit = limit_of(file.at("cap_mib").as<Bytes>(), truth.total_memory);
+  truth.entries = file.at("entries").as<std::uint64_t>();
+  truth.marks = read_marks<TruthMark>(file, read_counters);
+  return truth;
 }
 
 TruthFile read_truth_file(const std::filesystem::path& file) {
   return parse_truth_file(read_input_file(file), file.string());
+}
+
+std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name) {
+  const json root = parse(text, name);
+  return read_marks<StepMark>(Place(root, name + ": ", kMarksFile), read_step);
+}
+
+std::vector<StepMark> read_marks_file(const std::filesystem::path& file) {
+  return parse_marks_file(read_input_file(file), file.string());
+}
+
+std::vector<StepMark> read_mark_times(const std::filesystem::path& file) {
+  const json root = parse(read_input_file(file), file.string());
+  return read_marks<StepMark>(Place(root, file.string() + ": ", kMarksFile), [](const Place&, StepMark&) {});
 }
 
 std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
@@ -111,7 +195,7 @@ std::optional<std::filesystem::path> find_beside(const std::filesystem::path& sn
   for (const char* end : {".gz", ".zst", ".pickle"}) {
     if (stem.ends_with(end)) stem.resize(stem.size() - std::string_view(end).size());
   }
-  for (const char* packed : {"", ".gz"}) {
+  for (const char* packed : {"", ".gz", ".zst"}) {
     const std::filesystem::path file = snapshot.parent_path() / (stem + ending + packed);
     if (std::filesystem::exists(file)) return file;
   }
@@ -122,116 +206,9 @@ std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path
   return find_beside(snapshot, ".truth.json");
 }
 
-namespace {
-
-using nlohmann::json;
-
-class MarksReader {
- public:
-  explicit MarksReader(const std::string& name) : name_(name) {}
-
-  [[nodiscard]] std::vector<StepMark> read(const json& root) const {
-    if (!root.is_object() || !root.contains("marks") || !root["marks"].is_array()) {
-      fail("/marks", "is missing or no list. This is not a marks file.");
-    }
-    std::vector<StepMark> marks;
-    for (std::size_t i = 0; i < root["marks"].size(); ++i) {
-      const std::string pointer = "/marks/" + std::to_string(i);
-      marks.push_back(mark(root["marks"][i], pointer));
-      if (i > 0 && marks[i].time_us < marks[i - 1].time_us) {
-        fail(pointer + "/t_us", "is earlier than the mark before it.");
-      }
-    }
-    return marks;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& pointer, const std::string& what) const {
-    throw InputError(name_ + ": " + pointer, what);
-  }
-
-  [[nodiscard]] StepMark mark(const json& entry, const std::string& pointer) const {
-    if (!entry.is_object()) fail(pointer, "is no object.");
-    if (!entry.contains("t_us") || !entry["t_us"].is_number_integer()) {
-      fail(pointer + "/t_us", "is missing or no whole number (Unix time in microseconds).");
-    }
-    StepMark mark;
-    mark.time_us = entry["t_us"];
-    const std::string phase = text(entry, "phase", "step", pointer);
-    if (phase != "step" && phase != "other") {
-      fail(pointer + "/phase", '"' + phase + "\" is not known. Write \"step\" or \"other\".");
-    }
-    mark.is_step = phase == "step";
-    mark.label = text(entry, "label", "", pointer);
-    if (entry.contains("oom")) {
-      if (!entry["oom"].is_boolean()) fail(pointer + "/oom", "is neither true nor false.");
-      mark.oom = entry["oom"];
-    }
-    if (entry.contains("params")) parameters(entry["params"], pointer + "/params", mark.parameters);
-    return mark;
-  }
-
-  [[nodiscard]] std::string text(const json& entry, const char* key, const char* otherwise,
-                                 const std::string& pointer) const {
-    if (!entry.contains(key)) return otherwise;
-    if (!entry[key].is_string()) fail(pointer + "/" + key, "is no text.");
-    return entry[key];
-  }
-
-  void parameters(const json& params, const std::string& pointer, StepParameters& out) const {
-    if (!params.is_object()) fail(pointer, "is no object.");
-    for (const auto& [key, value] : params.items()) {
-      const std::string place = pointer + "/" + key;
-      if (value.is_number_integer()) {
-        out.scalars[key] = value;
-        if (out.scalars[key] < 0) fail(place, "is negative.");
-      } else if (value.is_array() && key == "micro_batches") {
-        if (value.size() != 1) {
-          fail(place,
-               "has " + std::to_string(value.size()) +
-                   " entries. Only steps of one micro-batch are understood: record each micro-batch as "
-                   "a step of its own, or without accumulation.");
-        }
-        parameters(value[0], place + "/0", out);
-      } else if (value.is_array() && !value.empty() && value[0].is_number_integer()) {
-        out.lists[key] = list<std::int64_t>(value, place);
-        for (const std::int64_t one : out.lists[key]) {
-          if (one < 0) fail(place, "holds a negative number.");
-        }
-      } else if (value.is_array() && !value.empty() && value[0].is_string()) {
-        out.words[key] = list<std::string>(value, place);
-      } else {
-        fail(place, "must be a whole number, or a list of whole numbers or words with one entry an item.");
-      }
-    }
-  }
-
-  template <class Value>
-  [[nodiscard]] std::vector<Value> list(const json& value, const std::string& pointer) const {
-    try {
-      return value.get<std::vector<Value>>();
-    } catch (const json::exception&) {
-      fail(pointer, "mixes entries of different kinds.");
-    }
-  }
-
-  const std::string& name_;
-};
-
-}  // namespace
-
-std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name) {
-  json root;
-  try {
-    root = json::parse(text);
-  } catch (const json::parse_error& error) {
-    throw InputError(name + ": byte " + std::to_string(error.byte), "is not JSON.");
-  }
-  return MarksReader(name).read(root);
-}
-
-std::vector<StepMark> read_marks_file(const std::filesystem::path& file) {
-  return parse_marks_file(read_input_file(file), file.string());
+std::optional<TruthFile> truth_beside(const std::filesystem::path& snapshot) {
+  const auto file = find_truth_file(snapshot);
+  return file ? std::optional(read_truth_file(*file)) : std::nullopt;
 }
 
 }  // namespace vramlab

@@ -39,12 +39,15 @@ TruthFile read_truth_file(const std::filesystem::path& file);
 /// The same from text; `name` stands for the file in errors.
 TruthFile parse_truth_file(std::string_view text, const std::string& name);
 
-/// NAME.truth.json or NAME.truth.json.gz beside the snapshot NAME.pickle or NAME.pickle.gz, if there is one.
+/// NAME.truth.json (or .gz, .zst) beside the snapshot NAME.pickle (or .gz, .zst), if there is one.
 std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot);
 
 /// The same for any other ending than ".truth.json".
 std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
                                                  const std::string& ending);
+
+/// What the truth file beside the snapshot holds, if there is one.
+std::optional<TruthFile> truth_beside(const std::filesystem::path& snapshot);
 
 // When each step of a recording ended, and with which parameters: NAME.marks.json beside NAME.pickle.
 //
@@ -76,5 +79,8 @@ std::vector<StepMark> read_marks_file(const std::filesystem::path& file);
 
 /// The same from text; `name` stands for the file in errors.
 std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name);
+
+/// Only the labels and times of a marks file; whatever else its marks hold is not looked at.
+std::vector<StepMark> read_mark_times(const std::filesystem::path& file);
 
 }  // namespace vramlab

@@ -28,7 +28,11 @@ TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& n
 
 TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options) {
   InputFile in(file);
-  const std::string name = file.string();
+  return read_torch_snapshot(in, options);
+}
+
+TorchSnapshot read_torch_snapshot(InputFile& in, const SnapshotReadOptions& options) {
+  const std::string name = in.name();
   PickleDocument document(true);
   SnapshotReader reader(document, name, options);
   read_pickle([&in](char* place, std::size_t size) { return in.read(place, size); }, name, document, reader);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "recordings/input_file.hpp"
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 
@@ -115,6 +116,7 @@ struct SnapshotReadOptions {
 /// plain list of segments, as torch.cuda.memory_snapshot() returns it, is read too.
 /// Throws InputError, with the byte or the key, for what is no snapshot.
 TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options = {});
+TorchSnapshot read_torch_snapshot(InputFile& file, const SnapshotReadOptions& options = {});
 
 /// The same from the bytes of a pickle; `name` stands for the file in errors.
 TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& name,

@@ -168,6 +168,22 @@ TEST_F(JobsCliTest, ReadsAJsonListOfJobs) {
               HasSubstr("list.json: /jobs/0: give either \"duration_s\" or \"phases\""));
 }
 
+TEST_F(JobsCliTest, AListOfJobsIsReadByWhatItHoldsWhateverItsName) {
+  const std::string table = "arrival_s,duration_s,need\n0,10,6GiB\n0,10,6GiB\n";
+  for (const std::string name : {"list.json.zst", "list.csv", "list.json", "list"}) {
+    write_scenario("two.json", R"("trace": {"jobs": ")" + name + "\"}");
+    std::ofstream{folder.file(name)} << "{" << kTwoJobs << "}";
+    EXPECT_EQ(run("check two.json").first, 0) << name;
+    std::ofstream{folder.file(name)} << table;
+    EXPECT_EQ(run("check two.json").first, 0) << name;
+    std::ofstream{folder.file(name)} << R"({"kind": "linear"})";
+    EXPECT_THAT(
+        run("check two.json").second,
+        HasSubstr(name +
+                  ": is a workload model (.json); give a list of jobs (.csv) or a list of jobs (.json)."));
+  }
+}
+
 TEST_F(JobsCliTest, AJobsModelIsCheckedAndMeasured) {
   const std::string linear =
       R"({"kind": "linear", "fixed": "1000MiB", "per_sample": "500MiB", "resident": "200MiB",

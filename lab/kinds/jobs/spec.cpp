@@ -13,6 +13,7 @@
 #include "policies/contract/policy_set.hpp"
 #include "recordings/input_file.hpp"
 #include "recordings/jobs/job_lists.hpp"
+#include "recordings/open.hpp"
 
 namespace vramlab {
 namespace {
@@ -123,20 +124,16 @@ class JobsReader {
     read_openb_trace(trace);
   }
 
-  void read_list(const fs::path& list, JobItems& items) {
-    if (!is_json_name(list)) {
+  void read_list(const fs::path& name, JobItems& items) {
+    InputFile list(name);
+    if (require_kind(list, {FileKind::job_table, FileKind::job_list}) == FileKind::job_table) {
       file_.setup.jobs = read_job_list(list);
       return;
     }
-    const Json json = read_json_file(list);
-    require_fields(json, job_list_table(), list.string() + ": ");
+    const Json json = parse_json(list.rest(), list.name());
+    require_fields(json, job_list_table(), list.name() + ": ");
     file_.setup.jobs =
-        items.read(read_section(json, job_list_table()).jobs, list.string() + ": /jobs", 0, problems_);
-  }
-
-  static bool is_json_name(const fs::path& file) {
-    const std::string name = file.filename().string();
-    return name.ends_with(".json") || name.ends_with(".json.gz");
+        items.read(read_section(json, job_list_table()).jobs, list.name() + ": /jobs", 0, problems_);
   }
 
   void read_gavel_trace(const TraceSection& section) {

@@ -11,7 +11,7 @@
 #include "lab/scenario/file.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
-#include "recordings/scripts/recorded_program.hpp"
+#include "recordings/open.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {

@@ -87,7 +87,11 @@ TEST_F(OpenbTraceTest, EveryPodRunsUnderEveryReservingProfile) {
 TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
   const fs::path file = fs::path{testing::TempDir()} / "jobs.csv";
   std::ofstream{file} << "name,arrival_s,duration_s,need,use\na,1.5,10,12GiB,\nb,2,20,512MiB,1GiB\n";
-  const auto jobs = read_job_list(file);
+  const auto read = [&] {
+    InputFile in{file};
+    return read_job_list(in);
+  };
+  const auto jobs = read();
   ASSERT_EQ(jobs.size(), 2u);
   EXPECT_EQ(jobs[0].arrival, std::chrono::milliseconds{1500});
   EXPECT_EQ(jobs[0].demand.fixed, 12_GiB);
@@ -98,10 +102,11 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
         {"arrival_s,duration_s,need\n1,5,1 gig\n", ":2: need \"1 gig\" is no size"},
         {"arrival_s,need\n1,1GiB\n", ":1: has no column \"duration_s\""},
         {"arrival_s,duration_s,need\n-1,5,1GiB\n", "is no number of at least 0"},
+        {"arrival_s,duration_s,need\n", ": holds no jobs."},
         {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"}}) {
     std::ofstream{file} << text;
     try {
-      read_job_list(file);
+      read();
       ADD_FAILURE() << text;
     } catch (const InputError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr(message));

@@ -1,6 +1,7 @@
 // The comparison that validate-device rests on, without a card: two simulations stand for the two sides.
 #include <gtest/gtest.h>
 
+#include "recordings/open.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/replay/verification.hpp"
 #include "sim/memory/segments/recorded_segments.hpp"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "recordings/open.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/recorded_program.hpp"
 #include "recordings/snapshot/marks.hpp"
