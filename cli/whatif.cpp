@@ -15,10 +15,11 @@
 #include "cli/whatif_model.hpp"
 #include "core/error.hpp"
 #include "lab/page/sections.hpp"
-#include "lab/whatif/history.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "recordings/open.hpp"
+#include "recordings/snapshot/writer.hpp"
+#include "report/output_file.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {
@@ -224,7 +225,7 @@ void print_peak(const PeakMemory& peak, Output& output) {
 
 // The address space under one row, over everything the program did.
 void add_map(const ClientProgram& program, const WhatIfRow& row, ReportFile& report) {
-  const SegmentMap map = row_map(program, row);
+  const SegmentMap& map = row.kept->map;
   const std::string head =
       fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
                   map.entries, format_bytes(row.outcome.highest_reserved));
@@ -256,21 +257,14 @@ int run(const Arguments& arguments) {
   for (const std::string& marks : texts(arguments, "marks")) inputs.push_back(marks);
   require_output_names(with_siblings(inputs),
                        {arguments["json"].as<std::string>(), exported, output.report().file()});
-  const WhatIfQuestion question = read_question(arguments);
+  WhatIfQuestion question = read_question(arguments);
+  question.peaks = true;
+  question.maps = output.report().wanted();
+  question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
   const std::vector<ClientProgram>& programs = asked.programs;
   WhatIfAnswer answer = answer_whatif(programs, question);
   answer.predicted = !asked.sentence.empty();
-  if (!exported.empty() && (programs.size() != 1 || answer.rows.size() != 1)) {
-    throw InputError("--export",
-                     fmt::format("takes one program under one setting on one card; these are {} rows "
-                                 "of {} programs. Give one --alloc-conf and at most one card.",
-                                 answer.rows.size(), programs.size()));
-  }
-  std::vector<PeakMemory> peaks;
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    peaks.push_back(peak_memory(programs[i], answer.ranks[i].front()));
-  }
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
   if (answer.predicted) output.line(asked.sentence);
   print_rows(programs, answer, question.smallest, output);
@@ -281,19 +275,22 @@ int run(const Arguments& arguments) {
         fmt::format("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
                     programs.size(), programs[rank].file, programs[rank].device));
   }
-  print_peak(peaks[rank], output);
+  print_peak(answer.ranks[rank].front().kept->peak, output);
   const std::vector<std::string> notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
   if (!exported.empty()) {
-    export_row(programs.front(), answer.rows.front(), exported);
+    OutputFile file{exported};
+    write_torch_snapshot(answer.rows.front().kept->snapshot,
+                         [&](std::string_view bytes) { file.write(bytes); });
+    file.commit();
     output.wrote(exported);
   }
   if (output.report().wanted()) {
     for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output.report());
     output.write_report();
   }
-  Json json = whatif_json(programs, answer, peaks);
+  Json json = whatif_json(programs, answer);
   if (answer.predicted) {
     json["parameters"] = asked.parameters;
     json["outside_range"] = asked.outside_range;

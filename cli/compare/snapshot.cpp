@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "lab/kinds/snapshot/spec.hpp"
 #include "lab/page/sections.hpp"
-#include "lab/whatif/history.hpp"
 #include "lab/whatif/view.hpp"
 
 namespace vramlab {
@@ -43,7 +42,7 @@ std::string verdict(const std::vector<SnapshotResult>& results) {
 
 Json compare_snapshot(const SnapshotScenario& scenario, Output& output) {
   const ClientProgram& program = scenario.programs.front();
-  const auto results = replay_rows(scenario);
+  const auto results = replay_rows(scenario, output.report().wanted());
   output.line(verdict(results));
   output.line(fmt::format("{}: {} actions of {}\n", scenario.name, program.actions.size(), program.file));
   Table table{{{"row", Table::Align::left},
@@ -68,8 +67,7 @@ Json compare_snapshot(const SnapshotScenario& scenario, Output& output) {
     for (const SnapshotResult& result : results) {
       const SectionHead head{fmt::format("Fits: {}.", fit_text(program, result.row)),
                              fmt::format("{} on {}", conf_name(result.row.conf), room_name(result.row))};
-      output.report().add(
-          segments_section(row_map(program, result.row), scenario.name + ", " + result.label, head));
+      output.report().add(segments_section(result.row.kept->map, scenario.name + ", " + result.label, head));
     }
   }
   return json;

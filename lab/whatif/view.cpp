@@ -368,14 +368,13 @@ Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
   return json;
 }
 
-Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer,
-                 const std::vector<PeakMemory>& peaks) {
+Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer) {
   Json json;
   json["file"] = programs.front().file;
   json["verdict"] = whatif_verdict(programs, answer);
   json["notes"] = whatif_notes(programs, answer);
   json["rows"] = rows_json(programs, answer.rows);
-  add_peak(json, peaks.front());
+  add_peak(json, answer.ranks.front().front().kept->peak);
   if (programs.size() == 1) return json;
   json["ranks"] = Json::array();
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -383,7 +382,7 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
     rank["file"] = programs[i].file;
     rank["device"] = programs[i].device;
     rank["rows"] = rows_json(programs, answer.ranks[i]);
-    add_peak(rank, peaks[i]);
+    add_peak(rank, answer.ranks[i].front().kept->peak);
     json["ranks"].push_back(std::move(rank));
   }
   return json;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lab/json.hpp"
-#include "lab/whatif/history.hpp"
 #include "lab/whatif/whatif.hpp"
 
 namespace vramlab {
@@ -34,7 +33,7 @@ Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row);
 Json whatif_mark_json(const MarkFigures& mark);
 
 /// {"file", "rows", "peak", …} as docs/cli.md lists it; several programs add "ranks", one such object each.
-Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer,
-                 const std::vector<PeakMemory>& peaks);
+/// The answer must have kept its peaks.
+Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer);
 
 }  // namespace vramlab

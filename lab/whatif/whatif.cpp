@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "lab/parallel.hpp"
+#include "recordings/snapshot/writer.hpp"
 
 namespace vramlab {
 namespace {
@@ -68,6 +69,7 @@ struct Job {
   const ClientProgram* program = nullptr;
   AllocatorSettings settings;
   WhatIfRow* row = nullptr;
+  bool keep_peak = false;
 };
 
 ProgramOutcome replay_at(const Job& job, Bytes size) {
@@ -99,12 +101,8 @@ std::optional<Bytes> bisect(const Job& job, Bytes most,
   return high;
 }
 
-void find_smallest(const Job& job, bool without_retry) {
-  ReplaySetup unlimited = setup_of(*job.row, job.settings);
-  unlimited.total = kNeverFull;
-  unlimited.limit.reset();
-  const ProgramOutcome free_run = replay_program(*job.program, unlimited);
-  const Bytes most = std::max(free_run.highest_reserved, kPage);
+// What the program needs where nothing limits it is looked for up to `most`.
+void find_smallest(const Job& job, Bytes most, bool without_retry) {
   job.row->smallest = bisect(job, most, [](const ProgramOutcome& outcome) { return outcome.fits(); });
   if (!without_retry) return;
   job.row->smallest_without_retry = bisect(job, most, [](const ProgramOutcome& outcome) {
@@ -112,12 +110,49 @@ void find_smallest(const Job& job, bool without_retry) {
   });
 }
 
+TorchSnapshot snapshot_of_replay(const ClientProgram& program, const CachingAllocator& allocator) {
+  TorchSnapshot snapshot = snapshot_of(allocator);
+  snapshot.frames = program.frames;
+  if (!program.stacks.empty()) snapshot.stacks = program.stacks;
+  return snapshot;
+}
+
+// One replay shows everything that is kept, and another one without any limit what a program would need that
+// does not fit.
 void fill(const Job& job, const WhatIfQuestion& question) {
-  ReplaySetup setup = setup_of(*job.row, job.settings);
-  setup.probe_attempts = job.program->attempts > 0;
-  job.row->outcome = replay_program(*job.program, setup);
-  const bool too_small = !job.row->outcome.fits() && job.row->room().has_value();
-  if (question.smallest || too_small) find_smallest(job, question.smallest);
+  const ClientProgram& program = *job.program;
+  WhatIfRow& row = *job.row;
+  WhatIfKept kept;
+  HistoryRecorder history;
+  std::vector<HeldBlock> held;
+  ReplayKeeps keeps;
+  if (question.maps || question.snapshot) keeps.history = &history;
+  if (job.keep_peak) keeps.held = &held;
+  if (question.snapshot) {
+    keeps.at_end = [&](const CachingAllocator& allocator) {
+      kept.snapshot = snapshot_of_replay(program, allocator);
+    };
+  }
+  ReplaySetup setup = setup_of(row, job.settings);
+  setup.probe_attempts = program.attempts > 0;
+  row.outcome = replay_program(program, setup, keeps);
+  const bool fits = row.outcome.fits();
+  std::size_t peak_at = row.outcome.highest_allocated_at;
+  const bool searched = question.smallest || (!fits && row.room());
+  if (searched || (job.keep_peak && !fits)) {
+    ReplaySetup unlimited = setup_of(row, job.settings);
+    unlimited.total = kNeverFull;
+    unlimited.limit.reset();
+    const ReplayKeeps free_keeps{.held = job.keep_peak && !fits ? &held : nullptr};
+    const ProgramOutcome free_run = replay_program(program, unlimited, free_keeps);
+    if (!fits) peak_at = free_run.highest_allocated_at;
+    if (searched) find_smallest(job, std::max(free_run.highest_reserved, kPage), question.smallest);
+  }
+  if (job.keep_peak) kept.peak = peak_memory(program, held, peak_at);
+  if (keeps.history != nullptr) kept.snapshot.traces = {history.entries()};
+  if (question.maps) kept.map = segment_map(kept.snapshot.traces.front());
+  if (!question.snapshot) kept.snapshot = {};
+  row.kept = std::make_shared<const WhatIfKept>(std::move(kept));
 }
 
 std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQuestion& question,
@@ -193,8 +228,15 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     for (std::size_t row = 0; row < answer.ranks[i].size(); ++row) {
-      jobs.push_back({&programs[i], settings[row % settings.size()], &answer.ranks[i][row]});
+      jobs.push_back(
+          {&programs[i], settings[row % settings.size()], &answer.ranks[i][row], question.peaks && row == 0});
     }
+  }
+  if (question.snapshot && jobs.size() != 1) {
+    throw InputError("--export", "takes one program under one setting on one card; these are " +
+                                     std::to_string(answer.ranks.front().size()) + " rows of " +
+                                     std::to_string(programs.size()) +
+                                     " programs. Give one --alloc-conf and at most one card.");
   }
   for_each_index(jobs.size(), question.threads, [&](std::size_t i) { fill(jobs[i], question); });
   for (std::size_t row = 0; row < answer.ranks.front().size(); ++row) {
@@ -205,18 +247,6 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
     answer.rows.push_back(*worst);
   }
   return answer;
-}
-
-ReplaySetup setup_of(const WhatIfRow& row) { return setup_of(row, settings_of(row.conf)); }
-
-std::string mark_after(const ClientProgram& program, std::size_t action) {
-  for (std::size_t i = action; i < program.actions.size(); ++i) {
-    if (program.actions[i].kind != ClientAction::Kind::mark) continue;
-    // Recorded labels go on with what came of the step: " ok 34.2ms", or " OOM " and the whole message.
-    const std::string& text = program.texts[program.actions[i].detail];
-    return text.substr(0, std::min({text.find(" ok "), text.find(" OOM"), std::size_t{24}}));
-  }
-  return "";
 }
 
 }  // namespace vramlab

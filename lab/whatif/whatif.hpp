@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lab/page/segment_map.hpp"
+#include "lab/whatif/peak_memory.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 
@@ -26,7 +30,18 @@ struct WhatIfQuestion {
   std::vector<WhatIfCard> cards;             ///< empty = the recording's own, with its limit
   std::vector<std::optional<Bytes>> limits;  ///< empty = none
   bool smallest = false;                     ///< look for the smallest sizes too
+  // What to keep of the replays beside their outcomes.
+  bool peaks = false;     ///< of the first row of each program: what was held at its peak
+  bool maps = false;      ///< of every row: the address space over its history
+  bool snapshot = false;  ///< of the only row: all of its history
   unsigned threads = 1;
+};
+
+/// What a row's replay showed beside its outcome, as far as the question asked for it.
+struct WhatIfKept {
+  PeakMemory peak;  ///< without any limit if the program does not fit
+  SegmentMap map;
+  TorchSnapshot snapshot;  ///< times of entries are numbers of actions
 };
 
 /// One program under one combination.
@@ -42,6 +57,7 @@ struct WhatIfRow {
   std::optional<Bytes> smallest;
   std::optional<Bytes> smallest_without_retry;
   std::size_t program = 0;  ///< the rank it is of
+  std::shared_ptr<const WhatIfKept> kept;
 
   [[nodiscard]] bool never_full() const { return !card.capacity; }
   /// What the allocator can have at most; empty = anything.
@@ -59,13 +75,8 @@ struct WhatIfAnswer {
 std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited);
 
 /// Replays all combinations; equal at any number of threads. For rows that do not fit, the smallest size is
-/// looked for too. Throws InputError naming a bad settings string or a card smaller than its context.
+/// looked for too. Every row is replayed once, apart from that search. Throws InputError naming a bad
+/// settings string, a card smaller than its context, or a snapshot asked for of more than one row.
 WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const WhatIfQuestion& question);
-
-/// What a row was replayed under.
-ReplaySetup setup_of(const WhatIfRow& row);
-
-/// The name of the mark in whose stretch an action lies: the next one after it. Empty if there is none.
-std::string mark_after(const ClientProgram& program, std::size_t action);
 
 }  // namespace vramlab

@@ -38,9 +38,9 @@ class ProgramReplay {
         freed_at_sync_(program.blocks, -1),
         pools_(program.pools + 1U) {}
 
-  void run(std::size_t end) {
+  void run() {
     try {
-      for (std::size_t i = 0; i < end; ++i) {
+      for (std::size_t i = 0; i < program_.actions.size(); ++i) {
         allocation_ = {};
         perform(i);
         if (noted_ != nullptr) note();
@@ -54,10 +54,12 @@ class ProgramReplay {
   ProgramReplay(const ProgramReplay&) = delete;
   ProgramReplay& operator=(const ProgramReplay&) = delete;
 
-  void record_into(HistoryRecorder& history) {
-    history_ = &history;
-    allocator_.set_listener(&history);
+  void record_into(HistoryRecorder* history) {
+    history_ = history;
+    allocator_.set_listener(history);
   }
+
+  void note_sizes() { sizes_.resize(program_.blocks); }
 
   void set_user(BlockUser* user) { user_ = user; }
   void note_actions_in(std::vector<ReplayedAction>& actions) { noted_ = &actions; }
@@ -69,12 +71,19 @@ class ProgramReplay {
     return std::move(outcome_);
   }
 
-  [[nodiscard]] std::vector<HeldBlock> held(std::size_t end) const {
+  /// Needs note_sizes() before the run.
+  [[nodiscard]] std::vector<HeldBlock> held_at_peak() const {
     std::vector<HeldBlock> held;
-    for (std::size_t i = 0; i < end; ++i) {
-      const ClientAction& action = program_.actions[i];
-      if (action.kind != Kind::alloc || !holds(action.block) || action.bytes == 0) continue;
-      held.push_back({action.block, allocator_.size_of(blocks_[action.block]), i});
+    if (outcome_.highest_allocated == 0) return held;
+    const auto end =
+        program_.actions.begin() + static_cast<std::ptrdiff_t>(outcome_.highest_allocated_at) + 1;
+    std::vector<bool> freed(program_.blocks);
+    for (auto action = program_.actions.begin(); action != end; ++action) {
+      if (action->kind == Kind::free) freed[action->block] = true;
+    }
+    for (auto action = program_.actions.begin(); action != end; ++action) {
+      if (action->kind != Kind::alloc || sizes_[action->block] == 0 || freed[action->block]) continue;
+      held.push_back({sizes_[action->block], static_cast<std::size_t>(action - program_.actions.begin())});
     }
     return held;
   }
@@ -85,6 +94,7 @@ class ProgramReplay {
   }
 
   CachingAllocator& probed_allocator() { return allocator_; }
+  [[nodiscard]] HistoryRecorder* history() const { return history_; }
   void count_served_attempt() { ++outcome_.attempts_served; }
 
  private:
@@ -151,6 +161,7 @@ class ProgramReplay {
     if (result) {
       blocks_[action.block] = result->block;
       allocation_.address = result->address;
+      if (!sizes_.empty() && action.bytes > 0) sizes_[action.block] = allocator_.size_of(result->block);
       if (user_ != nullptr && result->block != kNullBlock) use(*result, action.stream);
     } else {
       allocation_.failed = true;
@@ -258,6 +269,7 @@ class ProgramReplay {
   CachingAllocator allocator_;
   std::vector<BlockId> blocks_;              ///< by program block
   std::vector<std::int64_t> freed_at_sync_;  ///< num_sync_all_streams at its free; −1 = not freed
+  std::vector<Bytes> sizes_;                 ///< of its blocks, where they are noted; 0 = it failed
   std::vector<PoolUse> pools_;
   int open_captures_ = 0;
   std::vector<ProgramBlock> finished_in_capture_;
@@ -294,7 +306,9 @@ class SimulatedReplay : private PretendedMemory, public ProgramReplay {
     const AllocatorState before = allocator.save();
     const SimSegments::State segments_before = segments.save();
     const SimTime time_before = segments.driver_time();
+    allocator.set_listener(nullptr);
     if (allocator.allocate(action.bytes, action.stream)) count_served_attempt();
+    allocator.set_listener(history());
     allocator.restore(before);
     segments.restore(segments_before);
     probe_time_ += segments.driver_time() - time_before;
@@ -311,33 +325,21 @@ ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& pr
   ProgramReplay replay(source, program, setup);
   replay.set_user(user);
   replay.note_actions_in(replayed.actions);
-  replay.run(program.actions.size());
+  replay.run();
   replayed.segments = replay.allocator().segments();
   replayed.outcome = replay.outcome();
   return replayed;
 }
 
-ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup) {
-  SimulatedReplay replay(program, setup);
-  replay.run(program.actions.size());
-  return replay.outcome();
-}
-
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
-                              HistoryRecorder& history,
-                              const std::function<void(const CachingAllocator&)>& at_end) {
+                              const ReplayKeeps& keeps) {
   SimulatedReplay replay(program, setup);
-  replay.record_into(history);
-  replay.run(program.actions.size());
-  at_end(replay.allocator());
+  if (keeps.history != nullptr) replay.record_into(keeps.history);
+  if (keeps.held != nullptr) replay.note_sizes();
+  replay.run();
+  if (keeps.held != nullptr) *keeps.held = replay.held_at_peak();
+  if (keeps.at_end) keeps.at_end(replay.allocator());
   return replay.outcome();
-}
-
-std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last) {
-  const std::size_t end = std::min(last + 1, program.actions.size());
-  SimulatedReplay replay(program, setup);
-  replay.run(end);
-  return replay.held(end);
 }
 
 namespace {

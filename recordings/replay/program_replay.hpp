@@ -90,27 +90,29 @@ struct ReplayedProgram {
 ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& program,
                                   const ReplaySetup& setup, BlockUser* user = nullptr);
 
-/// Replays the whole program. New segments get addresses by the fitted policy of the driver (R10.7).
-/// Throws InputError if the settings are of another backend than native, or the card is smaller than its
-/// context.
-ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup);
-
-/// The same with its history: `history` gets every entry, with the stack of the request where one is known
-/// and the number of the action in place of a time in µs; `at_end` sees the allocator when all is done.
-ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
-                              HistoryRecorder& history,
-                              const std::function<void(const CachingAllocator&)>& at_end);
-
 /// A block that the program holds.
 struct HeldBlock {
-  ProgramBlock block = 0;
   Bytes size = 0;          ///< bytes of the block, at least what was requested
   std::size_t action = 0;  ///< the alloc that made it
 };
 
-/// What the program holds right after action `last`, in the order of the allocations. Their sizes sum up to
-/// allocated_bytes at that moment.
-std::vector<HeldBlock> held_blocks(const ClientProgram& program, const ReplaySetup& setup, std::size_t last);
+/// What a replay keeps beside its outcome, where it is asked for.
+struct ReplayKeeps {
+  /// Gets every entry, with the stack of the request where one is known and the number of the action in place
+  /// of a time in µs.
+  HistoryRecorder* history = nullptr;
+  /// Gets what the program holds when allocated memory is first highest, in the order of the allocations.
+  /// Their sizes sum up to `highest_allocated`.
+  std::vector<HeldBlock>* held = nullptr;
+  /// Sees the allocator when all is done.
+  std::function<void(const CachingAllocator&)> at_end;
+};
+
+/// Replays the whole program. New segments get addresses by the fitted policy of the driver (R10.7).
+/// Throws InputError if the settings are of another backend than native, or the card is smaller than its
+/// context.
+ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
+                              const ReplayKeeps& keeps = {});
 
 // Two replays of one program held against each other, action by action.
 

@@ -1,5 +1,7 @@
 #include "recordings/scripts/client_program.hpp"
 
+#include <algorithm>
+
 namespace vramlab {
 
 const char* name_of(ClientAction::Kind kind) {
@@ -32,6 +34,16 @@ const char* name_of(ClientAction::Kind kind) {
       return "capture_end";
     case ClientAction::Kind::mark:
       return "mark";
+  }
+  return "";
+}
+
+std::string mark_after(const ClientProgram& program, std::size_t action) {
+  for (std::size_t i = action; i < program.actions.size(); ++i) {
+    if (program.actions[i].kind != ClientAction::Kind::mark) continue;
+    // Recorded labels go on with what came of the step: " ok 34.2ms", or " OOM " and the whole message.
+    const std::string& text = program.texts[program.actions[i].detail];
+    return text.substr(0, std::min({text.find(" ok "), text.find(" OOM"), std::size_t{24}}));
   }
   return "";
 }

@@ -89,4 +89,7 @@ struct ClientProgram {
   std::vector<std::string> notes;
 };
 
+/// The name of the mark in whose stretch an action lies: the next one after it. Empty if there is none.
+std::string mark_after(const ClientProgram& program, std::size_t action);
+
 }  // namespace vramlab

@@ -284,10 +284,12 @@ const RecordBase& snapshot_table() { return file_table(); }
 
 SnapshotScenario read_snapshot(const ScenarioDocument& document) { return SnapshotReader{document}.read(); }
 
-std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario) {
+std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario, bool maps) {
   std::vector<SnapshotResult> results;
   for (const SnapshotRow& row : scenario.rows) {
-    WhatIfRow answer = answer_whatif(scenario.programs, row.question).rows.front();
+    WhatIfQuestion question = row.question;
+    question.maps = maps;
+    WhatIfRow answer = answer_whatif(scenario.programs, question).rows.front();
     Json json = whatif_row_json(scenario.programs.front(), answer);
     results.push_back({row.label, std::move(answer), std::move(json)});
   }

@@ -38,8 +38,8 @@ SnapshotScenario read_snapshot(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& snapshot_table();
 
-/// Replays every row, in the order of the file.
-std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario);
+/// Replays every row, in the order of the file, and keeps its map where `maps` are wanted.
+std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario, bool maps = false);
 
 /// Every figure of a row, and every one at a mark.
 std::vector<std::string> snapshot_metric_names();

@@ -2,6 +2,9 @@
 #include "recordings/replay/program_replay.hpp"
 
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -85,6 +88,43 @@ TEST(ProgramReplay, MaxSplitRaisesThePeakAndWinsAfterARelease) {
   EXPECT_EQ(reserved(""), (std::pair<std::int64_t, std::int64_t>{800, 800}));
   EXPECT_EQ(reserved("max_split_size_mb:20"), (std::pair<std::int64_t, std::int64_t>{1070, 540}));
   EXPECT_EQ(reserved("expandable_segments:True").second, 540);
+}
+
+TEST(ProgramReplay, KeepsWhatIsHeldAtThePeak) {
+  const ClientProgram program = script(
+      "alloc,a,10MiB\nalloc,b,20MiB\nfree,a\nalloc,c,30MiB\nalloc,d,0\nalloc,huge,2GiB\nfree,b\n"
+      "alloc,e,1MiB\nfree,huge\n");
+  std::vector<HeldBlock> held;
+  const ProgramOutcome outcome = replay_program(program, with("", 1250_MiB), {.held = &held});
+  EXPECT_EQ(outcome.ooms, 1u);
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0].action, 1u);
+  EXPECT_EQ(held[0].size, 20_MiB);
+  EXPECT_EQ(held[1].action, 3u);
+  EXPECT_EQ(held[1].size, 30_MiB);
+  EXPECT_EQ(outcome.highest_allocated, 50_MiB);
+  EXPECT_EQ(outcome.highest_allocated_at, 3u);
+}
+
+// Requests that failed when the program was recorded are tried, and leave nothing behind.
+TEST(ProgramReplay, AttemptsAreNoPartOfTheHistory) {
+  ClientProgram program = script("alloc,a,10MiB\nmark,,,,,attempt\nfree,a\nalloc,b,20MiB\n");
+  ReplaySetup setup = with("");
+  const auto history_of = [&] {
+    HistoryRecorder history;
+    const ProgramOutcome outcome = replay_program(program, setup, {.history = &history});
+    std::vector<std::tuple<TraceEntry::Action, Address, Bytes>> entries;
+    for (const TraceEntry& entry : history.entries())
+      entries.emplace_back(entry.action, entry.address, entry.size);
+    return std::pair(outcome.attempts_served, entries);
+  };
+  const auto without = history_of();
+  ASSERT_GT(without.second.size(), 4u);
+  program.actions[1] = {.bytes = 512_MiB, .kind = ClientAction::Kind::attempt};
+  setup.probe_attempts = true;
+  const auto with_attempt = history_of();
+  EXPECT_EQ(with_attempt.first, 1u);
+  EXPECT_EQ(with_attempt.second, without.second);
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
-#include "lab/whatif/history.hpp"
+#include "lab/whatif/peak_memory.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
-
-#include "recordings/replay/program_replay.hpp"
-#include "recordings/snapshot/peak_attribution.hpp"
-#include "report/output_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -54,25 +50,18 @@ const char* size_class(Bytes bytes) {
 
 }  // namespace
 
-PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row) {
+PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& blocks, std::size_t at) {
   PeakMemory peak;
-  ReplaySetup setup = setup_of(row);
-  ProgramOutcome outcome = row.outcome;
-  if (!outcome.fits()) {
-    setup.total = kNeverFull;
-    setup.limit.reset();
-    outcome = replay_program(program, setup);
-  }
-  if (outcome.highest_allocated == 0) return peak;
+  if (blocks.empty()) return peak;
   std::vector<Held> held;
-  for (const HeldBlock& block : held_blocks(program, setup, outcome.highest_allocated_at)) {
+  for (const HeldBlock& block : blocks) {
     const ClientAction& action = program.actions[block.action];
     held.push_back({block.size, action});
     peak.bytes += block.size;
     peak.requested += action.bytes;
     ++peak.blocks;
   }
-  peak.mark = mark_after(program, outcome.highest_allocated_at);
+  peak.mark = mark_after(program, at);
   const bool has_stacks = std::any_of(program.stacks.begin(), program.stacks.end(),
                                       [](const auto& stack) { return !stack.empty(); });
   if (has_stacks) {
@@ -89,39 +78,6 @@ PeakMemory peak_memory(const ClientProgram& program, const WhatIfRow& row) {
     return std::vector<std::string>{stream + pool};
   });
   return peak;
-}
-
-void export_row(const ClientProgram& program, const WhatIfRow& row, const std::filesystem::path& file) {
-  TorchSnapshot names;
-  names.frames = program.frames;
-  if (!program.stacks.empty()) names.stacks = program.stacks;
-  const ReplaySetup setup = setup_of(row);
-  HistoryRecorder history;
-  replay_program(program, setup, history, [&](const CachingAllocator& allocator) {
-    write_torch_snapshot(allocator, history.entries(), allocator.settings(), file, &names);
-  });
-}
-
-SegmentMap row_map(const ClientProgram& program, const WhatIfRow& row) {
-  HistoryRecorder history;
-  replay_program(program, setup_of(row), history, [](const CachingAllocator&) {});
-  return segment_map(history.entries());
-}
-
-void write_torch_snapshot(const CachingAllocator& allocator, std::span<const TraceEntry> history,
-                          const AllocatorSettings& settings, const std::filesystem::path& file,
-                          const TorchSnapshot* stacks, std::span<const SnapshotAnnotation> annotations) {
-  TorchSnapshot around = snapshot_of(allocator);
-  if (stacks != nullptr) {
-    around.frames = stacks->frames;
-    around.stacks = stacks->stacks;
-  }
-  OutputFile output{file};
-  SnapshotWriter writer{[&](std::string_view bytes) { output.write(bytes); }, around};
-  writer.begin_device();
-  for (const TraceEntry& entry : history) writer.add(entry);
-  writer.finish(settings, annotations);
-  output.commit();
 }
 
 }  // namespace vramlab

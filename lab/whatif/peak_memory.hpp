@@ -1,0 +1,29 @@
+// Where memory went at a program's peak.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "recordings/replay/program_replay.hpp"
+#include "recordings/scripts/client_program.hpp"
+#include "recordings/snapshot/peak_attribution.hpp"
+
+namespace vramlab {
+
+/// The blocks held when allocated memory was highest. The shares of each list are sorted by bytes and sum up
+/// to `bytes`.
+struct PeakMemory {
+  Bytes bytes = 0;      ///< allocated: the blocks' sizes
+  Bytes requested = 0;  ///< what the program asked for of them
+  std::uint64_t blocks = 0;
+  std::string mark;                 ///< in whose stretch the peak lies; may be empty
+  std::vector<PeakShare> by_frame;  ///< empty if no stacks were recorded
+  std::vector<PeakShare> by_size;
+  std::vector<PeakShare> by_stream;
+};
+
+/// Sorts what a replay held at its peak, which was first reached after action `at`.
+PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& held, std::size_t at);
+
+}  // namespace vramlab
