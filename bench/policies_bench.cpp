@@ -14,7 +14,8 @@ constexpr Bytes kTotal = 12'884'901'888;
 ParameterSpace pairs() { return {{{"batch", 2, 64}, {"lq", 32, 256}}}; }
 
 std::unique_ptr<Tuner> new_tuner(std::int64_t frequency) {
-  return builtin_policies()->tuners.make({"predictive", "", {{"adjustment_frequency", frequency, {}}}, ""}, pairs());
+  return builtin_policies()->tuners.make({"predictive", "", {{"adjustment_frequency", frequency, {}}}, ""},
+                                         pairs());
 }
 
 Observation observe(std::int64_t iteration, const Point& point) {

@@ -43,72 +43,105 @@ bool is_seen_whole(const StepRecord& step, const std::vector<RecordedRun>& runs)
   return false;
 }
 
+class StepChooser {
+ public:
+  explicit StepChooser(const std::vector<RecordedRun>& runs)
+      : runs_(runs), keeps_(std::any_of(runs.begin(), runs.end(), keeps_something)) {}
+
+  ChosenSteps run(std::vector<std::string>& warnings) {
+    for (const RecordedRun& run : runs_) {
+      for (const StepRecord& step : run.steps) look_at(step, run);
+    }
+    require_enough();
+    warn(warnings);
+    for (std::size_t shape = 0; shape < chosen_.settled.size(); ++shape) {
+      if (chosen_.settled[shape]->mark.parameters == chosen_.first->mark.parameters) {
+        chosen_.first_shape = shape;
+      }
+    }
+    return std::move(chosen_);
+  }
+
+ private:
+  void look_at(const StepRecord& step, const RecordedRun& run) {
+    if (step.mark.oom) {
+      ++failed_;
+      return;
+    }
+    if (lacks_workspaces(step, run) && is_seen_whole(step, runs_)) return;
+    if (chosen_.first == nullptr) chosen_.first = &step;
+    // A first step finds no gradients to free, so that it cannot stand for later ones.
+    if (keeps_ && &step == &run.steps[0]) {
+      if (is_seen_again(step, runs_)) return;
+      if (chosen_.first != &step) {
+        seen_once_.push_back(step.mark.label);
+        return;
+      }
+      chosen_.first_is_alone = true;
+    }
+    settle(step, run);
+  }
+
+  void settle(const StepRecord& step, const RecordedRun& run) {
+    const auto known =
+        std::find_if(chosen_.settled.begin(), chosen_.settled.end(),
+                     [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
+    if (known == chosen_.settled.end()) {
+      chosen_.settled.push_back(&step);
+      visits_.push_back(1);
+      recordings_.push_back(&run);
+      return;
+    }
+    const auto number = static_cast<std::size_t>(known - chosen_.settled.begin());
+    if (recordings_[number] == &run) *known = &step;  // another recording's steps may differ a little
+    ++visits_[number];
+  }
+
+  void require_enough() const {
+    if (chosen_.first == nullptr) {
+      throw InputError("", "no recorded step succeeded; there is nothing to fit.");
+    }
+    if (chosen_.settled.size() > kMostShapes) {
+      throw InputError("", "the steps have " + std::to_string(chosen_.settled.size()) +
+                               " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
+    }
+    if (visits_.size() == 1 && visits_[0] == 1 && runs_[0].steps.size() == 1) {
+      throw InputError("",
+                       "only one step is recorded. Record every shape twice: what the first step of a "
+                       "process keeps for good is told from gradients by the second.");
+    }
+  }
+
+  void warn(std::vector<std::string>& warnings) const {
+    if (chosen_.first_is_alone) {
+      warnings.push_back(
+          "the first step of the process (" + chosen_.first->mark.label +
+          ") is the only one of its shape; where that shape frees old gradients is taken from the "
+          "nearest other one. Record every shape twice.");
+    }
+    for (const std::string& label : seen_once_) {
+      warnings.push_back("the step " + label +
+                         " is the first of its process and the only one of its shape; it is left "
+                         "out. Record every shape twice.");
+    }
+    if (failed_ > 0) {
+      warnings.push_back(std::to_string(failed_) + " steps ran out of memory and are left out.");
+    }
+  }
+
+  const std::vector<RecordedRun>& runs_;
+  bool keeps_;
+  ChosenSteps chosen_;
+  std::vector<std::size_t> visits_;             ///< by shape
+  std::vector<const RecordedRun*> recordings_;  ///< by shape
+  std::size_t failed_ = 0;
+  std::vector<std::string> seen_once_;
+};
+
 }  // namespace
 
 ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
-  ChosenSteps chosen;
-  std::vector<std::size_t> visits;
-  std::vector<const RecordedRun*> recordings;  // by shape
-  std::size_t failed = 0;
-  std::vector<std::string> seen_once;
-  const bool keeps = std::any_of(runs.begin(), runs.end(), keeps_something);
-  for (const RecordedRun& run : runs) {
-    for (const StepRecord& step : run.steps) {
-      if (step.mark.oom) {
-        ++failed;
-        continue;
-      }
-      if (lacks_workspaces(step, run) && is_seen_whole(step, runs)) continue;
-      if (chosen.first == nullptr) chosen.first = &step;
-      // A first step finds no gradients to free, so that it cannot stand for later ones.
-      if (keeps && &step == &run.steps[0]) {
-        if (is_seen_again(step, runs)) continue;
-        if (chosen.first != &step) {
-          seen_once.push_back(step.mark.label);
-          continue;
-        }
-        chosen.first_is_alone = true;
-      }
-      const auto known = std::find_if(
-          chosen.settled.begin(), chosen.settled.end(),
-          [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
-      if (known == chosen.settled.end()) {
-        chosen.settled.push_back(&step);
-        visits.push_back(1);
-        recordings.push_back(&run);
-      } else {
-        const auto number = static_cast<std::size_t>(known - chosen.settled.begin());
-        if (recordings[number] == &run) *known = &step;  // another recording's steps may differ a little
-        ++visits[number];
-      }
-    }
-  }
-  if (chosen.first == nullptr) throw InputError("", "no recorded step succeeded; there is nothing to fit.");
-  if (chosen.settled.size() > kMostShapes) {
-    throw InputError("", "the steps have " + std::to_string(chosen.settled.size()) +
-                             " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
-  }
-  if (chosen.first_is_alone) {
-    warnings.push_back(
-        "the first step of the process (" + chosen.first->mark.label +
-        ") is the only one of its shape; where that shape frees old gradients is taken from the "
-        "nearest other one. Record every shape twice.");
-  }
-  for (const std::string& label : seen_once) {
-    warnings.push_back("the step " + label +
-                       " is the first of its process and the only one of its shape; it is left "
-                       "out. Record every shape twice.");
-  }
-  if (failed > 0) warnings.push_back(std::to_string(failed) + " steps ran out of memory and are left out.");
-  if (visits.size() == 1 && visits[0] == 1 && runs[0].steps.size() == 1) {
-    throw InputError("",
-                     "only one step is recorded. Record every shape twice: what the first step of a process "
-                     "keeps for good is told from gradients by the second.");
-  }
-  for (std::size_t shape = 0; shape < chosen.settled.size(); ++shape) {
-    if (chosen.settled[shape]->mark.parameters == chosen.first->mark.parameters) chosen.first_shape = shape;
-  }
-  return chosen;
+  return StepChooser(runs).run(warnings);
 }
 
 }  // namespace vramlab

@@ -19,25 +19,6 @@ namespace {
 using Kind = RecordedOp::Kind;
 constexpr std::int64_t kHowFarBeyond = 8;  // times the largest recorded value of a parameter may be asked for
 
-/// Values of the model's own variables at a recorded shape.
-class RoundValues : public SampleValues {
- public:
-  RoundValues(const RecordedSpec& spec, std::vector<RecordedConditions> conditions)
-      : spec_(spec), conditions_(std::move(conditions)) {}
-
-  [[nodiscard]] std::vector<std::int64_t> at(std::size_t shape, std::int32_t loop,
-                                             std::size_t round) const override {
-    RecordedValues values(spec_, conditions_[shape]);
-    if (loop >= 0)
-      values.enter(&spec_.loops[static_cast<std::size_t>(loop)], static_cast<std::int64_t>(round));
-    return {values.monomials().begin(), values.monomials().end()};
-  }
-
- private:
-  const RecordedSpec& spec_;
-  std::vector<RecordedConditions> conditions_;
-};
-
 class Fitter {
  public:
   Fitter(const std::vector<RecordedRun>& runs, const std::string& name) : runs_(runs) {
@@ -65,7 +46,7 @@ class Fitter {
     for (const VariableValues& shape : parameters_.shapes)
       values.push_back(parameters_.monomial_values(shape));
     union_ = merge_shapes(shapes_, values, first_step_, chosen_.first_shape);
-    laws_ = find_size_laws(union_, shapes_, parameters_, RoundValues(model_.spec, conditions()));
+    laws_ = find_size_laws(union_, shapes_, parameters_, sample_values());
     model_.spec.main_product = laws_.main_product;
     fill_sizes();
     fill_program();
@@ -130,6 +111,18 @@ class Fitter {
       result.push_back({Point(values.begin(), values.begin() + parameters), {}});
     }
     return result;
+  }
+
+  // Of the model's own variables.
+  [[nodiscard]] SampleValues sample_values() const {
+    return
+        [&spec = model_.spec, asked = conditions()](std::size_t shape, std::int32_t loop, std::size_t round) {
+          RecordedValues values(spec, asked[shape]);
+          if (loop >= 0) {
+            values.enter(&spec.loops[static_cast<std::size_t>(loop)], static_cast<std::int64_t>(round));
+          }
+          return std::vector<std::int64_t>(values.monomials().begin(), values.monomials().end());
+        };
   }
 
   void fill_parameters() {

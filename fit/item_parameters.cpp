@@ -17,45 +17,49 @@ constexpr std::int64_t kLargestWeight = 4096;  // of a field in a padded length
 }  // namespace
 
 RecordedItems::RecordedItems(const std::vector<StepParameters>& shapes) : shapes_(shapes) {
-  const StepParameters& first = shapes[0];
-  for (const auto& [name, values] : first.lists) fields_.push_back(name);
+  for (const auto& [name, values] : shapes[0].lists) fields_.push_back(name);
+  find_kind_names();
+  for (const StepParameters& shape : shapes) read_items(shape);
+}
+
+// A parameter whose name is a word of the lists counts the items of that kind.
+void RecordedItems::find_kind_names() {
   std::set<std::string> words;
-  for (const StepParameters& shape : shapes) {
+  for (const StepParameters& shape : shapes_) {
     for (const auto& [name, values] : shape.words) words.insert(values.begin(), values.end());
   }
-  for (const auto& [name, value] : first.scalars) {
+  for (const auto& [name, value] : shapes_[0].scalars) {
     if (words.contains(name)) kind_names_.push_back(name);
   }
-  if (kind_names_.empty()) {
-    throw InputError(
-        "",
-        "the marks list items, but no parameter counts them. Give each item a kind "
-        "(\"tasks\": [\"short\", \"long\"]) and the number of each (\"short\": 1, \"long\": 1).");
+  if (!kind_names_.empty()) return;
+  throw InputError("",
+                   "the marks list items, but no parameter counts them. Give each item a kind "
+                   "(\"tasks\": [\"short\", \"long\"]) and the number of each (\"short\": 1, \"long\": 1).");
+}
+
+void RecordedItems::read_items(const StepParameters& shape) {
+  if (shape.words.size() != 1 || shape.lists.size() != fields_.size()) {
+    throw InputError("", "every step needs one list of kinds and the same lists of numbers.");
   }
-  for (const StepParameters& shape : shapes) {
-    if (shape.words.size() != 1 || shape.lists.size() != fields_.size()) {
-      throw InputError("", "every step needs one list of kinds and the same lists of numbers.");
+  auto& kinds = kinds_.emplace_back();
+  for (const std::string& word : shape.words.begin()->second) {
+    const auto kind = std::find(kind_names_.begin(), kind_names_.end(), word);
+    if (kind == kind_names_.end())
+      throw InputError("", "no parameter counts items of kind \"" + word + "\".");
+    kinds.push_back(static_cast<std::size_t>(kind - kind_names_.begin()));
+  }
+  auto& values = values_.emplace_back();
+  for (const std::string& field : fields_) {
+    const auto list = shape.lists.find(field);
+    if (list == shape.lists.end() || list->second.size() != kinds.size()) {
+      throw InputError("", '"' + field + "\" has not one entry an item in every step.");
     }
-    auto& kinds = kinds_.emplace_back();
-    for (const std::string& word : shape.words.begin()->second) {
-      const auto kind = std::find(kind_names_.begin(), kind_names_.end(), word);
-      if (kind == kind_names_.end())
-        throw InputError("", "no parameter counts items of kind \"" + word + "\".");
-      kinds.push_back(static_cast<std::size_t>(kind - kind_names_.begin()));
-    }
-    auto& values = values_.emplace_back();
-    for (const std::string& field : fields_) {
-      const auto list = shape.lists.find(field);
-      if (list == shape.lists.end() || list->second.size() != kinds.size()) {
-        throw InputError("", '"' + field + "\" has not one entry an item in every step.");
-      }
-      values.push_back(list->second);
-    }
-    for (std::size_t k = 0; k < kind_names_.size(); ++k) {
-      if (std::count(kinds.begin(), kinds.end(), k) == shape.scalars.at(kind_names_[k])) continue;
-      throw InputError(
-          "", "the number of items of kind \"" + kind_names_[k] + "\" is not what the parameter says.");
-    }
+    values.push_back(list->second);
+  }
+  for (std::size_t k = 0; k < kind_names_.size(); ++k) {
+    if (std::count(kinds.begin(), kinds.end(), k) == shape.scalars.at(kind_names_[k])) continue;
+    throw InputError(
+        "", "the number of items of kind \"" + kind_names_[k] + "\" is not what the parameter says.");
   }
 }
 
@@ -99,7 +103,41 @@ std::vector<Bytes> RecordedItems::round_sizes(std::int32_t loop, std::size_t pla
   return {};
 }
 
-// How many allocations of the loop follow a field or the kind of their item, in every round of every shape.
+// Whether the loop's allocation number `place` follows a field or the kind of its item, in every round of
+// every shape. Empty if the loop goes round an item that is not there.
+std::optional<bool> RecordedItems::place_follows(const RecordedLoop& loop, std::int32_t number,
+                                                 std::size_t place,
+                                                 const std::vector<ShapeProgram>& programs) const {
+  struct Seen {
+    Bytes size = 0;
+    std::size_t shape = 0;
+    std::size_t item = 0;
+  };
+  std::optional<Seen> first;
+  std::set<Bytes> sizes;
+  std::map<std::size_t, Bytes> size_of_kind;
+  std::vector<bool> by_field(fields_.size(), true);
+  bool by_kind = true;
+  for (std::size_t s = 0; s < programs.size(); ++s) {
+    const std::vector<Bytes> rounds = round_sizes(number, place, programs[s]);
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      const std::size_t item = item_at(loop, s, round);
+      if (item >= items(s)) return std::nullopt;
+      const Bytes size = rounds[round];
+      if (!first) first = {size, s, item};
+      sizes.insert(size);
+      by_kind = by_kind && size_of_kind.try_emplace(kinds_[s][item], size).first->second == size;
+      for (std::size_t f = 0; f < fields_.size(); ++f) {
+        const auto here = static_cast<Bytes>(values_[s][f][item]);
+        const auto there = static_cast<Bytes>(values_[first->shape][f][first->item]);
+        by_field[f] = by_field[f] && size * there == first->size * here;
+      }
+    }
+  }
+  return sizes.size() > 1 && (by_kind || std::find(by_field.begin(), by_field.end(), true) != by_field.end());
+}
+
+// How many allocations of the loop follow a field or the kind of their item.
 std::size_t RecordedItems::follows(const RecordedLoop& loop, std::int32_t number,
                                    const std::vector<ShapeProgram>& programs) const {
   std::size_t body = 0;
@@ -110,33 +148,9 @@ std::size_t RecordedItems::follows(const RecordedLoop& loop, std::int32_t number
   }
   std::size_t count = 0;
   for (std::size_t place = 0; place < body; ++place) {
-    std::set<Bytes> sizes;
-    std::vector<bool> by_field(fields_.size(), true);
-    bool by_kind = true;
-    std::map<std::size_t, Bytes> size_of_kind;
-    std::optional<std::pair<Bytes, std::size_t>> first;  // size, and the item that has it
-    std::size_t first_shape = 0;
-    for (std::size_t s = 0; s < programs.size(); ++s) {
-      const std::vector<Bytes> rounds = round_sizes(number, place, programs[s]);
-      for (std::size_t round = 0; round < rounds.size(); ++round) {
-        const std::size_t item = item_at(loop, s, round);
-        if (item >= items(s)) return 0;
-        if (!first) {
-          first = {rounds[round], item};
-          first_shape = s;
-        }
-        sizes.insert(rounds[round]);
-        by_kind = by_kind &&
-                  size_of_kind.try_emplace(kinds_[s][item], rounds[round]).first->second == rounds[round];
-        for (std::size_t f = 0; f < fields_.size(); ++f) {
-          const auto here = static_cast<Bytes>(values_[s][f][item]);
-          const auto there = static_cast<Bytes>(values_[first_shape][f][first->second]);
-          by_field[f] = by_field[f] && rounds[round] * there == first->first * here;
-        }
-      }
-    }
-    if (sizes.size() < 2) continue;
-    count += by_kind || std::find(by_field.begin(), by_field.end(), true) != by_field.end() ? 1 : 0;
+    const std::optional<bool> does = place_follows(loop, number, place, programs);
+    if (!does) return 0;
+    count += *does ? 1 : 0;
   }
   return count;
 }
@@ -273,24 +287,7 @@ void RecordedItems::add_derived(FitParameters& parameters, std::vector<std::stri
     add("last_" + fields_[f], VariableKind::last_item, f);
     add("item_" + fields_[f], VariableKind::item, f);
   }
-  // products: 1, every variable but the counts by kind, and pairs of those that describe the whole step
-  const std::size_t all = parameters.variables.size();
-  const std::size_t from = parameters.recorded.size();
-  parameters.monomials.assign(1, Monomial{std::vector<std::uint8_t>(all, 0)});
-  const auto product = [&](std::initializer_list<std::size_t> variables) {
-    Monomial monomial{std::vector<std::uint8_t>(all, 0)};
-    for (const std::size_t v : variables) ++monomial.powers[v];
-    parameters.monomials.push_back(std::move(monomial));
-  };
-  std::vector<std::size_t> whole;
-  for (std::size_t v = from; v < all; ++v) {
-    if (parameters.variables[v].kind == VariableKind::fixed) continue;
-    product({v});
-    if (v < globals) whole.push_back(v);
-  }
-  for (std::size_t a = 0; a < whole.size(); ++a) {
-    for (std::size_t b = a + 1; b < whole.size(); ++b) product({whole[a], whole[b]});
-  }
+  set_products(parameters, globals);
   RecordedSpec spec;
   spec.parameters = parameters.recorded;
   spec.variables = parameters.variables;
@@ -299,6 +296,27 @@ void RecordedItems::add_derived(FitParameters& parameters, std::vector<std::stri
   for (std::size_t s = 0; s < shapes_.size(); ++s) {
     const RecordedConditions asked = conditions(s);
     parameters.shapes[s] = RecordedValues(spec, asked).variables();
+  }
+}
+
+// 1, every variable but the counts by kind, and pairs of those that describe the whole step: the first
+// `globals`.
+void RecordedItems::set_products(FitParameters& parameters, std::size_t globals) {
+  const std::size_t all = parameters.variables.size();
+  parameters.monomials.assign(1, Monomial{std::vector<std::uint8_t>(all, 0)});
+  const auto product = [&](std::initializer_list<std::size_t> variables) {
+    Monomial monomial{std::vector<std::uint8_t>(all, 0)};
+    for (const std::size_t v : variables) ++monomial.powers[v];
+    parameters.monomials.push_back(std::move(monomial));
+  };
+  std::vector<std::size_t> whole;
+  for (std::size_t v = parameters.recorded.size(); v < all; ++v) {
+    if (parameters.variables[v].kind == VariableKind::fixed) continue;
+    product({v});
+    if (v < globals) whole.push_back(v);
+  }
+  for (std::size_t a = 0; a < whole.size(); ++a) {
+    for (std::size_t b = a + 1; b < whole.size(); ++b) product({whole[a], whole[b]});
   }
 }
 

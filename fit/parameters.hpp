@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,12 @@ class RecordedItems {
                                                       const ShapeProgram& program);
   [[nodiscard]] std::size_t follows(const RecordedLoop& loop, std::int32_t number,
                                     const std::vector<ShapeProgram>& programs) const;
+  void find_kind_names();
+  void read_items(const StepParameters& shape);
+  [[nodiscard]] std::optional<bool> place_follows(const RecordedLoop& loop, std::int32_t number,
+                                                  std::size_t place,
+                                                  const std::vector<ShapeProgram>& programs) const;
+  static void set_products(FitParameters& parameters, std::size_t globals);
   void find_kind_field(const std::vector<RecordedLoop>& loops, const std::vector<ShapeProgram>& programs);
   [[nodiscard]] std::vector<Bytes> sizes_by_kind(const RecordedLoop& loop, std::size_t allocation,
                                                  const std::vector<ShapeProgram>& programs) const;

@@ -47,7 +47,7 @@ class Finder {
       const ShapeAllocation& one =
           shapes_[shape].allocations[static_cast<std::size_t>(tensor.in_shape[shape])];
       for (std::size_t round = 0; round < one.sizes.size(); ++round) {
-        samples.push_back({values_.at(shape, one.loop, round), one.sizes[round]});
+        samples.push_back({values_(shape, one.loop, round), one.sizes[round]});
       }
     }
     return samples;
@@ -146,7 +146,7 @@ class Finder {
     std::vector<std::size_t> shapes;
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       if (table.sizes[shape] == 0) continue;
-      samples.push_back({values_.at(shape, -1, 0), table.sizes[shape]});
+      samples.push_back({values_(shape, -1, 0), table.sizes[shape]});
       shapes.push_back(shape);
     }
     for (const SizePiece& piece : find_pieces(samples, candidates)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -64,15 +65,9 @@ struct SizeLaws {
   std::uint32_t main_product = 0;
 };
 
-/// `values[shape][round]` are the values of all monomials; a shape's entry 0 is outside loops, entry
-/// 1 + k of a loop is round k of it: see `SampleValues`.
-class SampleValues {
- public:
-  virtual ~SampleValues() = default;
-  /// Values of all monomials at a shape, in round `round` of `loop` (−1 = outside loops).
-  [[nodiscard]] virtual std::vector<std::int64_t> at(std::size_t shape, std::int32_t loop,
-                                                     std::size_t round) const = 0;
-};
+/// Values of all monomials at a shape, in round `round` of `loop` (−1 = outside loops).
+using SampleValues =
+    std::function<std::vector<std::int64_t>(std::size_t shape, std::int32_t loop, std::size_t round)>;
 
 /// Finds them. Exact forms first; an allocation seen at one shape only takes the form of another that has
 /// the same size there; everything else becomes a table of recorded sizes, with forms for the shapes that

@@ -282,17 +282,15 @@ class EpochReader {
   }
 
   PolicyFamily family() {
-    return {.find =
-                [this](PolicyChoice& choice) {
-                  const ComposerEntry& composer =
-                      file_.known->composers.find(choice.use, choice.where + "/use");
-                  choice.profile = full_profile_name(composer, choice);
-                  return choice.profile.empty() ? composer.name : choice.profile;
-                },
-            .try_out =
-                [this](const PolicyChoice& choice) {
-                  file_.known->composers.make(choice, file_.setup.tasks);
-                }};
+    return {
+        .find =
+            [this](PolicyChoice& choice) {
+              const ComposerEntry& composer = file_.known->composers.find(choice.use, choice.where + "/use");
+              choice.profile = full_profile_name(composer, choice);
+              return choice.profile.empty() ? composer.name : choice.profile;
+            },
+        .try_out =
+            [this](const PolicyChoice& choice) { file_.known->composers.make(choice, file_.setup.tasks); }};
   }
 
   fs::path path_;
