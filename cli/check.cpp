@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
-#include "cli/output/junit.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/training/view.hpp"
 #include "lab/parallel.hpp"
 #include "lab/scenario/expectations.hpp"
+#include "report/html_page.hpp"
 #include "report/output_file.hpp"
 
 namespace vramlab {
@@ -31,9 +30,15 @@ void add_options(Options& options) {
   add_output_options(options);
 }
 
-ReadyScenario ready_with_expectations(const ScenarioDocument& document) {
-  ReadyScenario scenario = ready_scenario(document);
-  if (scenario.expectations.empty()) {
+/// One file with its expectations.
+struct CheckedFile {
+  std::string file;
+  std::vector<CheckedExpectation> expectations;
+};
+
+SeededExperiments read_with_expectations(const ScenarioDocument& document) {
+  SeededExperiments scenario = read_seeds(document);
+  if (scenario.front()->scenario().expectations.empty()) {
     throw InputError(document.file, "expects nothing: there is no \"expect\".");
   }
   return scenario;
@@ -93,14 +98,67 @@ void require_updatable(const std::vector<ScenarioDocument>& documents) {
   }
 }
 
-void update(const ScenarioDocument& document, const ReadyScenario& scenario, const CheckedFile& checked,
-            Output& output) {
-  const UpdatedText updated =
-      updated_expectations(document.text, scenario.expectations, checked.expectations);
+void update(const ScenarioDocument& document, const std::vector<Expectation>& expectations,
+            const CheckedFile& checked, Output& output) {
+  const UpdatedText updated = updated_expectations(document.text, expectations, checked.expectations);
   if (updated.changes.empty()) return;
   write_file(document.file, updated.text);
   for (const std::string& change : updated.changes) output.line("     " + change);
   output.wrote(document.file);
+}
+
+std::size_t failures(const CheckedFile& file) {
+  return static_cast<std::size_t>(std::count_if(file.expectations.begin(), file.expectations.end(),
+                                                [](const CheckedExpectation& one) { return !one.ok; }));
+}
+
+std::string case_xml(const CheckedFile& file, const CheckedExpectation& one) {
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml_text(file.file),
+                                       xml_text(one.policy + " " + one.metric + " " + one.bound));
+  if (one.ok) return head + "/>\n";
+  std::string around;
+  for (const std::string& line : one.around) around += line + '\n';
+  return fmt::format(
+      "{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n", head,
+      xml_text(fmt::format("{} {} is {} ({})", one.policy, one.metric, format_number(one.value), one.bound)),
+      xml_text(around));
+}
+
+// Results as JUnit XML, which build servers show: a suite a file, a case an expectation; the trace around a
+// failure is its text.
+std::string junit_xml(const std::vector<CheckedFile>& files) {
+  std::size_t tests = 0;
+  std::size_t failed = 0;
+  std::string suites;
+  for (const CheckedFile& file : files) {
+    tests += file.expectations.size();
+    failed += failures(file);
+    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml_text(file.file),
+                          file.expectations.size(), failures(file));
+    for (const CheckedExpectation& one : file.expectations) suites += case_xml(file, one);
+    suites += "  </testsuite>\n";
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{}\" "
+      "failures=\"{}\">\n{}</testsuites>\n",
+      tests, failed, suites);
+}
+
+Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked) {
+  Json json;
+  json["file"] = file;
+  json["expectations"] = Json::array();
+  for (const CheckedExpectation& one : checked) {
+    Json entry;
+    entry["policy"] = one.policy;
+    entry["metric"] = one.metric;
+    entry["value"] = number_json(one.value);
+    entry["bound"] = one.bound;
+    entry["ok"] = one.ok;
+    if (!one.around.empty()) entry["around"] = one.around;
+    json["expectations"].push_back(std::move(entry));
+  }
+  return json;
 }
 
 Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
@@ -123,11 +181,16 @@ int run(const Arguments& arguments) {
   const auto policies = chosen_policies(arguments);
   for (const std::string& file : files) documents.push_back(read_document(file, policies));
   if (arguments["update"].as<bool>()) require_updatable(documents);
-  std::vector<ReadyScenario> scenarios;
-  for (const ScenarioDocument& document : documents) scenarios.push_back(ready_with_expectations(document));
+  std::vector<SeededExperiments> scenarios;
+  std::vector<std::vector<Expectation>> expectations;
+  for (const ScenarioDocument& document : documents) {
+    scenarios.push_back(read_with_expectations(document));
+    expectations.push_back(scenarios.back().front()->scenario().expectations);
+  }
   std::vector<CheckedFile> checked(files.size());
   for_each_index(files.size(), chosen_threads(arguments), [&](std::size_t i) {
-    checked[i] = {files[i], check_scenario(scenarios[i])};
+    checked[i] = {files[i], check_expectations(scenarios[i])};
+    scenarios[i].clear();
   });
 
   const bool lines = arguments["format"].as<std::string>() == "text";
@@ -138,7 +201,7 @@ int run(const Arguments& arguments) {
     const bool held = lines ? print_file(checked[i], output)
                             : std::all_of(all.begin(), all.end(), [](const auto& one) { return one.ok; });
     failed += held ? 0 : 1;
-    if (!held && arguments["update"].as<bool>()) update(documents[i], scenarios[i], checked[i], output);
+    if (!held && arguments["update"].as<bool>()) update(documents[i], expectations[i], checked[i], output);
   }
   if (lines) output.line(fmt::format("{} passed, {} failed", checked.size() - failed, failed));
   if (!junit.empty()) {

@@ -8,7 +8,6 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/kinds/search/spec.hpp"
-#include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "policies/searchers/probe_books.hpp"
 

@@ -7,13 +7,14 @@
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
-#include "cli/time_points.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "fit/fit_model.hpp"
+#include "fit/step_time_fit.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
+#include "models/recorded_program.hpp"
 #include "report/output_file.hpp"
 
 namespace vramlab {
@@ -179,6 +180,20 @@ std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, c
                                  : cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
   }
   return runs;
+}
+
+// Fits the step-time law of `spec` to every other point of `grid` (lab/model/measured_grid.hpp).
+void fit_times(RecordedSpec& spec, const MeasuredGrid& grid) {
+  const RecordedModel model(spec);
+  std::vector<TimedPoint> points;
+  for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+    if (!gives_time_law(row) || grid.rows[row].step_ms.empty()) continue;
+    const RecordedConditions conditions = grid_conditions(model, grid.rows[row].parameters);
+    const RecordedValues values(spec, conditions);
+    points.push_back(
+        {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
+  }
+  spec.time = fit_step_time(points, spec.main_product);
 }
 
 int run(const Arguments& arguments) {

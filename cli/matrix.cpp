@@ -10,8 +10,8 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/training/view.hpp"
 #include "lab/matrix/tuner_matrix.hpp"
+#include "lab/metric.hpp"
 #include "lab/scenario/file.hpp"
 #include "report/pictures.hpp"
 
@@ -40,8 +40,7 @@ std::vector<TrainingScenario> read_all(const std::vector<std::string>& paths,
   std::vector<TrainingScenario> scenarios;
   for (const std::string& file : scenario_files(paths)) {
     const ScenarioDocument document = read_document(file, policies);
-    require_known_kind(document);
-    if (document.kind.empty() || document.kind == "training") {
+    if (kind_of(document).has_steps) {
       scenarios.push_back(read_training(document));
     } else if (std::find(paths.begin(), paths.end(), file) != paths.end()) {
       throw InputError(file, "is of kind " + document.kind + "; tuners run in scenarios of kind training.");
@@ -59,7 +58,7 @@ std::string row_name(const MatrixRow& row) {
 std::string percent(double share) { return fmt::format("{:.1f} %", std::round(1000 * share) / 10 + 0.0); }
 
 // Where no fixed choice is safe there is no regret.
-std::string percent(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
+std::string percent(const std::optional<double>& share) { return share ? percent(*share) : kNoFigure; }
 
 // Regret, and behind it how many steps failed.
 std::string cell_text(const MatrixCell& cell) {
@@ -102,7 +101,7 @@ Table summary_table(const std::vector<MatrixSummary>& summaries) {
 }
 
 // What `predictive` did, row by row: the figures it is meant to keep low.
-Table settling_table(const std::vector<MatrixRow>& rows) {
+Table settling_table(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
   Table table{{{"predictive on", Table::Align::left},
                {"seeds"},
                {"regret"},
@@ -113,7 +112,8 @@ Table settling_table(const std::vector<MatrixRow>& rows) {
                {"evaluations"},
                {"settled"},
                {"fault cost"}}};
-  const std::size_t who = matrix_labels().size() - 1;  // the last of the built-in ones
+  const auto who =
+      static_cast<std::size_t>(std::find(labels.begin(), labels.end(), "predictive") - labels.begin());
   for (const MatrixRow& row : rows) {
     const MatrixCell& cell = row.cells[who];
     table.add_row({row_name(row), std::to_string(row.seeds), percent(cell.mean_regret),
@@ -205,7 +205,7 @@ int run(const Arguments& arguments) {
   output.line("");
   output.table(regret_table(rows, labels));
   output.line("");
-  output.table(settling_table(rows));
+  output.table(settling_table(rows, labels));
   if (!picture.empty()) {
     draw_heat_map(heat_map(rows, labels), picture);
     output.wrote(picture);

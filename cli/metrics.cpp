@@ -4,19 +4,19 @@
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
-#include "lab/metric.hpp"
+#include "lab/experiment.hpp"
 
 namespace vramlab {
 namespace {
 
-Table metrics_table(const MetricFamily& family) {
+Table metrics_table(const Kind& kind) {
   using Align = Table::Align;
   Table table{{{"metric", Align::left},
                {"unit", Align::left},
                {"better", Align::left},
                {"meaning", Align::left},
                {"formula", Align::left}}};
-  for (const MetricDescription& metric : family.metrics) {
+  for (const MetricDescription& metric : kind.metrics()) {
     const std::string better{better_name(metric.better)};
     table.add_row({"`" + metric.name + "`", metric.unit, better.empty() ? "-" : better, metric.about,
                    metric.formula.empty() ? "-" : metric.formula});
@@ -24,18 +24,18 @@ Table metrics_table(const MetricFamily& family) {
   return table;
 }
 
-const MetricFamily& find_family(const std::string& kind) {
-  std::vector<std::string> kinds;
-  for (const MetricFamily& family : metric_families()) {
-    if (family.kind == kind) return family;
-    kinds.push_back(family.kind);
+const Kind& asked_kind(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
   }
-  throw InputError("", "there are no metrics of kind \"" + kind + "\"." + suggest_name(kind, kinds));
+  throw InputError("", "there are no metrics of kind \"" + name + "\"." + suggest_name(name, names));
 }
 
 // On a terminal a sentence is longer than a line: name and unit, and the meaning below.
-void print_text(const MetricFamily& family, Output& output) {
-  for (const MetricDescription& metric : family.metrics) {
+void print_text(const Kind& kind, Output& output) {
+  for (const MetricDescription& metric : kind.metrics()) {
     std::string line = metric.name + " (" + metric.unit;
     if (metric.better != Better::neither)
       line += ", " + std::string{better_name(metric.better)} + " is better";
@@ -44,9 +44,9 @@ void print_text(const MetricFamily& family, Output& output) {
   }
 }
 
-Json family_json(const MetricFamily& family) {
+Json metrics_json(const Kind& kind) {
   Json list = Json::array();
-  for (const MetricDescription& metric : family.metrics) {
+  for (const MetricDescription& metric : kind.metrics()) {
     list.push_back({{"name", metric.name},
                     {"unit", metric.unit},
                     {"better", better_name(metric.better)},
@@ -59,21 +59,21 @@ Json family_json(const MetricFamily& family) {
 int run(const Arguments& arguments) {
   Output output{arguments};
   Json json;
-  const auto show = [&](const MetricFamily& family) {
+  const auto show = [&](const Kind& kind) {
     if (arguments["format"].as<std::string>() == "text") {
-      print_text(family, output);
+      print_text(kind, output);
     } else {
-      output.table(metrics_table(family));
+      output.table(metrics_table(kind));
     }
-    json[family.kind] = family_json(family);
+    json[kind.name] = metrics_json(kind);
   };
-  const auto kinds = operands(arguments);
-  if (!kinds.empty()) {
-    show(find_family(kinds.front()));
+  const auto names = operands(arguments);
+  if (!names.empty()) {
+    show(asked_kind(names.front()));
   } else {
-    for (const MetricFamily& family : metric_families()) {
-      output.line("Scenarios of kind " + family.kind + ":\n");
-      show(family);
+    for (const Kind& kind : kinds()) {
+      output.line("Scenarios of kind " + kind.name + ":\n");
+      show(kind);
       output.line("");
     }
   }

@@ -1,5 +1,4 @@
 // vramlab run: one policy, its full trace.
-#include "lab/kinds/training/run.hpp"
 
 #include <algorithm>
 
@@ -7,11 +6,9 @@
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
-#include "cli/output/traces.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/jobs/spec.hpp"
 #include "lab/kinds/training/view.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/expectations.hpp"
@@ -84,10 +81,9 @@ int run(const Arguments& arguments) {
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   const ScenarioDocument document = read_document(file, chosen_policies(arguments));
-  require_known_kind(document);
-  if (!document.kind.empty() && document.kind != "training") {
+  if (const Kind& kind = kind_of(document); !kind.has_steps) {
     throw InputError(file,
-                     "is of kind " + document.kind +
+                     "is of kind " + kind.name +
                          "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
   }
   TrainingScenario scenario = read_training(document);

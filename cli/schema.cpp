@@ -26,7 +26,7 @@ void add_options(Options& options) {
 
 const RecordBase& table_of(const std::string& kind) {
   std::vector<std::string> names;
-  for (const ScenarioKind& one : scenario_kinds()) {
+  for (const Kind& one : kinds()) {
     if (one.name == kind) return one.table();
     names.push_back(one.name);
   }

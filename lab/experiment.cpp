@@ -1,229 +1,183 @@
 #include "lab/experiment.hpp"
 
-#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
 #include <set>
 
-#include "lab/kinds/epoch/spec.hpp"
-#include "lab/kinds/jobs/spec.hpp"
-#include "lab/kinds/search/spec.hpp"
-#include "lab/kinds/snapshot/spec.hpp"
-#include "lab/kinds/training/run.hpp"
-#include "lab/scenario/schema.hpp"
+#include <fmt/format.h>
+
+#include "core/error.hpp"
 
 namespace vramlab {
+
+// One line a kind; NAME_kind() is in lab/kinds/NAME/view.cpp.
+// clang-format off
+#define VRAMLAB_KINDS(KIND) \
+  KIND(training) \
+  KIND(jobs) \
+  KIND(epoch) \
+  KIND(search) \
+  KIND(snapshot)
+// clang-format on
+
+#define VRAMLAB_DECLARE_KIND(name) Kind name##_kind();
+VRAMLAB_KINDS(VRAMLAB_DECLARE_KIND)
+#undef VRAMLAB_DECLARE_KIND
+
 namespace {
 
-const double kNone = std::nan("");
-
-double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
-  using Subject = Expectation::Subject;
-  const auto place = static_cast<std::size_t>(expectation.number - 1);
-  const TrainingRun& run = result.run;
-  switch (expectation.subject) {
-    case Subject::metric:
-      return find_metric(result.metrics, expectation.name).value_or(kNone);
-    case Subject::final_value:
-      return static_cast<double>(run.final_point[*space.find(expectation.name)]);
-    case Subject::adjustment: {
-      if (place >= run.adjustments.size()) return kNone;
-      const Adjustment& change = run.adjustments[place];
-      const auto value =
-          expectation.name.empty() ? change.iteration : change.to[*space.find(expectation.name)];
-      return static_cast<double>(value);
-    }
-    case Subject::oom: {
-      std::int64_t left = expectation.number;
-      for (const IterationRecord& record : run.iterations) {
-        if (record.result == StepResult::oom && --left == 0) return static_cast<double>(record.iteration);
-      }
-      return kNone;
-    }
-  }
-  return kNone;
-}
+namespace fs = std::filesystem;
 
 // The policies that expectations are about: others need not run. None = all of them.
-std::vector<std::string> expected_labels(const std::vector<Expectation>& expectations) {
+std::vector<std::string> expected_labels(const Experiment& experiment) {
+  const std::vector<std::string> known = experiment.labels();
   std::set<std::string> labels;
-  for (const Expectation& one : expectations) {
-    labels.insert(one.policy);
-    if (!one.relative_to.empty()) labels.insert(one.relative_to);
+  const auto add = [&](const std::string& label) {  // the oracle of a training scenario is found, not run
+    if (std::find(known.begin(), known.end(), label) != known.end()) labels.insert(label);
+  };
+  for (const Expectation& one : experiment.scenario().expectations) {
+    add(one.policy);
+    add(one.relative_to);
   }
   return {labels.begin(), labels.end()};
 }
 
-// The oracle of a training scenario is found, not run.
-std::vector<std::string> expected_tuners(const std::vector<Expectation>& expectations) {
-  std::vector<std::string> labels = expected_labels(expectations);
-  std::erase(labels, "oracle");
-  return labels;
-}
-
-class TrainingFigures : public RunFigures {
- public:
-  TrainingFigures(std::shared_ptr<const TrainingScenario> scenario, Comparison comparison)
-      : scenario_(std::move(scenario)), comparison_(std::move(comparison)) {}
-
-  [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
-    const PolicyResult* result = comparison_.find(label);
-    // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
-    return result != nullptr ? found_value(expectation, *result, scenario_->setup.bounds) : kNone;
-  }
-
-  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
-    const PolicyResult* result = comparison_.find(expectation.policy);
-    if (result == nullptr) return {"  no fixed choice is safe"};
-    return iterations_around(expectation, *scenario_, result->run);
-  }
-
- private:
-  std::shared_ptr<const TrainingScenario> scenario_;
-  Comparison comparison_;
-};
-
-class JobsFigures : public LabelledMetrics<JobsResult> {
- public:
-  explicit JobsFigures(std::shared_ptr<const JobsScenario> scenario)
-      : LabelledMetrics(compare_queues(*scenario, expected_labels(scenario->expectations))),
-        scenario_(std::move(scenario)) {}
-
-  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
-    return jobs_to_look_at(scenario_->setup, find(expectation.policy)->run);
-  }
-
- private:
-  std::shared_ptr<const JobsScenario> scenario_;
-};
-
-ReadyScenario ready_training(const ScenarioDocument& document) {
-  auto scenario = std::make_shared<const TrainingScenario>(read_training(document));
-  return {scenario->expectations, [scenario] {
-            return std::make_unique<TrainingFigures>(
-                scenario, compare_policies(*scenario, expected_tuners(scenario->expectations)));
-          }};
-}
-
-ReadyScenario ready_jobs(const ScenarioDocument& document) {
-  auto scenario = std::make_shared<const JobsScenario>(read_jobs(document));
-  return {scenario->expectations, [scenario] { return std::make_unique<JobsFigures>(scenario); }};
-}
-
-double figure(const Expectation& expectation, const RunFigures& runs) {
-  const double value = runs.value(expectation, expectation.policy);
+double figure(const Expectation& expectation, const Experiment& run) {
+  const double value = run.value(expectation, expectation.policy);
   if (expectation.relative_to.empty()) return value;
-  return ratio(value, runs.value(expectation, expectation.relative_to));
+  return ratio(value, run.value(expectation, expectation.relative_to));
 }
 
-ReadyScenario ready_search(const ScenarioDocument& document) {
-  auto scenario = std::make_shared<const SearchScenario>(read_search(document));
-  return {scenario->expectations, [scenario] {
-            return std::make_unique<LabelledMetrics<SearchResult>>(
-                compare_searchers(*scenario, expected_labels(scenario->expectations)));
-          }};
+/// What of a question only some kinds can answer, as users ask for it.
+struct Ability {
+  const char* option;
+  bool (*is_asked)(const Question& question);
+  bool Kind::*has;
+};
+
+constexpr std::array kAbilities{
+    Ability{"--picture", [](const Question& question) { return !question.picture.empty(); },
+            &Kind::has_picture},
+    Ability{"--trace-dir", [](const Question& question) { return !question.trace_dir.empty(); },
+            &Kind::has_traces},
+    Ability{"--seeds", [](const Question& question) { return question.seeds > 1; }, &Kind::is_drawn},
+    Ability{"--device cuda",
+            [](const Question& question) { return static_cast<bool>(question.make_performer); },
+            &Kind::has_steps},
+};
+
+// The error names the kinds that can.
+void require_ability(const Ability& ability, const Kind& kind, const Question& question) {
+  if (!ability.is_asked(question) || kind.*ability.has) return;
+  std::string names;
+  for (const Kind& one : kinds()) {
+    if (one.*ability.has) names += (names.empty() ? "" : " and ") + one.name;
+  }
+  throw InputError("", fmt::format("{} is for scenarios of kind {}.", ability.option, names));
 }
 
-ReadyScenario ready_epoch(const ScenarioDocument& document) {
-  auto scenario = std::make_shared<const EpochScenario>(read_epoch(document));
-  return {scenario->expectations, [scenario] {
-            return std::make_unique<LabelledMetrics<EpochResult>>(
-                compare_composers(*scenario, expected_labels(scenario->expectations)));
-          }};
-}
-
-template <class Results>
-std::vector<LabelledFigures> figures_of(const Results& results) {
-  std::vector<LabelledFigures> figures;
-  for (const auto& result : results) figures.push_back({result.label, result.metrics});
-  return figures;
-}
-
-FiguresRun training_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
-  const auto scenario = std::make_shared<const TrainingScenario>(read_training(document));
-  require_labels(*scenario, labels);
-  return [scenario, labels] { return figures_of(compare_policies(*scenario, labels).policies); };
-}
-
-FiguresRun jobs_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
-  const auto scenario = std::make_shared<const JobsScenario>(read_jobs(document));
-  return [scenario, labels] { return figures_of(compare_queues(*scenario, labels)); };
-}
-
-FiguresRun epoch_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
-  const auto scenario = std::make_shared<const EpochScenario>(read_epoch(document));
-  require_labels(*scenario, labels);
-  return [scenario, labels] { return figures_of(compare_composers(*scenario, labels)); };
-}
-
-FiguresRun search_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
-  const auto scenario = std::make_shared<const SearchScenario>(read_search(document));
-  return [scenario, labels] { return figures_of(compare_searchers(*scenario, labels)); };
+// A file's name for a label, which may hold anything.
+std::string file_name_of(const std::string& label) {
+  std::string name;
+  for (const char c : label.substr(0, 100)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  return name;
 }
 
 }  // namespace
 
-const std::vector<ScenarioKind>& scenario_kinds() {
-  static const std::vector<ScenarioKind> kinds{
-      {"training", training_table, training_schema, ready_training, training_figures},
-      {"jobs", jobs_table, jobs_schema, ready_jobs, jobs_figures},
-      {"epoch", epoch_table, epoch_schema, ready_epoch, epoch_figures},
-      {"search", search_table, search_schema, ready_search, search_figures},
-      {"snapshot", snapshot_table, snapshot_schema, ready_snapshot},
-  };
+void require_labels(const std::string& file, const std::string& what, const std::vector<std::string>& known,
+                    const std::vector<std::string>& labels) {
+  std::vector<Problem> problems;
+  for (const std::string& label : labels) {
+    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    problems.push_back({file, "no " + what + " is labelled \"" + label + "\"." + suggest_name(label, known)});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+std::vector<std::string> Experiment::labels() const { return policy_labels(scenario()); }
+
+void Experiment::require_labels(const std::vector<std::string>& labels) const {
+  vramlab::require_labels(scenario().file, labelled(), this->labels(), labels);
+}
+
+const std::vector<Kind>& kinds() {
+#define VRAMLAB_LIST_KIND(name) name##_kind(),
+  static const std::vector<Kind> kinds{VRAMLAB_KINDS(VRAMLAB_LIST_KIND)};
+#undef VRAMLAB_LIST_KIND
   return kinds;
 }
 
-void require_known_kind(const ScenarioDocument& document) {
+const Kind& kind_of(const ScenarioDocument& document) {
   std::vector<std::string> names;
-  for (const ScenarioKind& kind : scenario_kinds()) names.push_back(kind.name);
-  if (document.kind.empty() || std::find(names.begin(), names.end(), document.kind) != names.end()) return;
+  for (const Kind& kind : kinds()) {
+    if (document.kind.empty() || kind.name == document.kind) return kind;
+    names.push_back(kind.name);
+  }
   throw InputError(document.file + ": /kind",
                    "\"" + document.kind + "\" is not known here." + suggest_name(document.kind, names));
 }
 
-ReadyScenario ready_scenario(const ScenarioDocument& document) {
-  require_known_kind(document);
-  const auto kind = std::find_if(scenario_kinds().begin(), scenario_kinds().end(),
-                                 [&](const ScenarioKind& one) { return one.name == document.kind; });
-  if (kind == scenario_kinds().end()) return ready_training(document);  // says what is missing
-  ReadyScenario scenario = kind->ready(document);
-  const auto seeds = document.json.value("seeds", std::uint64_t{1});
-  for (std::uint64_t i = 1; i < seeds; ++i) {
-    scenario.more_seeds.push_back(kind->ready(at_seed(document, i)).run);
+const Kind& find_kind(std::string_view name) {
+  for (const Kind& kind : kinds()) {
+    if (name.empty() || kind.name == name) return kind;
   }
-  return scenario;
+  throw InternalError("there is no kind " + std::string{name});
 }
 
-void require_sweep(const ScenarioDocument& document) {
-  require_known_kind(document);
-  for (const ScenarioKind& kind : scenario_kinds()) {
-    if (kind.name != document.kind || kind.figures != nullptr) continue;
-    throw InputError(document.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
-  }
+std::unique_ptr<Experiment> read_experiment(const ScenarioDocument& document, const Question& question) {
+  const Kind& kind = kind_of(document);
+  for (const Ability& ability : kAbilities) require_ability(ability, kind, question);
+  return kind.read(document, question);
 }
 
-FiguresRun ready_figures(const ScenarioDocument& document, const std::vector<std::string>& labels) {
-  require_sweep(document);
-  for (const ScenarioKind& kind : scenario_kinds()) {
-    if (kind.name == document.kind) return kind.figures(document, labels);
-  }
-  return training_figures(document, labels);  // says what is missing
+SeededExperiments read_seeds(const ScenarioDocument& document) {
+  SeededExperiments seeds;
+  seeds.push_back(read_experiment(document));
+  const auto count = document.json.value("seeds", std::uint64_t{1});
+  for (std::uint64_t i = 1; i < count; ++i) seeds.push_back(read_experiment(at_seed(document, i)));
+  return seeds;
 }
 
-std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario) {
-  std::vector<std::unique_ptr<RunFigures>> runs;
-  runs.push_back(scenario.run());
-  for (const auto& run : scenario.more_seeds) runs.push_back(run());
+std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seeds) {
+  for (const auto& one : seeds) one->run(expected_labels(*one));
   std::vector<CheckedExpectation> checked;
-  for (const Expectation& expectation : scenario.expectations) {
+  for (const Expectation& expectation : seeds.front()->scenario().expectations) {
     std::vector<double> values;
-    for (const auto& one : runs) values.push_back(figure(expectation, *one));
+    for (const auto& one : seeds) values.push_back(figure(expectation, *one));
     checked.push_back(check_values(expectation, values));
     if (checked.back().ok) continue;
     const auto bad = std::find_if(values.begin(), values.end(),
                                   [&](double value) { return !check_value(expectation, value).ok; });
-    checked.back().around = runs[static_cast<std::size_t>(bad - values.begin())]->around(expectation);
+    checked.back().around = seeds[static_cast<std::size_t>(bad - values.begin())]->around(expectation);
   }
   return checked;
+}
+
+std::vector<std::string> policy_labels(const Scenario& scenario) {
+  std::vector<std::string> labels;
+  for (const PolicyEntry& entry : scenario.policies) labels.push_back(entry.label);
+  return labels;
+}
+
+void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
+  require_labels(scenario.file, "policy", policy_labels(scenario), labels);
+}
+
+std::map<std::string, std::string> file_bases(const std::vector<std::string>& labels,
+                                              const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw InputError(folder, "cannot be made a folder: " + failed.message() + ".");
+  std::map<std::string, std::string> bases;
+  std::set<std::string> taken;
+  for (const std::string& label : labels) {
+    std::string name = file_name_of(label);
+    while (!taken.insert(name).second) name += '-';  // two labels may differ only in what a name leaves out
+    bases[label] = (fs::path{folder} / name).string();
+  }
+  return bases;
 }
 
 }  // namespace vramlab

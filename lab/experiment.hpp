@@ -1,99 +1,169 @@
-// The kinds of scenarios. Whoever checks, lists or documents scenarios of any kind starts here; a further
-// kind is a line of the table in experiment.cpp.
+// An experiment: a scenario of any kind, read, run and looked at. Whoever compares, checks, sweeps or
+// documents scenarios does so through this interface, whatever their kind; a kind is a folder of lab/kinds
+// and a line in the list of kinds (experiment.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lab/json.hpp"
-#include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/expectations.hpp"
-#include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
+#include "lab/scenario/scenario.hpp"
+#include "report/table.hpp"
+#include "sim/runs/card_runner.hpp"
 
 namespace vramlab {
 
-/// What the runs of a scenario came to, as far as expectations ask for it.
-class RunFigures {
- public:
-  virtual ~RunFigures() = default;
+/// What an experiment is asked besides its scenario.
+struct Question {
+  std::int64_t seeds = 1;          ///< above 1: means and spreads over so many, from the scenario's on
+  std::string picture;             ///< file, .svg or .png; empty = none
+  std::string trace_dir;           ///< folder for what happened in each run; empty = none
+  bool report = false;             ///< sections() will be asked for
+  MakePerformer make_performer{};  ///< makes what runs the steps; empty = pretended cards
+};
 
+/// A scenario of one kind that was read. After `run` it can be asked for all that is behind it.
+class Experiment {
+ public:
+  virtual ~Experiment() = default;
+
+  [[nodiscard]] virtual const Scenario& scenario() const = 0;
+  /// Of all that can be run, in the order of the file.
+  [[nodiscard]] virtual std::vector<std::string> labels() const;
+  /// What carries a label, for messages.
+  [[nodiscard]] virtual std::string labelled() const { return "policy"; }
+
+  /// Throws InputError that names every one of `labels` which is not there, each with the nearest that are.
+  void require_labels(const std::vector<std::string>& labels) const;
+
+  /// Runs those labelled so, all if there are none. Throws InputError for a label that is not there, and for
+  /// what only a run shows, such as weights that do not fit.
+  virtual void run(const std::vector<std::string>& labels) = 0;
+
+  /// What it came to, in one sentence.
+  [[nodiscard]] virtual std::string verdict() const = 0;
+  /// What was run in one line, and what had to be assumed for it in others.
+  [[nodiscard]] virtual std::vector<std::string> head() const = 0;
+  [[nodiscard]] virtual std::vector<Table> tables() const = 0;
+  /// Runs that did not come to their end, a line each.
+  [[nodiscard]] virtual std::vector<std::string> endings() const { return {}; }
+  /// Writes the traces and the picture that the question asks for. Returns the files. Throws InputError if
+  /// one cannot be written.
+  virtual std::vector<std::string> write_files() { return {}; }
+  /// The result; it names the files if they were written.
+  [[nodiscard]] virtual Json json() const = 0;
+  /// What the page of a report shows.
+  [[nodiscard]] virtual std::vector<Json> sections() const = 0;
+
+  /// The figures of every run.
+  [[nodiscard]] virtual std::vector<LabelledFigures> figures() const = 0;
   /// The figure that `expectation` is about, of the run labelled `label`; NaN if there is none.
   [[nodiscard]] virtual double value(const Expectation& expectation, const std::string& label) const = 0;
-
   /// For an expectation that does not hold: what happened around it, a few lines for people.
   [[nodiscard]] virtual std::vector<std::string> around(const Expectation& /*expectation*/) const {
     return {};
   }
 };
 
-/// A scenario of any kind, read and ready to run.
-struct ReadyScenario {
-  std::vector<Expectation> expectations;
-  std::function<std::unique_ptr<RunFigures>()> run;  ///< may be called on any thread
-  /// The same for the further seeds, where the file asks for several. Set by ready_scenario.
-  std::vector<std::function<std::unique_ptr<RunFigures>()>> more_seeds{};
-};
-
-/// Runs the policies of a scenario; may be called on any thread.
-using FiguresRun = std::function<std::vector<LabelledFigures>()>;
-
 /// One kind of scenario.
-struct ScenarioKind {
-  std::string name;                                 ///< "training", as "kind" says it
-  const RecordBase& (*table)();                     ///< the keys of its files
-  Json (*schema)(const PolicySet& known);           ///< JSON schema (draft 7) of them
-  ReadyScenario (*ready)(const ScenarioDocument&);  ///< throws InputError with every problem of the file
-  /// The same for a sweep: the policies labelled so, all if there are none. Null: this kind has no sweeps.
-  FiguresRun (*figures)(const ScenarioDocument&, const std::vector<std::string>& labels) = nullptr;
+struct Kind {
+  std::string name;                        ///< "training", as "kind" says it
+  const RecordBase& (*table)();            ///< the keys of its files
+  Json (*schema)(const PolicySet& known);  ///< JSON schema (draft 7) of them
+  const MetricTable& (*metrics)();         ///< of its results
+  /// Throws InputError with every problem of the file, and for a question that goes with no such scenario.
+  std::unique_ptr<Experiment> (*read)(const ScenarioDocument& document, const Question& question);
+  std::string sweep_metric{};  ///< what a sweep shows first; empty = this kind has no sweeps
+  bool has_picture = false;    ///< Question::picture
+  bool has_traces = false;     ///< Question::trace_dir
+  bool is_drawn = false;       ///< Question::seeds; every seed gives the others the same run
+  bool has_steps = false;      ///< Question::make_performer
 };
 
-/// All kinds.
-const std::vector<ScenarioKind>& scenario_kinds();
+/// All kinds, in the order of the documents.
+const std::vector<Kind>& kinds();
 
-/// Throws InputError, with the nearest right ones, for a kind that there is not. One that is missing passes.
-void require_known_kind(const ScenarioDocument& document);
+/// The kind of a file; that of one which names none is training, whose reader says what is missing. Throws
+/// InputError, with the nearest right ones, for a kind that there is not.
+const Kind& kind_of(const ScenarioDocument& document);
 
-/// Reads a scenario by its kind, once for each of its seeds. Throws InputError with every problem of the
-/// file.
-ReadyScenario ready_scenario(const ScenarioDocument& document);
+/// The kind called `name`; training where it is empty. Throws InternalError if there is none.
+const Kind& find_kind(std::string_view name);
 
-/// Throws InputError for a kind that has no sweeps.
-void require_sweep(const ScenarioDocument& document);
+/// Reads a scenario by its kind. Throws InputError with every problem of the file, and for a question that
+/// this kind has no answer to.
+std::unique_ptr<Experiment> read_experiment(const ScenarioDocument& document, const Question& question = {});
 
-/// Reads a scenario for a sweep. Throws InputError also for a kind that has none.
-FiguresRun ready_figures(const ScenarioDocument& document, const std::vector<std::string>& labels);
+/// A scenario of any kind, once for each of its "seeds".
+using SeededExperiments = std::vector<std::unique_ptr<Experiment>>;
+SeededExperiments read_seeds(const ScenarioDocument& document);
 
-/// Runs the scenario and holds its runs against every expectation, in their order.
-std::vector<CheckedExpectation> check_scenario(const ReadyScenario& scenario);
+/// Runs them, as far as expectations ask for it, and holds the runs against every expectation, in the order
+/// of the file.
+std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seeds);
 
-/// Figures of results that have a `label` and `metrics`.
-template <class Result>
-class LabelledMetrics : public RunFigures {
+/// For each label the path in `folder` (made if missing) that its files begin with; no two are equal. Throws
+/// InputError if the folder cannot be made.
+std::map<std::string, std::string> file_bases(const std::vector<std::string>& labels,
+                                              const std::string& folder);
+
+/// Whether `label` is among `labels`, or there are none: all are run then.
+inline bool is_wanted(const std::vector<std::string>& labels, const std::string& label) {
+  return labels.empty() || std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+/// Throws InputError that names every one of `labels` which is not `known` in `file`, each with the nearest
+/// that are; `what` carries a label: "policy" or "row".
+void require_labels(const std::string& file, const std::string& what, const std::vector<std::string>& known,
+                    const std::vector<std::string>& labels);
+
+/// The labels of the policies of a scenario.
+std::vector<std::string> policy_labels(const Scenario& scenario);
+
+/// Throws InputError as above for the policies of a scenario.
+void require_labels(const Scenario& scenario, const std::vector<std::string>& labels);
+
+/// What the experiments on policies have in common. `Results` is a range of what has a `label` and `metrics`.
+template <class AnyScenario, class Results>
+class PolicyExperiment : public Experiment {
  public:
-  explicit LabelledMetrics(std::vector<Result> results) : results_(std::move(results)) {}
+  explicit PolicyExperiment(AnyScenario scenario, Question question = {})
+      : scenario_(std::move(scenario)), question_(std::move(question)) {}
 
+  [[nodiscard]] const Scenario& scenario() const override { return scenario_; }
+  [[nodiscard]] std::vector<LabelledFigures> figures() const override {
+    std::vector<LabelledFigures> figures;
+    for (const auto& result : results_) figures.push_back({result.label, result.metrics});
+    return figures;
+  }
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
-    const Result* result = find(label);
-    if (result == nullptr) return std::nan("");
-    return find_metric(result->metrics, expectation.name).value_or(std::nan(""));
+    const auto* result = find(label);
+    return result == nullptr ? std::nan("") : Figures{result->metrics}[expectation.name];
   }
 
  protected:
-  [[nodiscard]] const Result* find(const std::string& label) const {
-    for (const Result& result : results_) {
+  /// The result with that label; null if there is none.
+  [[nodiscard]] auto find(const std::string& label) const
+      -> decltype(&*std::declval<const Results&>().begin()) {
+    for (const auto& result : results_) {
       if (result.label == label) return &result;
     }
     return nullptr;
   }
 
- private:
-  std::vector<Result> results_;
+  AnyScenario scenario_;
+  Question question_;
+  Results results_;
 };
 
 }  // namespace vramlab

@@ -1,19 +1,23 @@
-// Every metric, defined once, and the figures of a run by their names.
+// A metric is one row: its name, what it means, and what computes it from a result of its kind. Documents,
+// tables, reports, the names that expectations know and `vramlab metrics` come from the rows.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lab/kinds/training/spec.hpp"
-#include "sim/runs/training_loop.hpp"
+#include "lab/json.hpp"
 
 namespace vramlab {
 
 /// Which way a metric is better, where one can say so.
 enum class Better : std::uint8_t { neither, more, less };
+
+/// "more", "less" or "".
+std::string_view better_name(Better better);
 
 /// What one metric means.
 struct MetricDescription {
@@ -25,22 +29,16 @@ struct MetricDescription {
   std::string formula;  ///< in the names of the other metrics and of the trace; empty if `about` says it all
 };
 
-/// The metrics of one kind of scenario.
-struct MetricFamily {
-  std::string kind;  ///< "training", "jobs", …
-  std::vector<MetricDescription> metrics;
+/// The metrics of one kind of scenario, in the order of its results.
+using MetricTable = std::vector<MetricDescription>;
+
+/// One metric of a kind whose results are known by `Facts`.
+template <class Facts>
+struct MetricRow : MetricDescription {
+  /// Empty where the result has no such figure at all (no regret without an oracle); NaN where the figure has
+  /// no value (a mean of nothing).
+  std::function<std::optional<double>(const Facts&)> of;
 };
-
-/// All of them, in the order of the documents.
-const std::vector<MetricFamily>& metric_families();
-
-/// The metrics of scenarios of `kind`, in the order of results. Throws InternalError for an unknown kind.
-const std::vector<MetricDescription>& metrics_of(std::string_view kind);
-
-/// "more", "less" or "".
-std::string_view better_name(Better better);
-
-// The figures a run is judged by. docs/metrics.md says what each means.
 
 /// One figure with its name.
 struct Metric {
@@ -54,20 +52,58 @@ struct LabelledFigures {
   std::vector<Metric> metrics;
 };
 
-/// All metrics of a run in a fixed order, without those that compare it with another run: `regret` and
-/// `disturbance_cost`.
-std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run);
+/// The figures that `facts` have, in the order of the rows.
+template <class Facts>
+std::vector<Metric> measure(const std::vector<MetricRow<Facts>>& rows, const Facts& facts) {
+  std::vector<Metric> metrics;
+  for (const MetricRow<Facts>& row : rows) {
+    if (const std::optional<double> value = row.of(facts)) metrics.push_back({row.name, *value});
+  }
+  return metrics;
+}
+
+/// What the rows mean.
+template <class Facts>
+MetricTable table_of(const std::vector<MetricRow<Facts>>& rows) {
+  return {rows.begin(), rows.end()};
+}
+
+/// The names of all metrics of `table`.
+std::vector<std::string> names_of(const MetricTable& table);
 
 /// The value called `name`; empty if there is none.
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);
 
-/// Names of all metrics of a training run, those of comparisons included.
-std::vector<std::string> training_metric_names();
+/// A figure that is not there, in a table.
+inline constexpr const char* kNoFigure = "-";
 
-/// Work done by `objective`, from sums over the steps that did not fail and the time of all.
-double objective_of(Objective objective, double samples, double pixels, double seconds);
+/// `value` with so many digits behind the point, or kNoFigure.
+std::string fixed_text(double value, int digits);
 
-/// Whether `peak` is at most target plus margin of `total`.
-bool within_target(const Target& target, Bytes peak, Bytes total);
+/// "12.3 %" of a share, or kNoFigure.
+std::string percent_text(double share);
+
+/// The figures of one run by their names, as values and as cells of a table. It refers to `metrics`.
+class Figures {
+ public:
+  explicit Figures(const std::vector<Metric>& metrics) : metrics_(&metrics) {}
+
+  /// NaN if there is none.
+  double operator[](std::string_view name) const;
+  [[nodiscard]] std::string count(std::string_view name) const { return fixed_text((*this)[name], 0); }
+  [[nodiscard]] std::string percent(std::string_view name) const { return percent_text((*this)[name]); }
+  [[nodiscard]] std::string fixed(std::string_view name, int digits) const {
+    return fixed_text((*this)[name], digits);
+  }
+
+ private:
+  const std::vector<Metric>* metrics_;
+};
+
+/// A figure in JSON; whole numbers are written as such (53, not 53.0), what is not there as null.
+Json number_json(double value);
+
+/// Figures by their names.
+Json figures_json(const std::vector<Metric>& figures);
 
 }  // namespace vramlab

@@ -15,7 +15,6 @@
 #include "cli/output/progress.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/training/view.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/expectations.hpp"
@@ -24,6 +23,27 @@
 #include "report/output_file.hpp"
 
 namespace vramlab {
+
+namespace {
+
+/// What --results names; an empty name stands for no file.
+class SweepResultsFile {
+ public:
+  /// Throws InputError for a name without the ending of one of the forms.
+  explicit SweepResultsFile(std::string name);
+
+  /// What it has, as read_sweep_results. Throws InputError also if it could not be written after all the
+  /// work.
+  [[nodiscard]] SweepResults read(const Sweep& sweep, const std::vector<std::string>& keys) const;
+
+  /// Writes it unless it says the same already. Returns whether it was written.
+  bool keep(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys) const;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
 
 SweepResultsFile::SweepResultsFile(std::string name) : name_(std::move(name)) {
   if (!name_.empty()) require_results_name(name_);
@@ -46,7 +66,14 @@ bool SweepResultsFile::keep(const Sweep& sweep, const SweepResults& results,
   return true;
 }
 
-namespace {
+/// The figures of one policy over all runs that have the metric.
+struct Spread {
+  std::string policy;
+  std::vector<double> values;
+  std::size_t runs = 0;
+  std::size_t with_oom = 0;
+  std::size_t best = 0;  ///< runs in which no other policy does better
+};
 
 constexpr std::size_t kMostDown = 40;  // values of an axis that a terminal shows
 constexpr std::size_t kMostAcross = 12;
@@ -85,7 +112,7 @@ bool had_oom(const LabelledFigures& result) {
 }
 
 std::string text_of(double value, const MetricDescription& metric) {
-  if (metric.unit == "share") return fmt::format("{:.1f} %", 100 * value);
+  if (metric.unit == "share") return percent_text(value);
   if (metric.unit == "bytes" && value >= 0) return format_bytes(static_cast<Bytes>(value));
   return format_number(value);
 }
@@ -116,7 +143,7 @@ Table matrix(const Sweep& sweep, const SweepResults& results, const std::string&
     for (std::size_t c = 0; c < across; ++c) {
       const auto sum = sums.find({r, c});
       cells.push_back(sum == sums.end()
-                          ? "-"
+                          ? kNoFigure
                           : text_of(sum->second.first / static_cast<double>(sum->second.second), metric));
     }
     table.add_row(std::move(cells));
@@ -124,8 +151,7 @@ Table matrix(const Sweep& sweep, const SweepResults& results, const std::string&
   return table;
 }
 
-}  // namespace
-
+// One for each policy, in the order of the runs.
 std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescription& metric) {
   std::vector<Spread> spreads;
   for (const auto& run : results) {
@@ -144,6 +170,7 @@ std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescript
   return spreads;
 }
 
+// A row for each policy.
 Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
   Table table{{{"policy", Table::Align::left},
                {"runs"},
@@ -153,11 +180,11 @@ Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription&
                {"mean"},
                {"highest"}}};
   for (const Spread& spread : spreads) {
-    std::vector<std::string> cells{spread.policy, fmt::format("{}", spread.runs),
-                                   fmt::format("{}", spread.with_oom),
-                                   can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : "-"};
+    std::vector<std::string> cells{
+        spread.policy, fmt::format("{}", spread.runs), fmt::format("{}", spread.with_oom),
+        can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : kNoFigure};
     if (spread.values.empty()) {
-      cells.insert(cells.end(), {"-", "-", "-"});
+      cells.insert(cells.end(), {kNoFigure, kNoFigure, kNoFigure});
     } else {
       const auto [low, high] = std::minmax_element(spread.values.begin(), spread.values.end());
       double sum = 0;
@@ -171,6 +198,7 @@ Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription&
   return table;
 }
 
+// Which policy is best, in a sentence; only the number `done` of runs where the metric ranks nothing.
 std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescription& metric,
                           std::size_t done) {
   const auto best = std::max_element(spreads.begin(), spreads.end(),
@@ -181,7 +209,7 @@ std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescri
       best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
 }
 
-// What is wider than a terminal is in the report and in the results.
+// For each policy but the oracle. What is wider than a terminal is in the report and in the results.
 void print_matrices(const Sweep& sweep, const SweepResults& results, const std::vector<Spread>& spreads,
                     const MetricDescription& metric, Output& output) {
   if (sweep.axes[0].values.size() > kMostDown ||
@@ -197,30 +225,15 @@ void print_matrices(const Sweep& sweep, const SweepResults& results, const std::
   }
 }
 
-namespace {
-
 namespace po = boost::program_options;
 
-// What a sweep is mostly about, by its kind.
-constexpr std::array kShownMetrics{
-    std::pair{"training", "regret"},
-    std::pair{"jobs", "mean_completion_s"},
-    std::pair{"epoch", "samples_per_s"},
-    std::pair{"search", "batch"},
-};
-
-const MetricDescription& shown_metric(const std::string& kind, const std::string& asked) {
-  std::string name = asked;
-  for (const auto& [one, metric] : kShownMetrics) {
-    if (name.empty() && kind == one) name = metric;
-  }
-  std::vector<std::string> names;
-  for (const MetricDescription& metric : metrics_of(kind)) {
+const MetricDescription& shown_metric(const Kind& kind, const std::string& asked) {
+  const std::string& name = asked.empty() ? kind.sweep_metric : asked;
+  for (const MetricDescription& metric : kind.metrics()) {
     if (metric.name == name) return metric;
-    names.push_back(metric.name);
   }
-  throw InputError("--metric",
-                   "\"" + name + "\" is no metric of such a scenario." + suggest_name(name, names));
+  throw InputError("--metric", "\"" + name + "\" is no metric of such a scenario." +
+                                   suggest_name(name, names_of(kind.metrics())));
 }
 
 Json results_json(const Sweep& sweep, const SweepResults& results) {
@@ -238,7 +251,7 @@ Json results_json(const Sweep& sweep, const SweepResults& results) {
     for (const LabelledFigures& result : *results[i]) {
       Json entry;
       entry["label"] = result.label;
-      for (const Metric& one : result.metrics) entry["metrics"][one.name] = number_json(one.value);
+      entry["metrics"] = figures_json(result.metrics);
       run["policies"].push_back(std::move(entry));
     }
     json["runs"].push_back(std::move(run));
@@ -293,8 +306,10 @@ void require_no_sweep_options(const Arguments& arguments) {
 
 Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                    const Arguments& arguments, Output& output, int& code) {
-  require_sweep(scenario);
-  const std::string kind = scenario.kind.empty() ? "training" : scenario.kind;
+  const Kind& kind = kind_of(scenario);
+  if (kind.sweep_metric.empty()) {
+    throw InputError(scenario.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
+  }
   const MetricDescription& metric = shown_metric(kind, arguments["metric"].as<std::string>());
   const SweepResultsFile file{arguments["results"].as<std::string>()};
   const Sweep sweep = read_sweep(scenario);
@@ -338,9 +353,9 @@ Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::stri
   print_matrices(sweep, results, spreads, metric, output);
   if (keep()) output.wrote(file.name());  // behind the tables: on a full disk they are what is left
   if (output.report().wanted()) {
-    output.report().add(sweep_section(sweep, results,
-                                      {name, json.value("description", std::string{}), kind, metric.name},
-                                      {sweep_verdict(spreads, metric, done), head}));
+    output.report().add(sweep_section(
+        sweep, results, {name, json.value("description", std::string{}), kind.name, metric.name},
+        {sweep_verdict(spreads, metric, done), head}));
   }
   Json result = results_json(sweep, results);
   Json whole;

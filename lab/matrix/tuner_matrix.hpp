@@ -10,9 +10,10 @@
 
 namespace vramlab {
 
-/// The tuners of a matrix by their labels: fixed, threshold-step, aimd, blind, peak, settled, predictive, and
-/// those of the plugins in `known` under their names, each with its default profile. Throws InputError if two
-/// of these are equal.
+/// The tuners of a matrix by their labels, in the order of the registry: each built-in one under the names of
+/// its profiles, or its own where it has none, but for `skeleton`, which is there to be copied; then those of
+/// the plugins in `known` under their names, each with its default profile. Throws InputError if the tuner of
+/// a plugin has a label that is taken.
 std::vector<std::string> matrix_labels(const PolicySet& known = *builtin_policies());
 
 /// `scenario`, which must know them, with exactly those tuners. One that the scenario names itself keeps its

@@ -6,10 +6,46 @@
 
 #include <fmt/format.h>
 
-#include "lab/kinds/training/view.hpp"
-#include "lab/metric.hpp"
+#include "lab/experiment.hpp"
+#include "lab/page/drawing.hpp"
+#include "report/html_page.hpp"
 
 namespace vramlab {
+
+Json curve_json(const std::vector<CurvePoint>& curve) {
+  Json list = Json::array();
+  for (const CurvePoint& point : curve) list.push_back({point.x, point.value});
+  return list;
+}
+
+Json mark_json(const RunMark& mark) { return {mark.first, mark.last, mark.count}; }
+
+Json marks_json(const std::vector<RunMark>& marks) {
+  Json list = Json::array();
+  for (const RunMark& mark : merged_marks(marks, kMostMarks)) list.push_back(mark_json(mark));
+  return list;
+}
+
+Json metrics_json(const MetricTable& metrics) {
+  Json list = Json::array();
+  for (const MetricDescription& metric : metrics) {
+    std::string about = metric.about;
+    std::erase(about, '`');
+    list.push_back({{"name", metric.name},
+                    {"title", metric.title},
+                    {"unit", metric.unit},
+                    {"better", better_name(metric.better)},
+                    {"about", about}});
+  }
+  return list;
+}
+
+std::string report_page(const std::string& title, const Json& sections, std::string_view version) {
+  Json json;
+  json["title"] = title;
+  json["sections"] = sections;
+  return html_page(title, json.dump(-1, ' ', false, Json::error_handler_t::replace), version);
+}
 
 Json segments_section(const SegmentMap& map, const std::string& title, const SectionHead& head) {
   Json json;
@@ -72,7 +108,7 @@ Json values_json(const std::vector<LabelledFigures>& run, const std::string& pol
 
 Json sweep_section(const Sweep& sweep, const SweepResults& results, const SweepTitle& title,
                    const SectionHead& head) {
-  const auto& metrics = metrics_of(title.kind);
+  const MetricTable& metrics = find_kind(title.kind).metrics();
   Json json;
   json["kind"] = "sweep";
   json["title"] = title.name;
@@ -80,7 +116,7 @@ Json sweep_section(const Sweep& sweep, const SweepResults& results, const SweepT
   json["head"] = head.head;
   json["description"] = title.description;
   json["shown"] = title.metric;
-  json["metrics"] = metrics_json(title.kind);
+  json["metrics"] = metrics_json(metrics);
   json["columns"] = Json::array();
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (std::find(kColumns.begin(), kColumns.end(), metrics[i].name) != kColumns.end())

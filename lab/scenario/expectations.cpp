@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lab/json.hpp"
-#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
 
 namespace vramlab {
 namespace {

@@ -7,11 +7,6 @@
 
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/epoch/spec.hpp"
-#include "lab/kinds/jobs/spec.hpp"
-#include "lab/kinds/search/spec.hpp"
-#include "lab/kinds/snapshot/spec.hpp"
-#include "lab/kinds/training/spec.hpp"
 #include "lab/scenario/fields.hpp"
 #include "policies/contract/policy_set.hpp"
 
@@ -48,37 +43,19 @@ Json option_schema(const OptionDescription& option) {
   return schema;
 }
 
-// Which options an entry may have depends on the policy it uses.
-template <class Entry>
-Json policy_schema(const Entry& tuner, Json schema) {
-  Json& properties = schema["properties"];
-  properties["use"] = {{"const", tuner.name}, {"description", tuner.summary}};
-  properties.erase("profile");
-  if (!tuner.profiles.empty()) {
-    for (const PolicyProfile& profile : tuner.profiles) properties["profile"]["enum"].push_back(profile.name);
-  }
-  for (const OptionDescription& option : tuner.options) properties[option.key] = option_schema(option);
-  schema["additionalProperties"] = false;
-  return schema;
-}
-
-template <class Entries>
-Json schemas_of(const Entries& entries, const Json& entry) {
-  Json alternatives = Json::array();
-  for (const auto& one : entries) alternatives.push_back(policy_schema(one, entry));
-  return {{"oneOf", std::move(alternatives)}};
-}
-
-// A kind whose policies are of one family.
-template <class Entries>
-Json kind_schema(const RecordBase& table, const Entries& entries) {
-  Json schema = fields_schema(table.fields, table.open);
-  Json& entry = schema["properties"]["policies"]["items"];
-  entry = schemas_of(entries, Json(entry));
-  return schema;
-}
-
 }  // namespace
+
+Json policy_schema(Json entry, const std::string& name, const std::string& summary,
+                   const std::vector<OptionDescription>& options,
+                   const std::vector<PolicyProfile>& profiles) {
+  Json& properties = entry["properties"];
+  properties["use"] = {{"const", name}, {"description", summary}};
+  properties.erase("profile");
+  for (const PolicyProfile& profile : profiles) properties["profile"]["enum"].push_back(profile.name);
+  for (const OptionDescription& option : options) properties[option.key] = option_schema(option);
+  entry["additionalProperties"] = false;
+  return entry;
+}
 
 Json default_json(const Field& field) {
   if (!field.default_value) return {};
@@ -244,19 +221,11 @@ std::vector<FieldRow> field_rows(const std::vector<Field>& fields) {
   return rows;
 }
 
-Json training_schema(const PolicySet& known) { return kind_schema(training_table(), known.tuners); }
-Json jobs_schema(const PolicySet& known) { return kind_schema(jobs_table(), known.admitters); }
-Json epoch_schema(const PolicySet& known) { return kind_schema(epoch_table(), known.composers); }
-Json search_schema(const PolicySet& known) { return kind_schema(search_table(), known.searchers); }
-Json snapshot_schema(const PolicySet& /*known*/) {
-  return fields_schema(snapshot_table().fields, /*open=*/false);
-}
-
 Json scenario_schema(const PolicySet& known) {
   Json whole;
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
   whole["title"] = "A scenario of vramlab";
-  for (const ScenarioKind& kind : scenario_kinds()) whole["oneOf"].push_back(kind.schema(known));
+  for (const Kind& kind : kinds()) whole["oneOf"].push_back(kind.schema(known));
   return whole;
 }
 

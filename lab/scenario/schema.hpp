@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/records/field.hpp"
+#include "core/records/record.hpp"
 #include "lab/json.hpp"
 #include "policies/contract/policy_set.hpp"
 
@@ -19,6 +20,24 @@ Json field_schema(const Field& field);
 
 /// The default as JSON; null if there is none.
 Json default_json(const Field& field);
+
+/// The schema of `entry`, one of "policies", where it uses the policy called `name`: its options are keys.
+Json policy_schema(Json entry, const std::string& name, const std::string& summary,
+                   const std::vector<OptionDescription>& options, const std::vector<PolicyProfile>& profiles);
+
+/// The schema of files of a kind whose "policies" are those of `family`.
+template <class Family>
+Json kind_schema(const RecordBase& table, const Family& family) {
+  Json schema = fields_schema(table.fields, table.open);
+  Json& entry = schema["properties"]["policies"]["items"];
+  Json alternatives = Json::array();
+  for (const auto& policy : family) {
+    alternatives.push_back(
+        policy_schema(entry, policy.name, policy.summary, policy.options, policy.profiles));
+  }
+  entry = {{"oneOf", std::move(alternatives)}};
+  return schema;
+}
 
 /// One key as a document shows it, with what it may hold.
 struct FieldRow {
@@ -35,12 +54,5 @@ std::vector<FieldRow> field_rows(const std::vector<Field>& fields);
 
 /// The JSON schema of scenario files of every kind, with the options of every policy of `known`.
 Json scenario_schema(const PolicySet& known = *builtin_policies());
-
-// Those of one kind.
-Json training_schema(const PolicySet& known);
-Json jobs_schema(const PolicySet& known);
-Json epoch_schema(const PolicySet& known);
-Json search_schema(const PolicySet& known);
-Json snapshot_schema(const PolicySet& known);
 
 }  // namespace vramlab

@@ -12,7 +12,6 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/kinds/training/view.hpp"
 #include "lab/metric.hpp"
 #include "lab/parallel.hpp"
 #include "lab/scenario/file.hpp"
@@ -125,8 +124,7 @@ class Collector {
       : file_(file.string()), runs_(keys.size()) {
     for (std::size_t i = 0; i < keys.size(); ++i) places_.emplace(keys[i], i);
     const std::string& kind = sweep.runs.front().scenario.kind;
-    for (const MetricDescription& metric : metrics_of(kind.empty() ? "training" : kind))
-      metrics_.push_back(metric.name);
+    for (const MetricDescription& metric : find_kind(kind).metrics()) metrics_.push_back(metric.name);
   }
 
   // A name that is no metric's would hide a figure.
@@ -302,15 +300,22 @@ auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
 
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results) {
   const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
-  std::vector<FiguresRun> runs(sweep.runs.size());
+  std::vector<std::unique_ptr<Experiment>> runs(sweep.runs.size());
   for_each_index(runs.size(), options.threads, [&](std::size_t i) {
     if (results[i] || stopped()) return;
     const SweepRun& run = sweep.runs[i];
-    runs[i] = at_point(sweep, run, [&] { return ready_figures(run.scenario, options.labels); });
+    runs[i] = at_point(sweep, run, [&] {
+      auto experiment = read_experiment(run.scenario);
+      experiment->require_labels(options.labels);
+      return experiment;
+    });
   });
   for_each_index(runs.size(), options.threads, [&](std::size_t i) {
     if (!runs[i] || stopped()) return;
-    results[i] = at_point(sweep, sweep.runs[i], runs[i]);
+    results[i] = at_point(sweep, sweep.runs[i], [&] {
+      runs[i]->run(options.labels);
+      return runs[i]->figures();
+    });
     runs[i] = nullptr;
     if (options.on_run) options.on_run();
   });

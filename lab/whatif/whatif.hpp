@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/page/segment_map.hpp"
+#include "lab/page/drawing.hpp"
 #include "lab/whatif/peak_memory.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"

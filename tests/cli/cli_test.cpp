@@ -253,6 +253,22 @@ TEST_F(CliTest, MistakesInNamesOfFilesAreFoundBeforeAnythingRuns) {
   EXPECT_EQ(run("compare small.json --policies nobody").out, "");
 }
 
+// Of every file and every kind, all that are wrong, before the first of them runs.
+TEST_F(CliTest, LabelsThatAFileDoesNotHaveAreFoundBeforeAnythingRuns) {
+  write_scenario("small.json");
+  std::ofstream{folder.file("queue.json")}
+      << R"({"version": 1, "kind": "jobs", "name": "two", "cards": [{"total": "10GiB"}],
+      "jobs": [{"need": "6GiB", "duration_s": 10}], "policies": [{"use": "job-queue", "label": "queue"}]})";
+  const Ran ran = run("compare small.json queue.json --policies fixed,nobody,rulle --json result.json");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("small.json: no policy is labelled \"nobody\"."));
+  EXPECT_THAT(ran.err, HasSubstr("small.json: no policy is labelled \"rulle\". Did you mean \"rule\"?"));
+  EXPECT_THAT(ran.err, HasSubstr("queue.json: no policy is labelled \"fixed\"."));
+  EXPECT_THAT(ran.err, HasSubstr("queue.json: no policy is labelled \"nobody\"."));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("result.json")));
+}
+
 TEST_F(CliTest, VerifySaysHowExactlyARecordingIsReproduced) {
   const Ran ran = run("verify '" VRAMLAB_SOURCE_DIR "/tests/data/oracle/default_1.json.gz' --json -");
   EXPECT_EQ(ran.code, 0) << ran.err;

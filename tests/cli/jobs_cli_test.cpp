@@ -120,6 +120,7 @@ TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
   EXPECT_TRUE(metrics["p99_wait_s"].is_null());
   EXPECT_TRUE(metrics["fairness"].is_null());
   EXPECT_THAT(out, HasSubstr("  - "));
+  EXPECT_THAT(out, testing::Not(HasSubstr("nan")));
 }
 
 TEST_F(JobsCliTest, SeedsGiveMeansAndSpreads) {

@@ -1,45 +1,69 @@
 #include "lab/metric.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "lab/experiment.hpp"
 #include "lab/kinds/epoch/spec.hpp"
 #include "lab/kinds/jobs/spec.hpp"
 #include "lab/kinds/search/spec.hpp"
 #include "lab/kinds/snapshot/spec.hpp"
+#include "lab/kinds/training/run.hpp"
+#include "lab/whatif/view.hpp"
 
 namespace vramlab {
 namespace {
 
-std::vector<std::string> names_of(std::string_view kind) {
+std::vector<std::string> names_in(const std::vector<Metric>& metrics) {
   std::vector<std::string> names;
-  for (const MetricDescription& metric : metrics_of(kind)) names.push_back(metric.name);
+  for (const Metric& metric : metrics) names.push_back(metric.name);
   return names;
 }
 
-// Results and table name the same figures in the same order, so that no metric goes unexplained.
-TEST(MetricTable, DescribesEveryMetricOfTheResults) {
-  EXPECT_EQ(names_of("training"), training_metric_names());
-  EXPECT_EQ(names_of("jobs"), jobs_metric_names());
-  EXPECT_EQ(names_of("epoch"), epoch_metric_names());
-  EXPECT_EQ(names_of("search"), search_metric_names());
+// A run without anything has every figure but those that compare it with another run, in the table's order.
+TEST(MetricTable, ResultsHaveItsMetricsInItsOrder) {
+  const TrainingScenario scenario;
+  std::vector<std::string> names = names_in(training_metrics(scenario, {}));
+  names.insert(names.end(), {"disturbance_cost", "regret"});
+  EXPECT_EQ(names, names_of(training_metric_table()));
+  EXPECT_EQ(names_in(training_metrics(scenario, {}, {.undisturbed = 1, .oracle = 1})), names);
+  EXPECT_EQ(names_in(jobs_metrics({}, {})), names_of(jobs_metric_table()));
+  const EpochSetup epoch;
+  EXPECT_EQ(names_in(epoch_metrics(epoch, {})), names_of(epoch_metric_table()));
+  SearchResult search;
+  search.buckets.resize(1);
+  EXPECT_EQ(names_in(search_metrics(search)), names_of(search_metric_table()));
 }
 
-// Figures of a row, and behind them those that only a mark has.
-TEST(MetricTable, DescribesEveryFigureOfASnapshotsRows) {
-  std::vector<std::string> names = snapshot_metric_names();
-  for (const std::string& name : snapshot_mark_metric_names()) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+// Figures of a row of `whatif --json`, and behind them those that only a mark has.
+TEST(MetricTable, HasEveryFigureOfASnapshotsRows) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : whatif_row_json({}, {}).items()) {
+    if (value.is_number() || value.is_boolean() || key.starts_with("smallest_")) names.push_back(key);
   }
-  EXPECT_EQ(names_of("snapshot"), names);
+  EXPECT_EQ(snapshot_metric_names(), names);
+  std::vector<std::string> at_mark;
+  for (const auto& [key, value] : whatif_mark_json({}).items()) {
+    if (!value.is_number()) continue;
+    at_mark.push_back(key);
+    if (std::find(names.begin(), names.end(), key) == names.end()) names.push_back(key);
+  }
+  EXPECT_THAT(snapshot_mark_metric_names(), testing::UnorderedElementsAreArray(at_mark));
+  EXPECT_EQ(names_of(snapshot_metric_table()), names);
+}
+
+TEST(Figures, WhatIsNotThereIsNullInJson) {
+  EXPECT_EQ(figures_json({{"a", 53}, {"b", 0.5}, {"c", std::nan("")}}).dump(),
+            R"({"a":53,"b":0.5,"c":null})");
 }
 
 TEST(MetricTable, EveryMetricHasAUnitATitleAndAMeaning) {
   const std::set<std::string> units{"count", "share", "bytes", "s", "1/s", "h", "score"};
-  for (const MetricFamily& family : metric_families()) {
-    for (const MetricDescription& metric : family.metrics) {
+  for (const Kind& kind : kinds()) {
+    for (const MetricDescription& metric : kind.metrics()) {
       EXPECT_TRUE(units.contains(metric.unit)) << metric.name;
       EXPECT_FALSE(metric.title.empty() || metric.about.empty()) << metric.name;
       EXPECT_FALSE(metric.about.ends_with('.')) << metric.name;

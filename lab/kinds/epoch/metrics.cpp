@@ -1,10 +1,12 @@
 #include <cmath>
 
 #include "lab/kinds/epoch/spec.hpp"
-#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
 
 namespace vramlab {
 namespace {
+
+using enum Better;
 
 double part_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -41,45 +43,99 @@ double largest_shift(const EpochSetup& setup, const EpochRun& run) {
   return largest;
 }
 
+/// What the rows are computed from.
+struct Facts {
+  const EpochSetup& setup;
+  const EpochRun& run;
+  const EpochTotals& totals = run.totals;
+  double seconds = to_seconds(totals.duration);
+  double batches = static_cast<double>(totals.batches);
+  double whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
+};
+
+// A batch is one forward and backward pass; "taken" is its peak less what was allocated before.
+const std::vector<MetricRow<Facts>>& rows() {
+  static const std::vector<MetricRow<Facts>> rows{
+      {{"batches", "batches", "count", neither, "batches that did not fail", ""},
+       [](const Facts& f) { return f.batches; }},
+      {{"samples", "samples", "count", neither, "samples trained on, over all epochs", ""},
+       [](const Facts& f) { return f.totals.samples; }},
+      {{"untrained_samples", "left out", "count", less,
+        "samples that were left out after an OOM, or never reached",
+        "samples of the data · epochs − samples"},
+       [](const Facts& f) { return f.whole - static_cast<double>(f.totals.samples); }},
+      {{"ooms", "OOMs", "count", less, "batches that ran out of memory", ""},
+       [](const Facts& f) { return f.totals.ooms; }},
+      {{"first_oom", "first OOM", "count", neither, "number of the first of them, 0 if there was none", ""},
+       [](const Facts& f) { return f.totals.first_oom; }},
+      {{"alloc_retries", "retries", "count", less, "allocations that first had to release the whole cache",
+        ""},
+       [](const Facts& f) { return f.run.alloc_retries; }},
+      {{"oversize_batches", "oversize", "count", neither,
+        "single samples that alone were predicted over budget and ran alone", ""},
+       [](const Facts& f) { return f.totals.oversize; }},
+      {{"optimizer_steps", "steps", "count", neither,
+        "effective batches, the smaller one at the end of an epoch included", ""},
+       [](const Facts& f) { return f.totals.steps; }},
+      {{"smallest_step", "smallest step", "count", neither,
+        "samples of the smallest effective batch; the last of an epoch is not counted", ""},
+       [](const Facts& f) { return f.totals.smallest_step; }},
+      {{"largest_step", "largest step", "count", neither,
+        "samples of the largest effective batch; the last of an epoch is not counted", ""},
+       [](const Facts& f) { return f.totals.largest_step; }},
+      {{"duration_s", "duration", "s", less, "simulated time", ""}, [](const Facts& f) { return f.seconds; }},
+      {{"samples_per_s", "samples/s", "1/s", more, "samples trained on per second of simulated time",
+        "samples / duration"},
+       [](const Facts& f) { return part_of(static_cast<double>(f.totals.samples), f.seconds); }},
+      {{"tokens_per_s", "tokens/s", "1/s", more, "tokens of those samples, without padding, per second",
+        "Σ tokens / duration"},
+       [](const Facts& f) { return part_of(static_cast<double>(f.totals.tokens), f.seconds); }},
+      {{"oom_time_share", "time in OOMs", "share", less, "share of the time spent in batches that failed",
+        "Σ duration of failed batches / duration"},
+       [](const Facts& f) { return part_of(to_seconds(f.totals.oom_time), f.seconds); }},
+      {{"budget_use", "budget used", "share", more,
+        "mean over the batches of the peak of allocated bytes as a share of total",
+        "Σ peak allocated / total / batches"},
+       [](const Facts& f) { return part_of(f.totals.usage, f.batches); }},
+      {{"peak_allocated_ratio", "peak", "share", neither, "highest allocated bytes of the run",
+        "max allocated / total"},
+       [](const Facts& f) { return share_of(f.totals.peak_allocated); }},
+      {{"peak_reserved_ratio", "peak reserved", "share", neither, "highest reserved bytes of the run",
+        "max reserved / total"},
+       [](const Facts& f) { return share_of(f.totals.peak_reserved); }},
+      {{"padding_share", "padding", "share", less, "share of all positions of all batches that is padding",
+        "1 − Σ tokens / Σ positions"},
+       [](const Facts& f) {
+         return part_of(static_cast<double>(f.totals.positions - f.totals.tokens),
+                        static_cast<double>(f.totals.positions));
+       }},
+      {{"predictor_error", "error", "share", less,
+        "mean size of the predictor's error; none where nothing is predicted",
+        "Σ |predicted − taken| / taken / batches"},
+       [](const Facts& f) { return f.totals.errors.mean(); }},
+      {{"predictor_bias", "bias", "share", neither, "the same with its sign: above 0 too much was predicted",
+        "Σ (predicted − taken) / taken / batches"},
+       [](const Facts& f) { return f.totals.errors.bias(); }},
+      {{"predictor_unsafe_share", "unsafe", "share", less,
+        "share of the batches that took more than the prediction held against the budget", ""},
+       [](const Facts& f) { return f.totals.errors.unsafe_share(); }},
+      {{"task_share", "task shift", "share", less,
+        "largest difference, over the tasks, between a task's share of the gradient weight and of the data",
+        "max |gradient share − data share|"},
+       [](const Facts& f) { return largest_shift(f.setup, f.run); }},
+  };
+  return rows;
+}
+
 }  // namespace
 
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) {
-  const EpochTotals& totals = run.totals;
-  const double seconds = to_seconds(totals.duration);
-  const auto batches = static_cast<double>(totals.batches);
-  const auto whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
-  return {
-      {"batches", batches},
-      {"samples", static_cast<double>(totals.samples)},
-      {"untrained_samples", whole - static_cast<double>(totals.samples)},
-      {"ooms", static_cast<double>(totals.ooms)},
-      {"first_oom", static_cast<double>(totals.first_oom)},
-      {"alloc_retries", static_cast<double>(run.alloc_retries)},
-      {"oversize_batches", static_cast<double>(totals.oversize)},
-      {"optimizer_steps", static_cast<double>(totals.steps)},
-      {"smallest_step", static_cast<double>(totals.smallest_step)},
-      {"largest_step", static_cast<double>(totals.largest_step)},
-      {"duration_s", seconds},
-      {"samples_per_s", part_of(static_cast<double>(totals.samples), seconds)},
-      {"tokens_per_s", part_of(static_cast<double>(totals.tokens), seconds)},
-      {"oom_time_share", part_of(to_seconds(totals.oom_time), seconds)},
-      {"budget_use", part_of(totals.usage, batches)},
-      {"peak_allocated_ratio", share_of(totals.peak_allocated)},
-      {"peak_reserved_ratio", share_of(totals.peak_reserved)},
-      {"padding_share",
-       part_of(static_cast<double>(totals.positions - totals.tokens), static_cast<double>(totals.positions))},
-      {"predictor_error", totals.errors.mean()},
-      {"predictor_bias", totals.errors.bias()},
-      {"predictor_unsafe_share", totals.errors.unsafe_share()},
-      {"task_share", largest_shift(setup, run)},
-  };
+  return measure(rows(), Facts{.setup = setup, .run = run});
 }
 
-std::vector<std::string> epoch_metric_names() {
-  std::vector<std::string> names;
-  const EpochSetup nothing;  // a temporary here makes g++ 12 warn wrongly about uninitialised members
-  for (const Metric& metric : epoch_metrics(nothing, {})) names.push_back(metric.name);
-  return names;
+const MetricTable& epoch_metric_table() {
+  static const MetricTable table = table_of(rows());
+  return table;
 }
 
 Json task_json(const EpochSetup& setup, const EpochRun& run) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
 #include "report/pictures.hpp"
 
 namespace vramlab {

@@ -1,20 +1,12 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "lab/experiment.hpp"
 #include "lab/kinds/epoch/spec.hpp"
-#include "lab/kinds/training/view.hpp"
+#include "lab/metric.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
-
-void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels) {
-  std::vector<std::string> known;
-  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
-  for (const std::string& label : labels) {
-    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
-    throw InputError(scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known));
-  }
-}
 
 namespace {
 
@@ -65,33 +57,10 @@ std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
   require_labels(scenario, labels);
   std::vector<EpochResult> results;
   for (const PolicyEntry& entry : scenario.policies) {
-    if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
+    if (!is_wanted(labels, entry.label)) continue;
     results.push_back(run_composer(scenario, entry));
   }
   return results;
-}
-
-Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
-  Json json;
-  json["scenario"] = scenario.name;
-  json["seed"] = scenario.seed;
-  json["notes"] = scenario.notes;
-  json["series"] = scenario.series_origin.empty() ? Json(nullptr) : Json(scenario.series_origin);
-  json["policies"] = Json::array();
-  for (const EpochResult& result : results) {
-    Json entry;
-    entry["policy"] = result.policy;
-    entry["profile"] = result.profile;
-    entry["label"] = result.label;
-    entry["metrics"] = figures_json(result.metrics);
-    entry["tasks"] = task_json(scenario.setup, result.run);
-    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
-    for (const Statistic& statistic : result.run.statistics) {
-      entry["statistics"][statistic.name] = number_json(statistic.value);
-    }
-    json["policies"].push_back(std::move(entry));
-  }
-  return json;
 }
 
 }  // namespace vramlab

@@ -180,8 +180,8 @@ class EpochReader {
     problems_.guarded("/workload", [&] { read_workload(); });
     PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
     file_.policies = std::move(list.entries);
-    require_metric_expectations(file_.expectations, list.labels, list.complete, epoch_metric_names(),
-                                problems_);
+    require_metric_expectations(file_.expectations, list.labels, list.complete,
+                                names_of(epoch_metric_table()), problems_);
     problems_.throw_if_any();
     return std::move(file_);
   }

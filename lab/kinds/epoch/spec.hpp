@@ -39,9 +39,6 @@ EpochScenario read_epoch(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& epoch_table();
 
-/// Throws InputError for a label that is not in the scenario.
-void require_labels(const EpochScenario& scenario, const std::vector<std::string>& labels);
-
 /// Runs the composer of one entry; `listener` is told of every batch and may be null. After a restart
 /// process and composer are new: all that they know is the state that was saved.
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry,
@@ -53,7 +50,7 @@ std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
 
 /// All metrics of a run in a fixed order (docs/metrics.md).
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run);
-std::vector<std::string> epoch_metric_names();
+const MetricTable& epoch_metric_table();
 
 /// Shares and errors of each task: of the data, of the samples trained on, of the gradient weight.
 Json task_json(const EpochSetup& setup, const EpochRun& run);

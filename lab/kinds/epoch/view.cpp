@@ -1,12 +1,137 @@
-#include "lab/kinds/training/view.hpp"
-
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
 
+#include <fmt/format.h>
+
+#include "lab/experiment.hpp"
+#include "lab/kinds/epoch/monitor.hpp"
+#include "lab/kinds/epoch/spec.hpp"
+#include "lab/page/drawing.hpp"
 #include "lab/page/sections.hpp"
-#include "lab/page/thinning.hpp"
+#include "lab/scenario/schema.hpp"
 
 namespace vramlab {
 namespace {
+
+// Everything trained on, then no OOM, then throughput.
+std::string verdict_on(const std::vector<EpochResult>& results) {
+  if (results.empty()) return "No policy was run.";
+  const auto rank = [](const EpochResult& result) {
+    const Figures figures{result.metrics};
+    return std::tuple{figures["untrained_samples"] > 0, figures["ooms"] > 0, -figures["samples_per_s"]};
+  };
+  const auto best =
+      std::min_element(results.begin(), results.end(),
+                       [&](const EpochResult& a, const EpochResult& b) { return rank(a) < rank(b); });
+  const Figures figures{best->metrics};
+  std::string reserve = ", without an OOM";
+  if (figures["ooms"] > 0) {
+    reserve = fmt::format(", though {} batches ran out of memory (none ran without)", figures.count("ooms"));
+  }
+  if (figures["untrained_samples"] > 0) {
+    reserve =
+        fmt::format(", though {} samples were left out (as with all)", figures.count("untrained_samples"));
+  }
+  return fmt::format("Best: {}, {} samples/s{}.", best->label, figures.fixed("samples_per_s", 1), reserve);
+}
+
+std::string shares(const EpochScenario& scenario, const EpochResult& result) {
+  std::string text;
+  for (std::size_t task = 0; task < scenario.setup.tasks.size(); ++task) {
+    text += fmt::format("{}{:.0f}", task ? "/" : "", 100 * result.run.gradient_shares[task]);
+  }
+  return text;
+}
+
+std::string data_shares(const EpochScenario& scenario) {
+  std::vector<std::size_t> counts(scenario.setup.tasks.size(), 0);
+  for (const Sample& sample : scenario.setup.samples) ++counts[sample.task];
+  std::string text;
+  for (const std::size_t count : counts) {
+    text +=
+        fmt::format("{}{:.1f}", text.empty() ? "" : "/",
+                    100.0 * static_cast<double>(count) / static_cast<double>(scenario.setup.samples.size()));
+  }
+  return text;
+}
+
+Table results_table(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
+  Table table{{{"policy", Table::Align::left},
+               {"OOMs"},
+               {"left out"},
+               {"batches"},
+               {"steps"},
+               {"effective"},
+               {"samples/s"},
+               {"budget used"},
+               {"peak"},
+               {"peak reserved"},
+               {"padding"},
+               {"error"},
+               {"bias"},
+               {"unsafe"},
+               {fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))}}};
+  for (const EpochResult& result : results) {
+    const Figures figures{result.metrics};
+    const std::string low = figures.count("smallest_step");
+    const std::string high = figures.count("largest_step");
+    table.add_row({result.label, figures.count("ooms"), figures.count("untrained_samples"),
+                   figures.count("batches"), figures.count("optimizer_steps"),
+                   low == high ? low : low + "-" + high, figures.fixed("samples_per_s", 1),
+                   figures.percent("budget_use"), figures.percent("peak_allocated_ratio"),
+                   figures.percent("peak_reserved_ratio"), figures.percent("padding_share"),
+                   figures.percent("predictor_error"), figures.percent("predictor_bias"),
+                   figures.percent("predictor_unsafe_share"), shares(scenario, result)});
+  }
+  return table;
+}
+
+std::string head_of(const EpochScenario& scenario) {
+  const ProcessSetup& process = scenario.setup.process;
+  return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario.name,
+                     scenario.setup.samples.size(), data_shares(scenario), scenario.setup.epochs,
+                     scenario.setup.epochs == 1 ? "" : "s", scenario.setup.target_batch, scenario.gpu,
+                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "");
+}
+
+/// Hands every batch on to others.
+class BatchRelay : public BatchListener {
+ public:
+  void add(BatchListener* listener) {
+    if (listener != nullptr) listeners_.push_back(listener);
+  }
+  [[nodiscard]] bool empty() const { return listeners_.empty(); }
+
+  void batch_ends(const BatchRecord& batch) override {
+    for (BatchListener* listener : listeners_) listener->batch_ends(batch);
+  }
+  void epoch_ends(std::int64_t epoch, const EpochTotals& totals) override {
+    for (BatchListener* listener : listeners_) listener->epoch_ends(epoch, totals);
+  }
+
+ private:
+  std::vector<BatchListener*> listeners_;
+};
+
+EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_folder,
+                    BatchListener* history, std::vector<std::string>& files) {
+  BatchRelay relay;
+  relay.add(history);
+  std::optional<EpochMonitor> monitor;
+  if (!trace_folder.empty()) {
+    monitor.emplace(scenario, entry.label, trace_folder);
+    relay.add(&*monitor);
+  }
+  EpochResult result = run_composer(scenario, entry, relay.empty() ? nullptr : &relay);
+  if (!monitor) return result;
+  const auto written = monitor->finish(result);
+  files.insert(files.end(), written.begin(), written.end());
+  return result;
+}
 
 constexpr std::size_t kMostPoints = 4000;  // some two a pixel of a wide screen
 
@@ -41,8 +166,6 @@ Json batches_json(const std::vector<BatchFigures>& batches, bool BatchFigures::*
   return marks_json(marks);
 }
 
-}  // namespace
-
 Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>& results,
                    const std::vector<BatchHistory>& histories, const SectionHead& head) {
   Json json;
@@ -52,7 +175,7 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
   json["head"] = head.head;
   json["description"] = scenario.description;
   json["notes"] = scenario.notes;
-  json["metrics"] = metrics_json("epoch");
+  json["metrics"] = metrics_json(epoch_metric_table());
   json["parameters"] = {"samples", "positions"};
   std::int64_t last = 1;
   Bytes total = 0;
@@ -73,6 +196,88 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
   json["iterations"] = last;
   json["total"] = total;
   return json;
+}
+
+/// Composers side by side over a data set.
+class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<EpochResult>> {
+ public:
+  using PolicyExperiment::PolicyExperiment;
+
+  void run(const std::vector<std::string>& labels) override {
+    require_labels(labels);
+    std::map<std::string, std::string> folders;  // by label
+    if (!question_.trace_dir.empty()) folders = file_bases(this->labels(), question_.trace_dir);
+    for (const PolicyEntry& entry : scenario_.policies) {
+      if (!is_wanted(labels, entry.label)) continue;
+      histories_.emplace_back();
+      results_.push_back(run_one(scenario_, entry, folders[entry.label],
+                                 question_.report ? &histories_.back() : nullptr, files_));
+    }
+  }
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{head_of(scenario_)};
+    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
+    return lines;
+  }
+  [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const EpochResult& result : results_) {
+      if (result.run.ended_early.empty()) continue;
+      lines.push_back(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+    }
+    return lines;
+  }
+  // The monitor writes while the run goes on.
+  std::vector<std::string> write_files() override { return files_; }
+  [[nodiscard]] Json json() const override { return epoch_json(scenario_, results_); }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    return {epoch_section(scenario_, results_, histories_, {verdict(), head_of(scenario_)})};
+  }
+
+ private:
+  std::vector<BatchHistory> histories_;
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
+  Json json;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["notes"] = scenario.notes;
+  json["series"] = scenario.series_origin.empty() ? Json(nullptr) : Json(scenario.series_origin);
+  json["policies"] = Json::array();
+  for (const EpochResult& result : results) {
+    Json entry;
+    entry["policy"] = result.policy;
+    entry["profile"] = result.profile;
+    entry["label"] = result.label;
+    entry["metrics"] = figures_json(result.metrics);
+    entry["tasks"] = task_json(scenario.setup, result.run);
+    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    for (const Statistic& statistic : result.run.statistics) {
+      entry["statistics"][statistic.name] = number_json(statistic.value);
+    }
+    json["policies"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+Kind epoch_kind() {
+  return {
+      .name = "epoch",
+      .table = epoch_table,
+      .schema = [](const PolicySet& known) { return kind_schema(epoch_table(), known.composers); },
+      .metrics = epoch_metric_table,
+      .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
+        return std::make_unique<EpochExperiment>(read_epoch(document), question);
+      },
+      .sweep_metric = "samples_per_s",
+      .has_traces = true};
 }
 
 }  // namespace vramlab

@@ -6,6 +6,8 @@
 namespace vramlab {
 namespace {
 
+using enum Better;
+
 // Of nothing there is no mean.
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -62,51 +64,99 @@ Spread spread_of(const JobQueueSetup& setup, const JobQueueRun& run) {
   return spread;
 }
 
+/// What the rows are computed from.
+struct Facts {
+  const JobQueueSetup& setup;
+  const JobQueueRun& run;
+  Spread spread = spread_of(setup, run);
+  double makespan = to_seconds(run.end - run.begin);
+  double whole = static_cast<double>(run.capacity) * makespan;
+
+  [[nodiscard]] std::int64_t count(JobOutcome outcome) const {
+    return std::count_if(run.jobs.begin(), run.jobs.end(),
+                         [&](const JobRecord& job) { return job.outcome == outcome; });
+  }
+  template <class Value>
+  [[nodiscard]] double sum(const Value& value) const {
+    double sum = 0;
+    for (const JobRecord& job : run.jobs) sum += value(job);
+    return sum;
+  }
+};
+
+// Over all jobs but those refused, unless said otherwise.
+const std::vector<MetricRow<Facts>>& rows() {
+  static const std::vector<MetricRow<Facts>> rows{
+      {{"jobs", "jobs", "count", neither, "jobs of the scenario", ""},
+       [](const Facts& f) { return f.run.jobs.size(); }},
+      {{"completed", "done", "count", more, "jobs that ran to their end", ""},
+       [](const Facts& f) { return f.count(JobOutcome::completed); }},
+      {{"makespan_s", "makespan", "s", less, "from the first arrival until the last job left", ""},
+       [](const Facts& f) { return f.makespan; }},
+      {{"mean_wait_s", "mean wait", "s", less,
+        "mean time spent waiting in all, after an OOM too; for a job that never starts until the end",
+        "Σ waited / jobs"},
+       [](const Facts& f) { return mean(f.spread.waits); }},
+      {{"p50_wait_s", "p50 wait", "s", less, "the wait that half of the jobs stay within", ""},
+       [](const Facts& f) { return quantile(f.spread.waits, 0.5); }},
+      {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of the jobs stay within", ""},
+       [](const Facts& f) { return quantile(f.spread.waits, 0.99); }},
+      {{"mean_completion_s", "mean done in", "s", less, "mean time from arrival to end, of completed jobs",
+        "Σ (end − arrival) / completed"},
+       [](const Facts& f) { return mean(f.spread.completions); }},
+      {{"p99_completion_s", "p99 done in", "s", less, "the same time that 99 % of them stay within", ""},
+       [](const Facts& f) { return quantile(f.spread.completions, 0.99); }},
+      {{"mean_slow_down", "slow-down", "score", less, "mean of that time over the job's own duration",
+        "Σ ((end − arrival) / duration) / completed"},
+       [](const Facts& f) { return mean(f.spread.slow_downs); }},
+      {{"timeouts", "timeouts", "count", less, "jobs that waited or took too long", ""},
+       [](const Facts& f) { return f.count(JobOutcome::wait_timeout) + f.count(JobOutcome::job_timeout); }},
+      {{"refused", "refused", "count", neither, "jobs turned away at submit because they can never fit", ""},
+       [](const Facts& f) { return f.count(JobOutcome::refused); }},
+      {{"failed", "failed", "count", less, "jobs given up after an OOM, or whose owner died", ""},
+       [](const Facts& f) { return f.count(JobOutcome::out_of_memory) + f.count(JobOutcome::crashed); }},
+      {{"oom_kills", "OOM kills", "count", less, "attempts killed for lack of memory", ""},
+       [](const Facts& f) { return f.sum([](const JobRecord& job) { return job.ooms; }); }},
+      {{"gpu_hours_wasted", "GPU h wasted", "h", less, "running time of those attempts, times their cards",
+        "Σ wasted / 3600"},
+       [](const Facts& f) {
+         return f.sum([](const JobRecord& job) { return to_seconds(job.wasted) / 3600; });
+       }},
+      {{"memory_utilisation", "memory used", "share", more,
+        "bytes in use times time, over all cards and the makespan", "∫ used dt / (capacity · makespan)"},
+       [](const Facts& f) { return f.whole > 0 ? f.run.byte_seconds / f.whole : 0; }},
+      {{"fairness", "fairness", "score", more,
+        "Jain's index of x = duration over time in the system, 0 for a job that did not complete; none if "
+        "none did",
+        "(Σ x)² / (n · Σ x²)"},
+       [](const Facts& f) { return jain(f.spread.progress); }},
+      {{"overcommits", "over-commits", "count", less,
+        "admissions that left a card with more promised and held by strangers than it has", ""},
+       [](const Facts& f) { return f.run.overcommits; }},
+      {{"alerts", "alerts", "count", less,
+        "times a card became more than 90 % full; the alert ends below 85 %", ""},
+       [](const Facts& f) { return f.run.alerts; }},
+      {{"most_active_jobs", "most active", "count", neither, "most jobs that held a promise at any moment",
+        ""},
+       [](const Facts& f) { return f.run.most_active; }},
+      {{"most_pending_jobs", "most pending", "count", neither, "most jobs that waited at any moment", ""},
+       [](const Facts& f) { return f.run.most_pending; }},
+      {{"most_promised_bytes", "most promised", "bytes", neither,
+        "highest sum of promises over all cards at any moment", ""},
+       [](const Facts& f) { return f.run.most_promised; }},
+  };
+  return rows;
+}
+
 }  // namespace
 
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run) {
-  const Spread spread = spread_of(setup, run);
-  const auto count = [&](JobOutcome outcome) {
-    return static_cast<double>(std::count_if(run.jobs.begin(), run.jobs.end(),
-                                             [&](const JobRecord& job) { return job.outcome == outcome; }));
-  };
-  double wasted = 0;
-  double ooms = 0;
-  for (const JobRecord& job : run.jobs) {
-    wasted += to_seconds(job.wasted) / 3600;
-    ooms += job.ooms;
-  }
-  const double makespan = to_seconds(run.end - run.begin);
-  const double whole = static_cast<double>(run.capacity) * makespan;
-  return {
-      {"jobs", static_cast<double>(run.jobs.size())},
-      {"completed", count(JobOutcome::completed)},
-      {"makespan_s", makespan},
-      {"mean_wait_s", mean(spread.waits)},
-      {"p50_wait_s", quantile(spread.waits, 0.5)},
-      {"p99_wait_s", quantile(spread.waits, 0.99)},
-      {"mean_completion_s", mean(spread.completions)},
-      {"p99_completion_s", quantile(spread.completions, 0.99)},
-      {"mean_slow_down", mean(spread.slow_downs)},
-      {"timeouts", count(JobOutcome::wait_timeout) + count(JobOutcome::job_timeout)},
-      {"refused", count(JobOutcome::refused)},
-      {"failed", count(JobOutcome::out_of_memory) + count(JobOutcome::crashed)},
-      {"oom_kills", ooms},
-      {"gpu_hours_wasted", wasted},
-      {"memory_utilisation", whole > 0 ? run.byte_seconds / whole : 0},
-      {"fairness", jain(spread.progress)},
-      {"overcommits", static_cast<double>(run.overcommits)},
-      {"alerts", static_cast<double>(run.alerts)},
-      {"most_active_jobs", static_cast<double>(run.most_active)},
-      {"most_pending_jobs", static_cast<double>(run.most_pending)},
-      {"most_promised_bytes", static_cast<double>(run.most_promised)},
-  };
+  return measure(rows(), Facts{.setup = setup, .run = run});
 }
 
-std::vector<std::string> jobs_metric_names() {
-  std::vector<std::string> names;
-  for (const Metric& metric : jobs_metrics({}, {})) names.push_back(metric.name);
-  return names;
+const MetricTable& jobs_metric_table() {
+  static const MetricTable table = table_of(rows());
+  return table;
 }
 
 }  // namespace vramlab

@@ -1,32 +1,22 @@
-#include "lab/kinds/jobs/run.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
+#include "lab/experiment.hpp"
 #include "lab/kinds/jobs/spec.hpp"
-#include "lab/kinds/training/view.hpp"
+#include "lab/kinds/jobs/view.hpp"
+#include "lab/metric.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
-namespace {
-
-void require_known(const JobsScenario& scenario, const std::vector<std::string>& labels) {
-  std::vector<std::string> known;
-  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
-  for (const std::string& label : labels) {
-    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
-    throw InputError(scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known));
-  }
-}
-
-}  // namespace
 
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::vector<std::string>& labels) {
-  require_known(scenario, labels);
+  require_labels(scenario, labels);
   std::vector<JobsResult> results;
   for (const PolicyEntry& entry : scenario.policies) {
-    if (!labels.empty() && std::find(labels.begin(), labels.end(), entry.label) == labels.end()) continue;
+    if (!is_wanted(labels, entry.label)) continue;
     const auto policy = scenario.known->admitters.make(entry.choice);
     JobsResult result{
         entry.choice.use, entry.choice.profile, entry.label, run_job_queue(scenario.setup, *policy), {}};
@@ -34,28 +24,6 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario, const std::
     results.push_back(std::move(result));
   }
   return results;
-}
-
-Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
-               const std::map<std::string, std::vector<std::string>>& trace_files) {
-  Json json;
-  json["scenario"] = scenario.name;
-  json["seed"] = scenario.seed;
-  json["fidelity"] = scenario.setup.steps ? "steps" : "declared";
-  json["notes"] = scenario.notes;
-  json["policies"] = Json::array();
-  for (const JobsResult& result : results) {
-    Json entry;
-    entry["policy"] = result.policy;
-    entry["profile"] = result.profile;
-    entry["label"] = result.label;
-    entry["metrics"] = figures_json(result.metrics);
-    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
-    const auto files = trace_files.find(result.label);
-    entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
-    json["policies"].push_back(std::move(entry));
-  }
-  return json;
 }
 
 std::string_view outcome_name(JobOutcome outcome) {
@@ -88,6 +56,8 @@ Metric spread_of(const std::string& name, double mean, const std::vector<double>
   return {name, std::sqrt(squares / static_cast<double>(values.size() - 1))};
 }
 
+constexpr std::size_t kMostJobs = 5;  // shown where an expectation does not hold
+
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -99,11 +69,6 @@ double mean_of(const std::vector<double>& values) {
 std::vector<SeededResult> compare_seeds(const std::vector<JobsScenario>& scenarios,
                                         const std::vector<std::string>& labels) {
   if (scenarios.size() < 2) throw InternalError("a spread needs two seeds");
-  if (!scenarios.front().draws) {
-    throw InputError(
-        scenarios.front().file,
-        "nothing of it is drawn (\"generate\", \"estimate_error\"): every seed gives the same run.");
-  }
   std::vector<std::vector<JobsResult>> runs;
   for (const JobsScenario& scenario : scenarios) {
     runs.push_back(compare_queues(scenario, labels));
@@ -127,14 +92,23 @@ std::vector<SeededResult> compare_seeds(const std::vector<JobsScenario>& scenari
   return results;
 }
 
-Json seeds_json(const std::vector<JobsScenario>& scenarios, const std::vector<SeededResult>& results) {
-  std::vector<JobsResult> means;
-  for (const SeededResult& result : results) means.push_back(result.mean);
-  Json json = jobs_json(scenarios.front(), means);
-  json["seeds"] = scenarios.size();
-  for (std::size_t i = 0; i < results.size(); ++i)
-    json["policies"][i]["spread"] = figures_json(results[i].spread);
-  return json;
+std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::size_t> order(run.jobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto completed = [&](std::size_t i) { return run.jobs[i].outcome == JobOutcome::completed; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (completed(a) != completed(b)) return completed(b);
+    return completed(a) ? run.jobs[a].waited > run.jobs[b].waited : run.jobs[a].end < run.jobs[b].end;
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(order.size(), kMostJobs); ++i) {
+    const JobRecord& job = run.jobs[order[i]];
+    lines.push_back(fmt::format("  {}: arrived at {:.1f} s, waited {:.1f} s, {} at {:.1f} s, {} OOMs{}",
+                                setup.jobs[order[i]].name, to_seconds(setup.jobs[order[i]].arrival),
+                                to_seconds(job.waited), outcome_name(job.outcome), to_seconds(job.end),
+                                job.ooms, job.reason.empty() ? "" : " (" + job.reason + ")"));
+  }
+  return lines;
 }
 
 }  // namespace vramlab

@@ -215,7 +215,7 @@ class JobsReader {
 
   void require_expectations(const PolicyList& list) {
     const std::vector<Expectation>& all = file_.expectations;
-    require_metric_expectations(all, list.labels, list.complete, jobs_metric_names(), problems_);
+    require_metric_expectations(all, list.labels, list.complete, names_of(jobs_metric_table()), problems_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].share == 1 || file_.seeds > 1) continue;
       problem("/expect/" + std::to_string(i) + "/share",

@@ -42,7 +42,7 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
 
 /// All metrics of a run in a fixed order (docs/metrics.md).
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
-std::vector<std::string> jobs_metric_names();
+const MetricTable& jobs_metric_table();
 
 /// `trace_files` gives the files written for a label, where there are some.
 Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,

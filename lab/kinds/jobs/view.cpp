@@ -1,134 +1,248 @@
-#include "lab/kinds/training/view.hpp"
+#include "lab/kinds/jobs/view.hpp"
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include "lab/page/sections.hpp"
-#include "lab/page/thinning.hpp"
+#include "core/error.hpp"
+#include "lab/experiment.hpp"
+#include "lab/scenario/schema.hpp"
 
 namespace vramlab {
 namespace {
 
-constexpr std::size_t kMostStays = 4000;    // of one policy; about a bar a pixel
-constexpr std::size_t kMostCards = 64;      // of one policy; more than a screen
-constexpr std::size_t kMostMoments = 4000;  // of the curve of waiting jobs
-
-std::vector<std::string> card_names(const ClusterSetup& cluster) {
-  std::vector<std::string> names;
-  for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {
-    for (std::uint32_t i = 0; i < cluster.nodes[node].count && names.size() < kMostCards; ++i) {
-      names.push_back(cluster.nodes.size() > 1 ? fmt::format("node {}, card {}", node, i)
-                                               : fmt::format("card {}", i));
-    }
-  }
-  return names;
-}
-
-/// One job on one card for a while: a bar of the chart.
-struct Bar {
-  const JobStay* stay = nullptr;
-  CardId card = 0;
+/// One line of a table: a policy's metrics, or their spread.
+struct Row {
+  std::string label;
+  const std::vector<Metric>* metrics = nullptr;
+  bool spread = false;
 };
 
-// What is left out is the shortest; a stay that ran out of memory is always there.
-std::vector<Bar> drawn_bars(const JobQueueRun& run, std::size_t cards, std::size_t& omitted) {
-  std::vector<Bar> bars;
-  std::size_t all = 0;
-  for (const JobStay& stay : run.stays) {
-    for (const CardId card : stay.cards) {
-      ++all;
-      if (card < cards) bars.push_back({&stay, card});
-    }
-  }
-  if (bars.size() > kMostStays) {
-    const auto rank = [](const Bar& bar) {  // all stays lie in one list: the place in it decides ties
-      return std::tuple{!bar.stay->ran_out, bar.stay->from - bar.stay->to, bar.stay, bar.card};
-    };
-    std::sort(bars.begin(), bars.end(), [&](const Bar& a, const Bar& b) { return rank(a) < rank(b); });
-    const auto ran_out =
-        std::partition_point(bars.begin(), bars.end(), [](const Bar& bar) { return bar.stay->ran_out; });
-    bars.resize(std::max(kMostStays, static_cast<std::size_t>(ran_out - bars.begin())));
-    std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
-      return std::tuple{a.stay, a.card} < std::tuple{b.stay, b.card};
-    });
-  }
-  omitted = all - bars.size();
-  return bars;
+// Three digits and a unit: the tables are wide enough as it is.
+std::string duration(double seconds) {
+  const auto text = [](double value, const char* unit) {
+    return value < 99.95 ? fmt::format("{:.1f} {}", value, unit) : fmt::format("{:.0f} {}", value, unit);
+  };
+  if (std::isnan(seconds)) return kNoFigure;
+  if (seconds < 120) return text(seconds, "s");
+  if (seconds < 7200) return text(seconds / 60, "min");
+  if (seconds < 172800) return text(seconds / 3600, "h");
+  return text(seconds / 86400, "d");
 }
 
-/// Names of the jobs that are drawn, each once.
-class JobNames {
- public:
-  explicit JobNames(const std::vector<JobSpec>& jobs) : jobs_(jobs) {}
+// Most jobs done, then least killed, then least waste, then shortest mean completion.
+std::string verdict_on(const std::vector<JobsResult>& results) {
+  if (results.empty()) return "No policy was run.";
+  const auto rank = [](const JobsResult& result) {
+    const Figures figures{result.metrics};
+    const double mean = figures["mean_completion_s"];  // none where no job completed
+    return std::tuple{-figures["completed"], figures["oom_kills"], figures["gpu_hours_wasted"],
+                      std::isnan(mean) ? 0 : mean};
+  };
+  const auto best =
+      std::min_element(results.begin(), results.end(),
+                       [&](const JobsResult& a, const JobsResult& b) { return rank(a) < rank(b); });
+  const Figures figures{best->metrics};
+  return fmt::format("Best: {}, {} of {} jobs completed, {} OOM kills, mean wait {}.", best->label,
+                     figures.count("completed"), figures.count("jobs"), figures.count("oom_kills"),
+                     duration(figures["mean_wait_s"]));
+}
 
-  std::size_t place(std::uint32_t job) {
-    const auto [found, fresh] = places_.try_emplace(job, places_.size());
-    if (fresh) names_.push_back(jobs_[job].name.empty() ? fmt::format("job {}", job) : jobs_[job].name);
-    return found->second;
+Table outcomes_table(const std::vector<Row>& rows) {
+  Table table{{{"policy", Table::Align::left},
+               {"done"},
+               {"refused"},
+               {"timeouts"},
+               {"failed"},
+               {"OOM kills"},
+               {"over-commits"},
+               {"GPU h wasted"}}};
+  const bool fractions = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.spread; });
+  for (const Row& row : rows) {
+    const Figures figures{*row.metrics};
+    const auto count = [&](const char* name) { return figures.fixed(name, fractions ? 1 : 0); };
+    table.add_row({row.label, count("completed"), count("refused"), count("timeouts"), count("failed"),
+                   count("oom_kills"), count("overcommits"), figures.fixed("gpu_hours_wasted", 2)});
   }
-  [[nodiscard]] const Json& names() const { return names_; }
+  return table;
+}
+
+Table times_table(const std::vector<Row>& rows) {
+  Table table{{{"policy", Table::Align::left},
+               {"makespan"},
+               {"wait"},
+               {"p50 wait"},
+               {"p99 wait"},
+               {"done in"},
+               {"p99 done"},
+               {"memory"},
+               {"fair"}}};
+  for (const Row& row : rows) {
+    const Figures figures{*row.metrics};
+    const auto time = [&](const char* name) { return duration(figures[name]); };
+    table.add_row({row.label, time("makespan_s"), time("mean_wait_s"), time("p50_wait_s"), time("p99_wait_s"),
+                   time("mean_completion_s"), time("p99_completion_s"), figures.percent("memory_utilisation"),
+                   figures.fixed("fairness", 3)});
+  }
+  return table;
+}
+
+std::string head_of(const JobsScenario& scenario) {
+  std::size_t cards = 0;
+  for (const CardNode& node : scenario.setup.cluster.nodes) cards += node.count;
+  return fmt::format("{}: {} jobs on {} card{}{}", scenario.name, scenario.setup.jobs.size(), cards,
+                     cards == 1 ? "" : "s", scenario.setup.steps ? ", step by step" : "");
+}
+
+/// Admitters side by side on one draw of the jobs.
+class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsResult>> {
+ public:
+  using PolicyExperiment::PolicyExperiment;
+
+  void run(const std::vector<std::string>& labels) override { results_ = compare_queues(scenario_, labels); }
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{head_of(scenario_)};
+    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
+    return lines;
+  }
+  [[nodiscard]] std::vector<Table> tables() const override {
+    std::vector<Row> rows;
+    for (const JobsResult& result : results_) rows.push_back({result.label, &result.metrics});
+    return {outcomes_table(rows), times_table(rows)};
+  }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const JobsResult& result : results_) {
+      if (result.run.ended_early.empty()) continue;
+      lines.push_back(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+    }
+    return lines;
+  }
+
+  std::vector<std::string> write_files() override {
+    std::vector<std::string> written;
+    if (!question_.trace_dir.empty()) traces_ = write_queue_traces(scenario_, results_, question_.trace_dir);
+    for (const auto& [label, files] : traces_) written.insert(written.end(), files.begin(), files.end());
+    if (!question_.picture.empty()) {
+      draw_queue(scenario_, results_, head_of(scenario_), question_.picture);
+      written.push_back(question_.picture);
+    }
+    return written;
+  }
+  [[nodiscard]] Json json() const override { return jobs_json(scenario_, results_, traces_); }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    return {jobs_section(scenario_, results_, {verdict(), head_of(scenario_)})};
+  }
+  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
+    return jobs_to_look_at(scenario_.setup, find(expectation.policy)->run);
+  }
 
  private:
-  const std::vector<JobSpec>& jobs_;
-  std::map<std::uint32_t, std::size_t> places_;
-  Json names_ = Json::array();
+  std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
 
-Json waiting_json(const std::vector<QueueMoment>& moments) {
-  Json list = Json::array();
-  const auto curve =
-      thinned_curve(moments.size(), curve_stride(moments.size(), kMostMoments), [&](std::size_t i) {
-        return CurvePoint{moments[i].time.count(), moments[i].pending};
-      });
-  for (const CurvePoint& point : curve) list.push_back({to_seconds(SimTime{point.x}), point.value});
-  return list;
-}
+/// The same over several draws: means, and how far the draws lie apart.
+class SeededJobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsResult>> {
+ public:
+  explicit SeededJobsExperiment(std::vector<JobsScenario> seeds)
+      : PolicyExperiment(seeds.front()), seeds_(std::move(seeds)) {}
 
-Json policy_json(const JobsResult& result, const std::vector<std::string>& cards, JobNames& names) {
-  Json json;
-  json["label"] = result.label;
-  json["metrics"] = figures_json(result.metrics);
-  json["cards"] = cards;
-  std::size_t omitted = 0;
-  json["stays"] = Json::array();
-  for (const Bar& bar : drawn_bars(result.run, cards.size(), omitted)) {
-    json["stays"].push_back({names.place(bar.stay->job), bar.card, to_seconds(bar.stay->from),
-                             to_seconds(bar.stay->to), bar.stay->need, bar.stay->most_used,
-                             bar.stay->ran_out});
+  void run(const std::vector<std::string>& labels) override {
+    spreads_ = compare_seeds(seeds_, labels);
+    results_.clear();
+    for (const SeededResult& result : spreads_) results_.push_back(result.mean);
   }
-  json["omitted"] = omitted;
-  json["waiting"] = waiting_json(result.run.monitored);
-  return json;
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{fmt::format("{}, seeds {} to {}: means and ± standard deviations",
+                                               head_of(scenario_), seeds_.front().seed, seeds_.back().seed)};
+    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
+    return lines;
+  }
+  [[nodiscard]] std::vector<Table> tables() const override {
+    std::vector<Row> rows;
+    for (const SeededResult& result : spreads_) {
+      rows.push_back({result.mean.label, &result.mean.metrics});
+      rows.push_back({"  ±", &result.spread, true});
+    }
+    return {outcomes_table(rows), times_table(rows)};
+  }
+  [[nodiscard]] Json json() const override { return seeds_json(seeds_, spreads_); }
+  [[nodiscard]] std::vector<Json> sections() const override { return {}; }
+
+ private:
+  std::vector<JobsScenario> seeds_;
+  std::vector<SeededResult> spreads_;
+};
+
+std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, const Question& question) {
+  const bool shows_run = !question.picture.empty() || !question.trace_dir.empty() || question.report;
+  if (question.seeds > 1 && shows_run) {
+    throw InputError("", "--picture, --trace-dir and --report show one run; leave --seeds out.");
+  }
+  std::vector<JobsScenario> seeds;
+  for (std::int64_t i = 0; i < question.seeds; ++i) {
+    seeds.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
+    seeds.back().setup.keep_moments = shows_run;
+  }
+  if (question.seeds == 1) return std::make_unique<JobsExperiment>(std::move(seeds.front()), question);
+  if (!seeds.front().draws) {
+    throw InputError(
+        document.file,
+        "nothing of it is drawn (\"generate\", \"estimate_error\"): every seed gives the same run.");
+  }
+  return std::make_unique<SeededJobsExperiment>(std::move(seeds));
 }
 
 }  // namespace
 
-Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& results,
-                  const SectionHead& head) {
+Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+               const std::map<std::string, std::vector<std::string>>& trace_files) {
   Json json;
-  json["kind"] = "jobs";
-  json["title"] = scenario.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
-  json["description"] = scenario.description;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["fidelity"] = scenario.setup.steps ? "steps" : "declared";
   json["notes"] = scenario.notes;
-  json["metrics"] = metrics_json("jobs");
-  const auto cards = card_names(scenario.setup.cluster);
-  JobNames names{scenario.setup.jobs};
-  SimTime begin = SimTime::max();
-  SimTime end{0};
   json["policies"] = Json::array();
   for (const JobsResult& result : results) {
-    json["policies"].push_back(policy_json(result, cards, names));
-    begin = std::min(begin, result.run.begin);
-    end = std::max(end, result.run.end);
+    Json entry;
+    entry["policy"] = result.policy;
+    entry["profile"] = result.profile;
+    entry["label"] = result.label;
+    entry["metrics"] = figures_json(result.metrics);
+    if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    const auto files = trace_files.find(result.label);
+    entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
+    json["policies"].push_back(std::move(entry));
   }
-  json["jobs"] = names.names();
-  json["span"] = {results.empty() ? 0.0 : to_seconds(begin), to_seconds(end)};
   return json;
+}
+
+Json seeds_json(const std::vector<JobsScenario>& scenarios, const std::vector<SeededResult>& results) {
+  std::vector<JobsResult> means;
+  for (const SeededResult& result : results) means.push_back(result.mean);
+  Json json = jobs_json(scenarios.front(), means);
+  json["seeds"] = scenarios.size();
+  for (std::size_t i = 0; i < results.size(); ++i)
+    json["policies"][i]["spread"] = figures_json(results[i].spread);
+  return json;
+}
+
+Kind jobs_kind() {
+  return {.name = "jobs",
+          .table = jobs_table,
+          .schema = [](const PolicySet& known) { return kind_schema(jobs_table(), known.admitters); },
+          .metrics = jobs_metric_table,
+          .read = read_questioned,
+          .sweep_metric = "mean_completion_s",
+          .has_picture = true,
+          .has_traces = true,
+          .is_drawn = true};
 }
 
 }  // namespace vramlab

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/metric.hpp"
+#include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "sim/runs/batch_search_loop.hpp"
@@ -56,13 +57,18 @@ const RecordBase& search_table();
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
                                             const std::vector<std::string>& labels = {});
 
-/// Names of all metrics in a fixed order (docs/metrics.md).
-std::vector<std::string> search_metric_names();
+/// All metrics of a result in a fixed order (docs/metrics.md).
+std::vector<Metric> search_metrics(const SearchResult& result);
+const MetricTable& search_metric_table();
 
 Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>& results);
 
 /// The answer of `vramlab find-batch`.
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result);
+
+/// The ladder of trials of each searcher. `result` is that of `compare` for kind search: policies with
+/// "label", "found", "batch", "edge_batch", "headroom_bytes", "reason" and "trials", or "buckets" of such.
+Json search_section(const Json& result, const SectionHead& head, const std::string& description);
 
 /// "ok", "oom", "held", "failed".
 std::string_view probe_outcome_name(ProbeOutcome outcome);

@@ -1,9 +1,12 @@
-#include "lab/kinds/training/view.hpp"
-
 #include <algorithm>
+#include <memory>
+#include <tuple>
 
+#include <fmt/format.h>
+
+#include "lab/experiment.hpp"
 #include "lab/kinds/search/spec.hpp"
-#include "lab/page/sections.hpp"
+#include "lab/scenario/schema.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -153,7 +156,7 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
   json["head"] = head.head;
   json["description"] = description;
   json["limit"] = nullptr;
-  json["metrics"] = metrics_json("search");
+  json["metrics"] = metrics_json(search_metric_table());
   json["results"] = Json::array();
   json["policies"] = Json::array();
   for (const Json& policy : result["policies"]) {
@@ -170,6 +173,127 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
     if (!trials.empty()) json["limit"] = trials.front().value("total_bytes", Json(nullptr));
   }
   return json;
+}
+
+namespace {
+
+bool has_epoch(const SearchScenario& scenario) { return scenario.epoch.iterations > 0; }
+
+// Found and safe, then the largest batch, then the fewest OOMs and probes.
+std::string verdict_on(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
+  if (results.empty()) return "No policy was run.";
+  const auto rank = [&](const SearchResult& result) {
+    const Figures figures{result.metrics};
+    const bool fits = figures["batch"] <= figures["edge_batch"];
+    const double safe =
+        has_epoch(scenario) ? figures["epoch_survived"] : (fits ? 1 - figures["extrapolated"] : -1);
+    return std::tuple{-figures["found"], -safe, -figures["batch"], figures["probe_ooms"], figures["probes"]};
+  };
+  const auto best =
+      std::min_element(results.begin(), results.end(),
+                       [&](const SearchResult& a, const SearchResult& b) { return rank(a) < rank(b); });
+  const Figures figures{best->metrics};
+  if (figures["found"] == 0) return "No searcher found a batch that fits.";
+  return fmt::format("Best: {}, batch {} of at most {} after {} probes.", best->label, figures.count("batch"),
+                     figures.count("edge_batch"), figures.count("probes"));
+}
+
+std::string head_of(const SearchScenario& scenario) {
+  const BatchSearchSetup& setup = scenario.buckets.front().setup;
+  const auto& limit = setup.cards.front().allocator.limit;
+  std::string text = fmt::format("{}: batch {} to {} on {}{}", scenario.name, setup.low, setup.high,
+                                 scenario.gpu, limit ? " limited to " + format_bytes(*limit) : "");
+  if (has_epoch(scenario)) text += fmt::format(", then {} steps", scenario.epoch.iterations);
+  return text;
+}
+
+std::string batches(const SearchResult& result) {
+  std::vector<std::string> texts;
+  for (const BucketResult& bucket : result.buckets) {
+    texts.push_back(bucket.found() ? std::to_string(bucket.run.answer.batch) +
+                                         (bucket.run.answer.extrapolated ? " (untried)" : "")
+                                   : "none");
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string edges(const SearchResult& result) {
+  std::vector<std::int64_t> numbers;
+  for (const BucketResult& bucket : result.buckets) numbers.push_back(bucket.edge);
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
+  std::vector<Table::Column> columns{
+      {"searcher", Table::Align::left}, {"batch"}, {"edge"}, {"probes"}, {"probing"}, {"OOMs"}};
+  if (has_epoch(scenario)) {
+    columns.push_back({"epoch", Table::Align::left});
+    columns.push_back({"peak"});
+    columns.push_back({"retries"});
+    columns.push_back({"samples/s"});
+  }
+  Table table{std::move(columns)};
+  for (const SearchResult& result : results) {
+    const Figures figures{result.metrics};
+    std::vector<std::string> cells{result.label,
+                                   batches(result),
+                                   edges(result),
+                                   figures.count("probes"),
+                                   figures.fixed("probe_s", 1) + " s",
+                                   figures.count("probe_ooms")};
+    if (has_epoch(scenario)) {
+      cells.push_back(result.epoch.iterations == 0 ? kNoFigure
+                      : result.epoch.ooms == 0     ? "survived"
+                                                   : figures.count("epoch_ooms") + " OOMs");
+      cells.push_back(figures.percent("epoch_peak_ratio"));
+      cells.push_back(figures.count("epoch_retries"));
+      cells.push_back(figures.fixed("epoch_samples_per_s", 1));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+/// Searchers side by side on one workload.
+class SearchExperiment : public PolicyExperiment<SearchScenario, std::vector<SearchResult>> {
+ public:
+  using PolicyExperiment::PolicyExperiment;
+
+  void run(const std::vector<std::string>& labels) override {
+    results_ = compare_searchers(scenario_, labels);
+  }
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
+  [[nodiscard]] std::vector<std::string> head() const override { return {head_of(scenario_)}; }
+  [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const SearchResult& result : results_) {
+      for (const BucketResult& bucket : result.buckets) {
+        if (bucket.run.answer.action != SearcherAnswer::Action::give_up) continue;
+        lines.push_back(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
+      }
+    }
+    return lines;
+  }
+  [[nodiscard]] Json json() const override { return search_json(scenario_, results_); }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    return {search_section(json(), {verdict(), head_of(scenario_)}, scenario_.description)};
+  }
+};
+
+}  // namespace
+
+Kind search_kind() {
+  return {
+      .name = "search",
+      .table = search_table,
+      .schema = [](const PolicySet& known) { return kind_schema(search_table(), known.searchers); },
+      .metrics = search_metric_table,
+      .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
+        return std::make_unique<SearchExperiment>(read_search(document), question);
+      },
+      .sweep_metric = "batch"};
 }
 
 }  // namespace vramlab

@@ -221,102 +221,10 @@ class SnapshotReader {
   FileProblems problems_;
 };
 
-// Figures are numbers, or true or false, or null where there is none.
-double json_figure(const Json& object, const std::string& name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !(found->is_number() || found->is_boolean())) return std::nan("");
-  return bound_value(*found);
-}
-
-class SnapshotFigures : public RunFigures {
- public:
-  explicit SnapshotFigures(std::shared_ptr<const SnapshotScenario> scenario)
-      : scenario_(std::move(scenario)), results_(replay_rows(*scenario_)) {}
-
-  [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
-    const SnapshotResult& result = find(label);
-    if (expectation.mark.empty()) return json_figure(result.json, expectation.name);
-    for (const Json& mark : result.json["marks"]) {  // one that several have: the first
-      if (mark["text"] == expectation.mark) return json_figure(mark, expectation.name);
-    }
-    return std::nan("");  // the program ended before it
-  }
-
-  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
-    const ProgramOutcome& outcome = find(expectation.policy).row.outcome;
-    std::vector<std::string> lines;
-    if (outcome.first_oom) {
-      const std::size_t action = outcome.first_oom->action;
-      const ClientProgram& program = scenario_->programs.front();
-      const std::string mark = mark_after(program, action);
-      lines.push_back("  first OOM at action " + std::to_string(action + 1) + " (" + program.file + ":" +
-                      std::to_string(program.actions[action].source) + ")" +
-                      (mark.empty() ? "" : " before mark " + mark));
-      lines.push_back("  " + oom_message(outcome.first_oom->oom));
-      for (const std::string& line : oom_details(outcome.first_oom->oom)) lines.push_back("  " + line);
-    }
-    if (outcome.fault) lines.push_back("  ended by: " + *outcome.fault);
-    for (const MarkFigures& mark : outcome.marks) {
-      if (mark.text != expectation.mark) continue;
-      lines.push_back("  at " + mark.text + ": allocated " +
-                      std::to_string(mark.stats.allocated_bytes.all().current) + ", reserved " +
-                      std::to_string(mark.stats.reserved_bytes.all().current));
-    }
-    lines.push_back("  highest allocated " + std::to_string(outcome.highest_allocated) + " after action " +
-                    std::to_string(outcome.highest_allocated_at + 1) + ", highest reserved " +
-                    std::to_string(outcome.highest_reserved));
-    return lines;
-  }
-
- private:
-  [[nodiscard]] const SnapshotResult& find(const std::string& label) const {
-    return *std::find_if(results_.begin(), results_.end(),
-                         [&](const SnapshotResult& result) { return result.label == label; });
-  }
-
-  std::shared_ptr<const SnapshotScenario> scenario_;
-  std::vector<SnapshotResult> results_;
-};
-
 }  // namespace
 
 const RecordBase& snapshot_table() { return file_table(); }
 
 SnapshotScenario read_snapshot(const ScenarioDocument& document) { return SnapshotReader{document}.read(); }
-
-std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario, bool maps) {
-  std::vector<SnapshotResult> results;
-  for (const SnapshotRow& row : scenario.rows) {
-    WhatIfQuestion question = row.question;
-    question.maps = maps;
-    WhatIfRow answer = answer_whatif(scenario.programs, question).rows.front();
-    Json json = whatif_row_json(scenario.programs.front(), answer);
-    results.push_back({row.label, std::move(answer), std::move(json)});
-  }
-  return results;
-}
-
-std::vector<std::string> snapshot_metric_names() {
-  const Json row = whatif_row_json({}, {});
-  std::vector<std::string> names;
-  for (const auto& [key, value] : row.items()) {
-    if (value.is_number() || value.is_boolean() || key.starts_with("smallest_")) names.push_back(key);
-  }
-  return names;
-}
-
-std::vector<std::string> snapshot_mark_metric_names() {
-  const Json mark = whatif_mark_json({});
-  std::vector<std::string> names;
-  for (const auto& [key, value] : mark.items()) {
-    if (value.is_number()) names.push_back(key);
-  }
-  return names;
-}
-
-ReadyScenario ready_snapshot(const ScenarioDocument& document) {
-  auto scenario = std::make_shared<const SnapshotScenario>(read_snapshot(document));
-  return {scenario->expectations, [scenario] { return std::make_unique<SnapshotFigures>(scenario); }};
-}
 
 }  // namespace vramlab

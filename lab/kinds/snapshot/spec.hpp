@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/experiment.hpp"
+#include "lab/metric.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "lab/whatif/whatif.hpp"
@@ -38,13 +38,18 @@ SnapshotScenario read_snapshot(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& snapshot_table();
 
-/// Replays every row, in the order of the file, and keeps its map where `maps` are wanted.
-std::vector<SnapshotResult> replay_rows(const SnapshotScenario& scenario, bool maps = false);
+/// All figures of a row in a fixed order, and behind them those that only a mark has (docs/metrics.md).
+const MetricTable& snapshot_metric_table();
 
 /// Every figure of a row, and every one at a mark.
 std::vector<std::string> snapshot_metric_names();
 std::vector<std::string> snapshot_mark_metric_names();
 
-ReadyScenario ready_snapshot(const ScenarioDocument& text);
+/// The figures of a whole row.
+std::vector<Metric> snapshot_metrics(const SnapshotResult& result);
+
+/// The figure called `name`, at `mark` where one is given; NaN if it has no value or the program ended
+/// before.
+double snapshot_figure(const SnapshotResult& result, const std::string& name, const std::string& mark);
 
 }  // namespace vramlab

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "lab/experiment.hpp"
 #include "report/output_file.hpp"
 
 namespace vramlab {
@@ -35,23 +36,7 @@ std::optional<TrainingScenario> undisturbed(const TrainingScenario& scenario) {
   return differs ? std::optional{std::move(calm)} : std::nullopt;
 }
 
-double share_lost(const PolicyResult& result, double without) {
-  return without > 0 ? (without - *find_metric(result.metrics, "objective")) / without : 0;
-}
-
 }  // namespace
-
-void require_labels(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
-  std::vector<std::string> known;
-  for (const PolicyEntry& entry : scenario.policies) known.push_back(entry.label);
-  std::vector<Problem> problems;
-  for (const std::string& label : labels) {
-    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
-    problems.push_back(
-        {scenario.file, "no policy is labelled \"" + label + "\"." + suggest_name(label, known)});
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
 
 const PolicyResult* Comparison::find(const std::string& label) const {
   const auto found = std::find_if(policies.begin(), policies.end(),
@@ -75,23 +60,22 @@ Comparison compare_policies(const TrainingScenario& scenario, const std::vector<
   require_labels(scenario, labels);
   const std::optional<TrainingScenario> calm = undisturbed(scenario);
   Comparison comparison;
+  std::vector<Rivals> rivals;
   for (const PolicyEntry& entry : scenario.policies) {
-    const bool wanted =
-        labels.empty() || std::find(labels.begin(), labels.end(), entry.label) != labels.end();
-    if (!wanted) continue;
+    if (!is_wanted(labels, entry.label)) continue;
     comparison.policies.push_back(run_policy(scenario, entry));
-    if (!calm) continue;
-    PolicyResult& result = comparison.policies.back();
-    const PolicyResult without = run_policy(*calm, entry);
-    result.metrics.push_back(
-        {"disturbance_cost", share_lost(result, *find_metric(without.metrics, "objective"))});
+    rivals.emplace_back();
+    if (calm) rivals.back().undisturbed = find_metric(run_policy(*calm, entry).metrics, "objective");
   }
-  auto oracle = find_oracle(scenario);
-  if (!oracle) return comparison;
-  const double best = *find_metric(oracle->metrics, "objective");
-  comparison.policies.push_back(std::move(*oracle));
-  for (PolicyResult& result : comparison.policies) {
-    result.metrics.push_back({"regret", share_lost(result, best)});
+  if (auto oracle = find_oracle(scenario)) {
+    const auto best = find_metric(oracle->metrics, "objective");
+    comparison.policies.push_back(std::move(*oracle));
+    rivals.emplace_back();
+    for (Rivals& one : rivals) one.oracle = best;
+  }
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    PolicyResult& result = comparison.policies[i];
+    result.metrics = training_metrics(scenario, result.run, rivals[i]);
   }
   return comparison;
 }
@@ -99,7 +83,6 @@ Comparison compare_policies(const TrainingScenario& scenario, const std::vector<
 namespace {
 
 constexpr std::size_t kBefore = 2;  // lines shown before and after the one it is about
-constexpr std::size_t kMostJobs = 5;
 
 using Records = std::vector<IterationRecord>;
 
@@ -167,25 +150,6 @@ std::vector<std::string> iterations_around(const Expectation& expectation, const
     lines.push_back((i == at ? "> " : "  ") + line_of(run.iterations[i], scenario.setup.bounds));
   }
   if (!run.ended_early.empty()) lines.push_back("  ended early: " + run.ended_early);
-  return lines;
-}
-
-std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
-  std::vector<std::size_t> order(run.jobs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto completed = [&](std::size_t i) { return run.jobs[i].outcome == JobOutcome::completed; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (completed(a) != completed(b)) return completed(b);
-    return completed(a) ? run.jobs[a].waited > run.jobs[b].waited : run.jobs[a].end < run.jobs[b].end;
-  });
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < std::min(order.size(), kMostJobs); ++i) {
-    const JobRecord& job = run.jobs[order[i]];
-    lines.push_back(fmt::format("  {}: arrived at {:.1f} s, waited {:.1f} s, {} at {:.1f} s, {} OOMs{}",
-                                setup.jobs[order[i]].name, to_seconds(setup.jobs[order[i]].arrival),
-                                to_seconds(job.waited), outcome_name(job.outcome), to_seconds(job.end),
-                                job.ooms, job.reason.empty() ? "" : " (" + job.reason + ")"));
-  }
   return lines;
 }
 

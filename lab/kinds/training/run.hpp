@@ -1,5 +1,5 @@
-// Runs the policies of a scenario side by side, measures each against the best fixed choice, and tells what
-// happened in a run.
+// Runs the policies of a training scenario side by side, measures each against the best fixed choice, and
+// tells what happened in a run.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,32 @@
 #include <string>
 #include <vector>
 
-#include "lab/kinds/jobs/spec.hpp"
 #include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
-#include "lab/page/segment_map.hpp"
+#include "lab/page/drawing.hpp"
 #include "recordings/snapshot/writer.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
+
+/// The `objective` of the runs that a run is compared with, where there are such.
+struct Rivals {
+  std::optional<double> undisturbed;  ///< of the same policy without faults, phases and other processes
+  std::optional<double> oracle;       ///< of the best safe fixed choice
+};
+
+/// All metrics of a run in a fixed order: `disturbance_cost` and `regret` where it has these rivals.
+std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run,
+                                     const Rivals& rivals = {});
+
+/// What they mean, those of comparisons included.
+const MetricTable& training_metric_table();
+
+/// Work done by `objective`, from sums over the steps that did not fail and the time of all.
+double objective_of(Objective objective, double samples, double pixels, double seconds);
+
+/// Whether `peak` is at most target plus margin of `total`.
+bool within_target(const Target& target, Bytes peak, Bytes total);
 
 /// What one policy did.
 struct PolicyResult {
@@ -29,15 +47,15 @@ struct PolicyResult {
 struct Comparison {
   std::vector<PolicyResult> policies;
 
+  [[nodiscard]] auto begin() const { return policies.begin(); }
+  [[nodiscard]] auto end() const { return policies.end(); }
+
   /// The result with that label; null if there is none.
   [[nodiscard]] const PolicyResult* find(const std::string& label) const;
 };
 
 /// Runs the policy of one entry.
 PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry);
-
-/// Throws InputError, with the nearest right ones, for a label that is not in the scenario.
-void require_labels(const TrainingScenario& scenario, const std::vector<std::string>& labels);
 
 /// Runs all policies and the oracle, and adds each one's regret. Without any safe fixed choice there is
 /// no oracle and no regret. `labels` names the policies to run; empty = all.
@@ -56,9 +74,6 @@ std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario);
 /// peak.
 std::vector<std::string> iterations_around(const Expectation& expectation, const TrainingScenario& scenario,
                                            const TrainingRun& run);
-
-/// The jobs that did not complete, the first to end first; if all did, those that waited longest.
-std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run);
 
 // What the allocator did in a simulated run, as a snapshot with the steps marked in it.
 

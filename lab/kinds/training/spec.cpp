@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lab/kinds/training/run.hpp"
 #include "lab/kinds/training/sections.hpp"
-#include "lab/metric.hpp"
 #include "lab/scenario/cards.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
@@ -233,7 +233,7 @@ class TrainingReader {
     }
     if (section.metric) {
       expectation.name = *section.metric;
-      const auto names = training_metric_names();
+      const auto names = names_of(training_metric_table());
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
         problem(pointer + "/metric",
                 "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));

@@ -2,24 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "lab/metric.hpp"
-#include "lab/page/sections.hpp"
-#include "lab/page/thinning.hpp"
-#include "report/html_page.hpp"
+#include "lab/experiment.hpp"
+#include "lab/scenario/schema.hpp"
 
 namespace vramlab {
 namespace {
 
 enum class Safety : std::uint8_t { ended_early, out_of_memory, above_target, inside_target };
-
-double metric(const PolicyResult& result, const char* name) {
-  return find_metric(result.metrics, name).value_or(0);
-}
 
 // When a policy should have settled.
 bool stays_inside(const TrainingScenario& scenario, const std::vector<IterationRecord>& steps) {
@@ -31,13 +24,13 @@ bool stays_inside(const TrainingScenario& scenario, const std::vector<IterationR
 
 Safety safety_of(const TrainingScenario& scenario, const PolicyResult& result) {
   if (!result.run.ended_early.empty()) return Safety::ended_early;
-  if (metric(result, "ooms") > 0) return Safety::out_of_memory;
+  if (Figures{result.metrics}["ooms"] > 0) return Safety::out_of_memory;
   return stays_inside(scenario, result.run.iterations) ? Safety::inside_target : Safety::above_target;
 }
 
 const PolicyResult& best_policy(const TrainingScenario& scenario, const Comparison& comparison) {
   const auto rank = [&](const PolicyResult& result) {
-    return std::pair{safety_of(scenario, result), metric(result, "objective")};
+    return std::pair{safety_of(scenario, result), Figures{result.metrics}["objective"]};
   };
   const PolicyResult* best = nullptr;
   for (const PolicyResult& result : comparison.policies) {
@@ -53,28 +46,90 @@ std::string reservation(Safety safety, const PolicyResult& best) {
     case Safety::above_target:
       return ", though it stays above the target (no policy without OOM stays inside)";
     case Safety::out_of_memory:
-      return fmt::format(", though {:.0f} of its steps ran out of memory (none ran without)",
-                         metric(best, "ooms"));
+      return fmt::format(", though {} of its steps ran out of memory (none ran without)",
+                         Figures{best.metrics}.count("ooms"));
     case Safety::ended_early:
       return ", though its run ended early (so did all others)";
   }
   return "";
 }
 
-}  // namespace
+std::string point_text(const Point& point) { return fmt::format("({})", fmt::join(point, ", ")); }
 
-std::string verdict(const TrainingScenario& scenario, const Comparison& comparison) {
-  const PolicyResult& best = best_policy(scenario, comparison);
-  const std::string text =
-      fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
-  const PolicyResult* oracle = comparison.find("oracle");
-  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret.";
-  const double regret = metric(best, "regret");
-  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
-                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
+std::string final_column(const ParameterSpace& space) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
+  return fmt::format("final ({})", fmt::join(names, ", "));
 }
 
-namespace {
+// A workload whose sample counts as one pixel has no throughput in pixels to show.
+bool has_pixels(const Comparison& comparison) {
+  return std::any_of(comparison.policies.begin(), comparison.policies.end(), [](const PolicyResult& result) {
+    const Figures figures{result.metrics};
+    return figures["pixels_per_s"] != figures["samples_per_s"];
+  });
+}
+
+Table results_table(const TrainingScenario& scenario, const Comparison& comparison) {
+  std::vector<Table::Column> columns{{"policy", Table::Align::left},
+                                     {final_column(scenario.setup.bounds)},
+                                     {"peak"},
+                                     {"mean peak"},
+                                     {"peak reserved"},
+                                     {"OOMs"},
+                                     {"retries"},
+                                     {"changes"},
+                                     {"turns"},
+                                     {"samples/s"}};
+  const bool pixels = has_pixels(comparison);
+  if (pixels) columns.push_back({"Mpixel/s"});
+  columns.push_back({"regret"});
+  Table table{std::move(columns)};
+  for (const PolicyResult& result : comparison.policies) {
+    const Figures figures{result.metrics};
+    std::vector<std::string> cells{result.label,
+                                   point_text(result.run.final_point),
+                                   figures.percent("peak_allocated_ratio"),
+                                   figures.percent("mean_peak_ratio"),
+                                   figures.percent("peak_reserved_ratio"),
+                                   figures.count("ooms"),
+                                   figures.count("alloc_retries"),
+                                   figures.count("adjustments"),
+                                   figures.count("direction_changes"),
+                                   figures.fixed("samples_per_s", 1)};
+    if (pixels) cells.push_back(fixed_text(figures["pixels_per_s"] / 1e6, 3));
+    cells.push_back(figures.percent("regret"));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
+  using Subject = Expectation::Subject;
+  const auto place = static_cast<std::size_t>(expectation.number - 1);
+  const TrainingRun& run = result.run;
+  switch (expectation.subject) {
+    case Subject::metric:
+      return Figures{result.metrics}[expectation.name];
+    case Subject::final_value:
+      return static_cast<double>(run.final_point[*space.find(expectation.name)]);
+    case Subject::adjustment: {
+      if (place >= run.adjustments.size()) return std::nan("");
+      const Adjustment& change = run.adjustments[place];
+      const auto value =
+          expectation.name.empty() ? change.iteration : change.to[*space.find(expectation.name)];
+      return static_cast<double>(value);
+    }
+    case Subject::oom: {
+      std::int64_t left = expectation.number;
+      for (const IterationRecord& record : run.iterations) {
+        if (record.result == StepResult::oom && --left == 0) return static_cast<double>(record.iteration);
+      }
+      return std::nan("");
+    }
+  }
+  return std::nan("");
+}
 
 Json point_json(const Point& point, const ParameterSpace& space) {
   Json json = Json::object();
@@ -114,19 +169,93 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space, const 
   return json;
 }
 
+/// Tuners of a training loop side by side, and the best fixed choice.
+class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison> {
+ public:
+  using PolicyExperiment::PolicyExperiment;
+
+  void run(const std::vector<std::string>& labels) override {
+    results_ = compare_policies(scenario_, labels);
+  }
+
+  [[nodiscard]] std::string verdict() const override { return training_verdict(scenario_, results_); }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{training_head(scenario_)};
+    if (!scenario_.batch_note.empty()) lines.push_back(scenario_.batch_note);
+    return lines;
+  }
+  [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const PolicyResult& result : results_) {
+      if (result.run.ended_early.empty()) continue;
+      const auto& steps = result.run.iterations;
+      lines.push_back(fmt::format("{} ended after iteration {} of {}: {}.", result.label,
+                                  steps.empty() ? 0 : steps.back().iteration, scenario_.setup.iterations,
+                                  result.run.ended_early));
+    }
+    return lines;
+  }
+
+  std::vector<std::string> write_files() override {
+    std::vector<std::string> written;
+    if (!question_.trace_dir.empty()) {
+      std::vector<std::string> labels;
+      for (const PolicyResult& result : results_) labels.push_back(result.label);
+      traces_ = file_bases(labels, question_.trace_dir);
+      for (const PolicyResult& result : results_) {
+        std::string& file = traces_[result.label];
+        file += ".jsonl";
+        write_trace(scenario_.setup.bounds, result.run.iterations, file);
+      }
+      for (const auto& [label, file] : traces_) written.push_back(file);
+    }
+    if (!question_.picture.empty()) {
+      draw_training(scenario_, results_, training_head(scenario_), question_.picture);
+      written.push_back(question_.picture);
+    }
+    return written;
+  }
+  [[nodiscard]] Json json() const override { return comparison_json(scenario_, results_, traces_); }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    return {training_section(scenario_, results_, {verdict(), training_head(scenario_)})};
+  }
+
+  [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
+    const PolicyResult* result = find(label);
+    // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
+    return result != nullptr ? found_value(expectation, *result, scenario_.setup.bounds) : std::nan("");
+  }
+  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
+    const PolicyResult* result = find(expectation.policy);
+    if (result == nullptr) return {"  no fixed choice is safe"};
+    return iterations_around(expectation, scenario_, result->run);
+  }
+
+ private:
+  std::map<std::string, std::string> traces_;  ///< written, by label
+};
+
 }  // namespace
 
-Json number_json(double value) {
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (std::isnan(value)) return nullptr;
-  if (value == std::floor(value) && std::abs(value) < kExact) return static_cast<std::int64_t>(value);
-  return value;
+std::string training_verdict(const TrainingScenario& scenario, const Comparison& comparison) {
+  const PolicyResult& best = best_policy(scenario, comparison);
+  const std::string text =
+      fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
+  const PolicyResult* oracle = comparison.find("oracle");
+  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret.";
+  const double regret = Figures{best.metrics}["regret"];
+  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
+                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
 }
 
-Json figures_json(const std::vector<Metric>& figures) {
-  Json json = Json::object();
-  for (const Metric& figure : figures) json[figure.name] = number_json(figure.value);
-  return json;
+std::string training_head(const TrainingScenario& scenario) {
+  const ProcessSetup& process = scenario.setup.process;
+  return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario.name,
+                     scenario.setup.iterations, scenario.gpu,
+                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "",
+                     percent_text(scenario.target.usage), percent_text(scenario.target.margin),
+                     objective_name(scenario.objective));
 }
 
 Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
@@ -145,167 +274,21 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
   return json;
 }
 
-Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked) {
-  Json json;
-  json["file"] = file;
-  json["expectations"] = Json::array();
-  for (const CheckedExpectation& one : checked) {
-    Json entry;
-    entry["policy"] = one.policy;
-    entry["metric"] = one.metric;
-    entry["value"] = number_json(one.value);
-    entry["bound"] = one.bound;
-    entry["ok"] = one.ok;
-    if (!one.around.empty()) entry["around"] = one.around;
-    json["expectations"].push_back(std::move(entry));
-  }
-  return json;
-}
-
-namespace {
-
-constexpr std::size_t kMostPoints = 4000;  // some two a pixel of a wide screen
-
-std::int64_t plain(Bytes bytes) { return static_cast<std::int64_t>(bytes); }
-
-Json curves_json(const TrainingRun& run, std::size_t parameters, std::size_t stride) {
-  const auto curve = [&](const auto& value) {
-    return curve_json(thinned_curve(run.iterations.size(), stride, [&](std::size_t i) {
-      return CurvePoint{run.iterations[i].iteration, value(run.iterations[i])};
-    }));
-  };
-  Json json;
-  json["stride"] = stride;
-  json["allocated"] = curve([](const IterationRecord& step) { return plain(step.step_peak_allocated); });
-  json["reserved"] = curve([](const IterationRecord& step) { return plain(step.step_peak_reserved); });
-  json["limit"] = curve([](const IterationRecord& step) { return plain(step.memory.total); });
-  json["points"] = Json::array();
-  for (std::size_t i = 0; i < parameters; ++i) {
-    json["points"].push_back(curve([i](const IterationRecord& step) { return step.point[i]; }));
-  }
-  return json;
-}
-
-Json ooms_json(const TrainingRun& run) {
-  std::vector<RunMark> marks;
-  for (const IterationRecord& step : run.iterations) {
-    if (step.result == StepResult::oom) marks.push_back({step.iteration, step.iteration, 1});
-  }
-  return marks_json(marks);
-}
-
-Json retries_json(const TrainingRun& run) {
-  std::vector<RunMark> marks;
-  std::uint64_t before = 0;
-  for (const IterationRecord& step : run.iterations) {
-    const std::uint64_t now = step.memory.alloc_retries;
-    if (now > before) marks.push_back({step.iteration, step.iteration, now - before});
-    before = now;
-  }
-  return marks_json(marks);
-}
-
-// By the product where there are several parameters: what a step asks for follows it.
-bool grows(const Adjustment& change) {
-  double share = 1;
-  for (std::size_t i = 0; i < change.to.size(); ++i) {
-    share *= static_cast<double>(change.to[i]) / static_cast<double>(change.from[i]);
-  }
-  return share > 1 || (share == 1 && change.to > change.from);
-}
-
-// Of those that became one mark, where they began and ended; a reason belongs to one change.
-Json changes_json(const TrainingRun& run) {
-  std::vector<RunMark> marks;
-  for (const Adjustment& change : run.adjustments) marks.push_back({change.iteration, change.iteration, 1});
-  Json list = Json::array();
-  auto change = run.adjustments.begin();
-  for (const RunMark& mark : merged_marks(marks, kMostMarks)) {
-    const auto end = change + static_cast<std::ptrdiff_t>(mark.count);
-    Json entry = mark_json(mark);
-    entry.push_back(std::count_if(change, end, grows));
-    entry.push_back(change->from);
-    entry.push_back(std::prev(end)->to);
-    if (mark.count == 1) entry.push_back(change->reason);
-    list.push_back(std::move(entry));
-    change = end;
-  }
-  return list;
-}
-
-Json policy_json(const PolicyResult& result, std::size_t parameters) {
-  Json json = curves_json(result.run, parameters, curve_stride(result.run.iterations.size(), kMostPoints));
-  json["label"] = result.label;
-  json["reference"] = result.policy == "oracle";
-  json["final"] = result.run.final_point;
-  if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
-  json["metrics"] = figures_json(result.metrics);
-  json["ooms"] = ooms_json(result.run);
-  json["retries"] = retries_json(result.run);
-  json["changes"] = changes_json(result.run);
-  return json;
-}
-
-}  // namespace
-
-Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
-                      const SectionHead& head) {
-  const Target& target = scenario.target;
-  Json json;
-  json["kind"] = "training";
-  json["title"] = scenario.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
-  json["description"] = scenario.description;
-  json["iterations"] = scenario.setup.iterations;
-  json["band"] = {target.usage - target.margin, target.usage + target.margin};
-  json["metrics"] = metrics_json("training");
-  json["parameters"] = Json::array();
-  for (const Parameter& parameter : scenario.setup.bounds.parameters)
-    json["parameters"].push_back(parameter.name);
-  Bytes total = 0;
-  json["policies"] = Json::array();
-  for (const PolicyResult& result : comparison.policies) {
-    json["policies"].push_back(policy_json(result, scenario.setup.bounds.size()));
-    if (!result.run.iterations.empty()) total = std::max(total, result.run.iterations.back().memory.total);
-  }
-  json["total"] = total;
-  return json;
-}
-
-Json curve_json(const std::vector<CurvePoint>& curve) {
-  Json list = Json::array();
-  for (const CurvePoint& point : curve) list.push_back({point.x, point.value});
-  return list;
-}
-
-Json mark_json(const RunMark& mark) { return {mark.first, mark.last, mark.count}; }
-
-Json marks_json(const std::vector<RunMark>& marks) {
-  Json list = Json::array();
-  for (const RunMark& mark : merged_marks(marks, kMostMarks)) list.push_back(mark_json(mark));
-  return list;
-}
-
-Json metrics_json(std::string_view kind) {
-  Json list = Json::array();
-  for (const MetricDescription& metric : metrics_of(kind)) {
-    std::string about = metric.about;
-    std::erase(about, '`');
-    list.push_back({{"name", metric.name},
-                    {"title", metric.title},
-                    {"unit", metric.unit},
-                    {"better", better_name(metric.better)},
-                    {"about", about}});
-  }
-  return list;
-}
-
-std::string report_page(const std::string& title, const Json& sections, std::string_view version) {
-  Json json;
-  json["title"] = title;
-  json["sections"] = sections;
-  return html_page(title, json.dump(-1, ' ', false, Json::error_handler_t::replace), version);
+Kind training_kind() {
+  return {
+      .name = "training",
+      .table = training_table,
+      .schema = [](const PolicySet& known) { return kind_schema(training_table(), known.tuners); },
+      .metrics = training_metric_table,
+      .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
+        TrainingScenario scenario = read_training(document);
+        scenario.setup.make_performer = question.make_performer;
+        return std::make_unique<TrainingExperiment>(std::move(scenario), question);
+      },
+      .sweep_metric = "regret",
+      .has_picture = true,
+      .has_traces = true,
+      .has_steps = true};
 }
 
 }  // namespace vramlab

@@ -1,35 +1,43 @@
-// What a comparison of training runs comes to: a line, JSON.
+// What a comparison of training runs comes to: a line, JSON, files, a section of the report.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "lab/json.hpp"
 #include "lab/kinds/training/run.hpp"
-#include "lab/scenario/expectations.hpp"
+#include "lab/page/sections.hpp"
 
 namespace vramlab {
 
 /// Names the best policy and how far it is from the oracle. Policies are ranked first by safety (no OOM and,
 /// in the last quarter of the run, never above target plus margin; then no OOM; then the others; last those
 /// whose run ended early), then by work done.
-std::string verdict(const TrainingScenario& scenario, const Comparison& comparison);
+std::string training_verdict(const TrainingScenario& scenario, const Comparison& comparison);
 
-// Results as JSON, for scripts and for plotting later.
+/// What was run, in one line.
+std::string training_head(const TrainingScenario& scenario);
 
 /// The result of `compare`; `trace_files` gives the trace written for a label, where there is one.
 Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files);
 
-/// A figure; whole numbers are written as such (53, not 53.0), what is not there as null.
-Json number_json(double value);
+/// Runs side by side: curves with at most 4,000 points each, every OOM, retry and change as a mark or in one
+/// that says how many it stands for.
+Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
+                      const SectionHead& head);
 
-/// Figures by their names.
-Json figures_json(const std::vector<Metric>& figures);
+/// Draws memory and parameters over iterations, a panel a policy.
+void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
+                   const std::string& file);
 
-/// The expectations of one scenario file, for the result of `check`.
-Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked);
+/// Throws InputError unless `file` is empty or ends in .jsonl, .csv or .perfetto.json.
+void require_trace_name(const std::string& file);
+
+/// Writes one run's trace; the ending gives the form. Throws InputError for any other. `title` is what a
+/// viewer of Perfetto files calls the run.
+void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
+                 const std::string& file, const std::string& title = "");
 
 }  // namespace vramlab

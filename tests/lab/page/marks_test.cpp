@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/page/thinning.hpp"
+#include "lab/page/drawing.hpp"
 
 namespace vramlab {
 namespace {

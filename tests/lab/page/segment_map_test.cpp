@@ -1,8 +1,8 @@
-#include "lab/page/segment_map.hpp"
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
+
+#include "lab/page/drawing.hpp"
 
 namespace vramlab {
 namespace {

@@ -36,11 +36,11 @@ TEST(Documents, TheScenarioSkeletonRuns) {
 
 TEST(Documents, EverySkeletonButTheFirstHoldsItsExpectations) {
   const auto blocks = json_blocks(read_input_file(VRAMLAB_SOURCE_DIR "/docs/scenarios.md"));
-  ASSERT_GE(blocks.size(), scenario_kinds().size());
+  ASSERT_GE(blocks.size(), kinds().size());
   for (std::size_t i = 1; i < blocks.size(); ++i) {
     const std::string kind = parse_json(blocks[i], "block")["kind"].get<std::string>();
-    for (const CheckedExpectation& one : check_scenario(
-             ready_scenario(parse_document(blocks[i], VRAMLAB_SOURCE_DIR "/scenarios/example.json")))) {
+    for (const CheckedExpectation& one : check_expectations(
+             read_seeds(parse_document(blocks[i], VRAMLAB_SOURCE_DIR "/scenarios/example.json")))) {
       EXPECT_TRUE(one.ok) << kind << ": " << one.policy << ' ' << one.metric << ' ' << one.value;
     }
   }
@@ -48,28 +48,28 @@ TEST(Documents, EverySkeletonButTheFirstHoldsItsExpectations) {
 
 TEST(Documents, EveryMetricOfASearchIsExplained) {
   const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
-  for (const std::string& name : search_metric_names()) {
+  for (const std::string& name : names_of(search_metric_table())) {
     EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
   }
 }
 
 TEST(Documents, EveryMetricOfAnEpochIsExplained) {
   const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
-  for (const std::string& name : epoch_metric_names()) {
+  for (const std::string& name : names_of(epoch_metric_table())) {
     EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
   }
 }
 
 TEST(Documents, EveryMetricOfAQueueIsExplained) {
   const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
-  for (const std::string& name : jobs_metric_names()) {
+  for (const std::string& name : names_of(jobs_metric_table())) {
     EXPECT_NE(document.find("`" + name + "`"), std::string::npos) << name;
   }
 }
 
 TEST(Documents, EveryMetricIsExplained) {
   const std::string document = read_input_file(VRAMLAB_SOURCE_DIR "/docs/metrics.md");
-  for (const std::string& name : training_metric_names()) {
+  for (const std::string& name : names_of(training_metric_table())) {
     EXPECT_NE(document.find("| `" + name + "` |"), std::string::npos) << name;
   }
 }

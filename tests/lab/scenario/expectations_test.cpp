@@ -15,7 +15,7 @@ namespace {
 CheckedExpectation check_one(const std::string& expectation) {
   const std::string text =
       bent_scenario("{\"policy\": \"fixed\", \"metric\": \"ooms\", \"equals\": 0}", expectation);
-  return check_scenario(ready_scenario(parse_document(text, "small.json"))).at(0);
+  return check_expectations(read_seeds(parse_document(text, "small.json"))).at(0);
 }
 
 TEST(Expectations, HoldAMetricAgainstItsBounds) {
@@ -42,7 +42,7 @@ CheckedExpectation check_one_from_14(const std::string& expectation) {
       bent_scenario("{\"policy\": \"fixed\", \"metric\": \"ooms\", \"equals\": 0}", expectation);
   const std::string start = "\"batch\": 8";
   text.replace(text.find(start), start.size(), "\"batch\": 14");
-  return check_scenario(ready_scenario(parse_document(text, "small.json"))).at(0);
+  return check_expectations(read_seeds(parse_document(text, "small.json"))).at(0);
 }
 
 // 14 samples take 1000 + 14 * 810 = 12,340 MiB of 10,000: the first step fails. From 8, below the band, the
@@ -85,7 +85,7 @@ TEST(Expectations, OfOtherKindsAreOnMetricsAlone) {
     Json json = read_json_file(file);
     json["expect"][0][key] = 1;
     try {
-      ready_scenario(parse_document(json.dump(), file));
+      read_seeds(parse_document(json.dump(), file));
       FAIL() << key;
     } catch (const InputError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr(std::string{"/expect/0/"} + key + ": unknown key."));

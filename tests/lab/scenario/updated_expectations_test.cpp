@@ -27,8 +27,8 @@ TEST(JsonPlace, FindsAValueAmongCommentsAndNestedOnes) {
 }
 
 UpdatedText update(const std::string& text) {
-  const ReadyScenario scenario = ready_scenario(parse_document(text, "small.json"));
-  return updated_expectations(text, scenario.expectations, check_scenario(scenario));
+  const SeededExperiments scenario = read_seeds(parse_document(text, "small.json"));
+  return updated_expectations(text, scenario.front()->scenario().expectations, check_expectations(scenario));
 }
 
 // The scenario runs 100 iterations; only the wrong exact values change, and nothing else of the text.

@@ -1,7 +1,7 @@
 // What the page of --report gets to draw of a long queue.
-#include <gtest/gtest.h>
+#include "lab/kinds/jobs/view.hpp"
 
-#include "lab/page/sections.hpp"
+#include <gtest/gtest.h>
 
 namespace vramlab {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "lab/kinds/snapshot/spec.hpp"
+#include "lab/experiment.hpp"
 
 namespace vramlab {
 namespace {
@@ -18,7 +18,7 @@ std::string small_first(const std::string& rows, const std::string& expect) {
          rows + R"(], "expect": [)" + expect + "]}";
 }
 
-ScenarioDocument document_of(const std::string& rows, const std::string& expect) {
+ScenarioDocument text_of(const std::string& rows, const std::string& expect) {
   return parse_document(small_first(rows, expect), VRAMLAB_SOURCE_DIR "/scenarios/allocator/x.json");
 }
 
@@ -26,7 +26,7 @@ const std::string kRows = R"({"label": "default"}, {"label": "exp", "conf": "exp
   {"label": "large", "total": "2GiB"})";
 
 TEST(SnapshotScenario, HoldsRowsAndMarksAgainstTheirBounds) {
-  const auto checked = check_scenario(ready_scenario(document_of(kRows, R"(
+  const auto checked = check_expectations(read_seeds(text_of(kRows, R"(
     {"row": "default", "metric": "fits", "equals": false},
     {"row": "exp", "metric": "highest_reserved_bytes", "equals": "1020MiB"},
     {"row": "default", "mark": "first batch", "metric": "reserved_bytes", "equals": "900MiB"},
@@ -47,8 +47,8 @@ TEST(SnapshotScenario, HoldsRowsAndMarksAgainstTheirBounds) {
 
 // The case's own figures: tried 1000, free 950, allocated 12, reserved 300 (unallocated 288).
 TEST(SnapshotScenario, ShowsTheFailedRequestWhereAnExpectationDoesNotHold) {
-  const auto checked = check_scenario(
-      ready_scenario(document_of(kRows, R"({"row": "default", "metric": "fits", "equals": true})")));
+  const auto checked = check_expectations(
+      read_seeds(text_of(kRows, R"({"row": "default", "metric": "fits", "equals": true})")));
   std::string around;
   for (const std::string& line : checked.at(0).around) around += line + '\n';
   EXPECT_THAT(around, HasSubstr("first OOM at action 9 ("));
@@ -58,7 +58,7 @@ TEST(SnapshotScenario, ShowsTheFailedRequestWhereAnExpectationDoesNotHold) {
 
 std::string problems_of(const std::string& rows, const std::string& expect) {
   try {
-    ready_scenario(document_of(rows, expect));
+    read_seeds(text_of(rows, expect));
   } catch (const InputError& error) {
     return error.what();
   }

@@ -132,6 +132,19 @@ TEST(TunerMatrix, HasSevenTunersWithTheScenariosOwnOptions) {
   EXPECT_EQ(step->value, OptionValue{std::int64_t{2}});
 }
 
+// A tuner that is added to the registry is in the matrix without a list of its own.
+TEST(TunerMatrix, HasWhateverTunersAreBuiltIn) {
+  PolicySet known = *builtin_policies();
+  known.tuners.add(known.tuners.entries.front());
+  known.tuners.entries.back().name = "newcomer";
+  known.tuners.add(builtin_policies()->tuners.find("dual-optimizer"));
+  known.tuners.entries.back().name = "rival";
+  const std::vector<std::string> expected{"fixed",       "threshold-step", "aimd",         "blind",
+                                          "peak",        "settled",        "predictive",   "newcomer",
+                                          "rival blind", "rival peak",     "rival settled"};
+  EXPECT_EQ(matrix_labels(known), expected);
+}
+
 TEST(TunerMatrix, IsTheSameOnAnyNumberOfThreads) {
   const TrainingScenario scenario = with_faults(R"({"errors": {"chance": 0.1}})");
   const std::vector<MatrixTask> tasks{{&scenario, nullptr}};

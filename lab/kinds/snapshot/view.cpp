@@ -1,0 +1,158 @@
+#include "lab/whatif/view.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lab/experiment.hpp"
+#include "lab/kinds/snapshot/spec.hpp"
+#include "lab/page/sections.hpp"
+#include "lab/scenario/schema.hpp"
+#include "sim/memory/oom_report.hpp"
+
+namespace vramlab {
+namespace {
+
+std::string verdict_on(const std::vector<SnapshotResult>& results) {
+  const auto fits = [](const SnapshotResult& result) { return result.row.outcome.fits(); };
+  const auto fitting = std::count_if(results.begin(), results.end(), fits);
+  if (fitting == 0) return fmt::format("None of the {} rows fits.", results.size());
+  const SnapshotResult* least = nullptr;
+  for (const SnapshotResult& result : results) {
+    if (fits(result) &&
+        (least == nullptr || result.row.outcome.highest_reserved < least->row.outcome.highest_reserved)) {
+      least = &result;
+    }
+  }
+  return fmt::format("{} of {} rows fit; {} reserves the least, {}.", fitting, results.size(), least->label,
+                     format_bytes(least->row.outcome.highest_reserved));
+}
+
+/// A program replayed under several settings and on several cards.
+class SnapshotExperiment : public Experiment {
+ public:
+  SnapshotExperiment(SnapshotScenario scenario, bool report)
+      : scenario_(std::move(scenario)), report_(report) {}
+
+  [[nodiscard]] const Scenario& scenario() const override { return scenario_; }
+  [[nodiscard]] std::vector<std::string> labels() const override {
+    std::vector<std::string> labels;
+    for (const SnapshotRow& row : scenario_.rows) labels.push_back(row.label);
+    return labels;
+  }
+  [[nodiscard]] std::string labelled() const override { return "row"; }
+
+  void run(const std::vector<std::string>& labels) override {
+    require_labels(labels);
+    for (const SnapshotRow& row : scenario_.rows) {
+      if (!is_wanted(labels, row.label)) continue;
+      WhatIfQuestion question = row.question;
+      question.maps = report_;
+      WhatIfRow answer = answer_whatif(scenario_.programs, question).rows.front();
+      Json json = whatif_row_json(program(), answer);
+      results_.push_back({row.label, std::move(answer), std::move(json)});
+    }
+  }
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    return {fmt::format("{}: {} actions of {}", scenario_.name, program().actions.size(), program().file)};
+  }
+  [[nodiscard]] std::vector<Table> tables() const override {
+    Table table{{{"row", Table::Align::left},
+                 {"alloc-conf", Table::Align::left},
+                 {"card", Table::Align::left},
+                 {"reserved"},
+                 {"allocated"},
+                 {"retries"},
+                 {"fits", Table::Align::left}}};
+    for (const SnapshotResult& result : results_) {
+      const ProgramOutcome& outcome = result.row.outcome;
+      table.add_row({result.label, conf_name(result.row.conf), room_name(result.row),
+                     format_bytes(outcome.highest_reserved), format_bytes(outcome.highest_allocated),
+                     fmt::format("{}", outcome.stats.num_alloc_retries), fit_text(program(), result.row)});
+    }
+    return {table};
+  }
+  [[nodiscard]] Json json() const override {
+    Json json{{"scenario", scenario_.name}, {"rows", Json::array()}};
+    for (const SnapshotResult& result : results_) {
+      Json row{{"label", result.label}};
+      row.update(result.json);
+      json["rows"].push_back(std::move(row));
+    }
+    return json;
+  }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    std::vector<Json> sections;
+    for (const SnapshotResult& result : results_) {
+      const SectionHead head{fmt::format("Fits: {}.", fit_text(program(), result.row)),
+                             fmt::format("{} on {}", conf_name(result.row.conf), room_name(result.row))};
+      sections.push_back(segments_section(result.row.kept->map, scenario_.name + ", " + result.label, head));
+    }
+    return sections;
+  }
+
+  [[nodiscard]] std::vector<LabelledFigures> figures() const override {
+    std::vector<LabelledFigures> figures;
+    for (const SnapshotResult& result : results_) figures.push_back({result.label, snapshot_metrics(result)});
+    return figures;
+  }
+  [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
+    return snapshot_figure(*find(label), expectation.name, expectation.mark);
+  }
+  [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
+    const ProgramOutcome& outcome = find(expectation.policy)->row.outcome;
+    std::vector<std::string> lines;
+    if (outcome.first_oom) {
+      const std::size_t action = outcome.first_oom->action;
+      const ClientProgram& program = scenario_.programs.front();
+      const std::string mark = mark_after(program, action);
+      lines.push_back("  first OOM at action " + std::to_string(action + 1) + " (" + program.file + ":" +
+                      std::to_string(program.actions[action].source) + ")" +
+                      (mark.empty() ? "" : " before mark " + mark));
+      lines.push_back("  " + oom_message(outcome.first_oom->oom));
+      for (const std::string& line : oom_details(outcome.first_oom->oom)) lines.push_back("  " + line);
+    }
+    if (outcome.fault) lines.push_back("  ended by: " + *outcome.fault);
+    for (const MarkFigures& mark : outcome.marks) {
+      if (mark.text != expectation.mark) continue;
+      lines.push_back("  at " + mark.text + ": allocated " +
+                      std::to_string(mark.stats.allocated_bytes.all().current) + ", reserved " +
+                      std::to_string(mark.stats.reserved_bytes.all().current));
+    }
+    lines.push_back("  highest allocated " + std::to_string(outcome.highest_allocated) + " after action " +
+                    std::to_string(outcome.highest_allocated_at + 1) + ", highest reserved " +
+                    std::to_string(outcome.highest_reserved));
+    return lines;
+  }
+
+ private:
+  [[nodiscard]] const ClientProgram& program() const { return scenario_.programs.front(); }
+  [[nodiscard]] const SnapshotResult* find(const std::string& label) const {
+    return &*std::find_if(results_.begin(), results_.end(),
+                          [&](const SnapshotResult& result) { return result.label == label; });
+  }
+
+  SnapshotScenario scenario_;
+  bool report_ = false;  // maps are wanted
+  std::vector<SnapshotResult> results_;
+};
+
+}  // namespace
+
+Kind snapshot_kind() {
+  return {
+      .name = "snapshot",
+      .table = snapshot_table,
+      .schema =
+          [](const PolicySet& /*known*/) { return fields_schema(snapshot_table().fields, /*open=*/false); },
+      .metrics = snapshot_metric_table,
+      .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
+        return std::make_unique<SnapshotExperiment>(read_snapshot(document), question.report);
+      }};
+}
+
+}  // namespace vramlab

@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include "lab/kinds/training/run.hpp"
+
+namespace vramlab {
+namespace {
+
+using enum Better;
+
+/// Sums over the steps of a run.
+struct Totals {
+  double samples = 0;
+  double pixels = 0;
+  double failed_s = 0;
+  double peak_shares = 0;
+  std::int64_t ooms = 0;
+  std::int64_t errors = 0;
+  std::int64_t lost = 0;
+};
+
+double share(Bytes part, Bytes total) {
+  return total == 0 ? 0 : static_cast<double>(part) / static_cast<double>(total);
+}
+
+Totals add_up(const TrainingScenario& scenario, const TrainingRun& run) {
+  Totals totals;
+  for (const IterationRecord& step : run.iterations) {
+    totals.peak_shares += share(step.step_peak_allocated, step.memory.total);
+    if (!step.kept) ++totals.lost;
+    if (step.result == StepResult::error) ++totals.errors;
+    if (step.result == StepResult::oom) {
+      ++totals.ooms;
+      totals.failed_s += to_seconds(step.duration);
+    } else if (step.result == StepResult::ok && step.kept) {
+      totals.samples += static_cast<double>(scenario.model->samples(step.point));
+      totals.pixels += static_cast<double>(scenario.model->pixels(step.point));
+    }
+  }
+  return totals;
+}
+
+// A policy that gives a reason has evaluated something.
+std::int64_t evaluations_until(const std::vector<IterationRecord>& steps, std::int64_t iteration) {
+  return std::count_if(steps.begin(), steps.end(), [&](const IterationRecord& step) {
+    return step.iteration <= iteration && !step.reason.empty();
+  });
+}
+
+// How often a parameter turned round: it moved one way and then, at its next move, the other.
+std::int64_t direction_changes(const std::vector<Adjustment>& adjustments) {
+  std::int64_t changes = 0;
+  std::vector<std::int64_t> last;
+  for (const Adjustment& adjustment : adjustments) {
+    last.resize(adjustment.to.size());
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      const std::int64_t step = adjustment.to[i] - adjustment.from[i];
+      if (step == 0) continue;
+      if (last[i] != 0 && (last[i] > 0) != (step > 0)) ++changes;
+      last[i] = step;
+    }
+  }
+  return changes;
+}
+
+/// What the rows are computed from.
+struct Facts {
+  const TrainingScenario& scenario;
+  const TrainingRun& run;
+  const Rivals& rivals;
+  Totals totals = add_up(scenario, run);
+  double steps = static_cast<double>(run.iterations.size());
+  double seconds = to_seconds(run.duration);
+
+  [[nodiscard]] double per_second(double amount) const { return seconds > 0 ? amount / seconds : 0; }
+  [[nodiscard]] std::int64_t last_change() const {
+    return run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
+  }
+  // A rate says nothing about work that was never begun: a run that ended early keeps the share it did.
+  [[nodiscard]] double objective() const {
+    const double begun = run.iterations.empty() ? 1
+                                                : static_cast<double>(run.iterations.back().iteration) /
+                                                      static_cast<double>(scenario.setup.iterations);
+    const double done = scenario.objective == Objective::lq_then_batch ? 1 : begun;
+    return done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds);
+  }
+};
+
+std::optional<double> share_lost(const Facts& facts, const std::optional<double>& rival) {
+  if (!rival) return std::nullopt;
+  return *rival > 0 ? (*rival - facts.objective()) / *rival : 0;
+}
+
+// "total" is the limit where the scenario sets one, else the card's memory; sums run over steps.
+const std::vector<MetricRow<Facts>>& rows() {
+  static const std::vector<MetricRow<Facts>> rows{
+      {{"iterations", "steps", "count", neither, "steps performed, failed ones and repetitions included", ""},
+       [](const Facts& f) { return f.steps; }},
+      {{"ooms", "OOMs", "count", less, "steps that ran out of memory, phases included", ""},
+       [](const Facts& f) { return f.totals.ooms + f.run.phases.ooms; }},
+      {{"allocator_ooms", "allocator OOMs", "count", less,
+        "allocations the allocator refused; higher than `ooms` where a library asks again or does without a "
+        "workspace",
+        ""},
+       [](const Facts& f) { return f.run.memory.num_ooms; }},
+      {{"alloc_retries", "retries", "count", less, "allocations that first had to release the whole cache",
+        ""},
+       [](const Facts& f) { return f.run.memory.num_alloc_retries; }},
+      {{"peak_allocated_ratio", "peak", "share", neither, "highest allocated bytes of the run",
+        "max allocated / total"},
+       [](const Facts& f) { return share(f.run.peak_allocated.bytes, f.run.peak_allocated.total); }},
+      {{"peak_reserved_ratio", "peak reserved", "share", neither,
+        "highest reserved bytes of the run: what the card really had to give", "max reserved / total"},
+       [](const Facts& f) { return share(f.run.peak_reserved.bytes, f.run.peak_reserved.total); }},
+      {{"mean_peak_ratio", "mean peak", "share", neither,
+        "mean over the steps of each step's own peak of allocated bytes",
+        "Σ step_peak_allocated / total / iterations"},
+       [](const Facts& f) { return f.steps > 0 ? f.totals.peak_shares / f.steps : 0; }},
+      {{"min_headroom_bytes", "headroom", "bytes", neither,
+        "what was left at the highest share reserved; negative where a limit was exceeded by page rounding",
+        "total − max reserved"},
+       [](const Facts& f) {
+         return static_cast<double>(f.run.peak_reserved.total) -
+                static_cast<double>(f.run.peak_reserved.bytes);
+       }},
+      {{"adjustments", "changes", "count", neither, "changes of parameters, those after an OOM included", ""},
+       [](const Facts& f) { return f.run.adjustments.size(); }},
+      {{"direction_changes", "turns", "count", less,
+        "times a parameter turned round: its move had the opposite sign of its move before", ""},
+       [](const Facts& f) { return direction_changes(f.run.adjustments); }},
+      {{"last_adjustment_iteration", "last change", "count", neither,
+        "iteration of the last change; 0 if there was none", ""},
+       [](const Facts& f) { return f.last_change(); }},
+      {{"evaluations_to_settle", "evaluations", "count", less,
+        "times the policy evaluated something (it gave a reason) up to and with its last change", ""},
+       [](const Facts& f) { return evaluations_until(f.run.iterations, f.last_change()); }},
+      {{"samples_per_s", "samples/s", "1/s", more, "samples of successful steps per second of simulated time",
+        "Σ batch / duration"},
+       [](const Facts& f) { return f.per_second(f.totals.samples); }},
+      {{"pixels_per_s", "pixels/s", "1/s", more, "input pixels of successful steps per second",
+        "Σ batch · lq² / duration"},
+       [](const Facts& f) { return f.per_second(f.totals.pixels); }},
+      {{"oom_time_share", "time in OOMs", "share", less, "share of the time spent in steps that failed",
+        "Σ duration of failed steps / duration"},
+       [](const Facts& f) { return f.seconds > 0 ? f.totals.failed_s / f.seconds : 0; }},
+      {{"errors", "errors", "count", less, "steps that ended in a CUDA error that is not OOM", ""},
+       [](const Facts& f) { return f.totals.errors; }},
+      {{"heavy_steps", "heavy steps", "count", neither,
+        "steps that needed more once: an outlier sample, a search at new parameters", ""},
+       [](const Facts& f) { return f.run.faults.heavy_steps; }},
+      {{"heavy_ooms", "heavy OOMs", "count", less, "those of them that ran out of memory", ""},
+       [](const Facts& f) { return f.run.faults.heavy_ooms; }},
+      {{"late_changes", "late steps", "count", neither,
+        "steps that ran at parameters no longer wanted, from batches fetched before a change", ""},
+       [](const Facts& f) { return f.run.faults.late_changes; }},
+      {{"missing_readings", "old readings", "count", neither,
+        "steps after which the policy saw an older reading of memory, because the new one was late or "
+        "missing",
+        ""},
+       [](const Facts& f) { return f.run.faults.missing_readings; }},
+      {{"leaked_bytes", "leaked", "bytes", neither, "bytes lost to a leak, of the process that ran last", ""},
+       [](const Facts& f) { return f.run.faults.leaked; }},
+      {{"lost_iterations", "lost", "count", less, "iterations whose work was lost in a restart", ""},
+       [](const Facts& f) { return f.totals.lost; }},
+      {{"phase_ooms", "phase OOMs", "count", less,
+        "phases (validation) that ran out of memory; `ooms` contains them", ""},
+       [](const Facts& f) { return f.run.phases.ooms; }},
+      {{"phase_time_share", "time in phases", "share", neither, "share of the time spent in phases",
+        "Σ duration of phases / duration"},
+       [](const Facts& f) { return f.seconds > 0 ? to_seconds(f.run.phases.time) / f.seconds : 0; }},
+      {{"objective", "objective", "score", more,
+        "work done by the scenario's `objective`: `lq-then-batch` sums pixels, steps lost in a restart left "
+        "out; the others are the rates above times the share of the planned iterations that was begun",
+        "Σ batch · lq², or rate · begun / planned"},
+       [](const Facts& f) { return f.objective(); }},
+      {{"disturbance_cost", "fault cost", "share", less,
+        "how far the policy stays behind itself in the same run without faults, phases and other processes; "
+        "only where a scenario has any",
+        "(objective without − objective) / objective without"},
+       [](const Facts& f) { return share_lost(f, f.rivals.undisturbed); }},
+      {{"regret", "regret", "share", less,
+        "how far the policy stays behind the oracle; negative where it did more than any fixed choice that "
+        "stays within target plus margin",
+        "(objective of the oracle − objective) / objective of the oracle"},
+       [](const Facts& f) { return share_lost(f, f.rivals.oracle); }},
+  };
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run,
+                                     const Rivals& rivals) {
+  return measure(rows(), Facts{.scenario = scenario, .run = run, .rivals = rivals});
+}
+
+const MetricTable& training_metric_table() {
+  static const MetricTable table = table_of(rows());
+  return table;
+}
+
+double objective_of(Objective objective, double samples, double pixels, double seconds) {
+  switch (objective) {
+    case Objective::lq_then_batch:
+      return pixels;
+    case Objective::pixels_per_s:
+      return seconds > 0 ? pixels / seconds : 0;
+    case Objective::samples_per_s:
+      return seconds > 0 ? samples / seconds : 0;
+  }
+  return 0;
+}
+
+bool within_target(const Target& target, Bytes peak, Bytes total) {
+  constexpr double kSlack = 1e-12;  // target and margin are decimals; their sum is one only nearly
+  return static_cast<double>(peak) <= (target.usage + target.margin + kSlack) * static_cast<double>(total);
+}
+
+}  // namespace vramlab
