@@ -148,7 +148,7 @@ std::size_t index_of(const vramlab_session& session, const char* parameter) {
   if (index) return *index;
   std::vector<std::string> names;
   for (const auto& known : session.session->space().parameters) names.push_back(known.name);
-  throw InputError("", "\"" + std::string{parameter} + "\" is no parameter of this session." +
+  throw InputError("", "\"" + std::string{parameter} + "\" is not a parameter of this session." +
                            vramlab::suggest_name(parameter, names));
 }
 

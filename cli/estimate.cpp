@@ -73,7 +73,7 @@ std::map<std::string, double> read_shares(const std::string& text) {
     const auto [rest, error] =
         std::from_chars(entry.data() + std::min(equals + 1, entry.size()), last, share);
     if (error != std::errc{} || rest != last || equals == 0) {
-      throw InputError("--tasks", '"' + entry + "\" is no share. Write T1=0.4,T2=0.3,T3=0.3.");
+      throw InputError("--tasks", '"' + entry + "\" is not a share. Write T1=0.4,T2=0.3,T3=0.3.");
     }
     shares[entry.substr(0, equals)] = share;
     from = end + 1;

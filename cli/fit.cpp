@@ -155,7 +155,7 @@ StepParameters given_parameters(const Texts& settings) {
     const auto [rest, error] = std::from_chars(begin, end, value);
     if (error != std::errc{} || rest != end || value < 1) {
       throw InputError("--param",
-                       '"' + setting + "\" is no parameter. Write a name and a whole number: batch=8.");
+                       '"' + setting + "\" is not a parameter. Write a name and a whole number: batch=8.");
     }
     parameters.scalars[setting.substr(0, equals)] = value;
   }

@@ -26,7 +26,7 @@ const Verb& find_verb(const std::string& name) {
   const auto found =
       std::find_if(verbs().begin(), verbs().end(), [&](const Verb& verb) { return verb.name == name; });
   if (found != verbs().end()) return *found;
-  throw InputError("", "\"" + name + "\" is no verb of vramlab." + suggest_name(name, verb_names()) +
+  throw InputError("", "\"" + name + "\" is not a verb of vramlab." + suggest_name(name, verb_names()) +
                            " (vramlab help lists them)");
 }
 
@@ -85,7 +85,7 @@ std::string explain(const po::error& error, const Verb& verb) {
     std::vector<std::string> names;
     const Options options = options_of(verb);  // the loop must not outlive the temporary
     for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-    text = unknown->get_option_name() + " is no option of " + verb.name + "." +
+    text = unknown->get_option_name() + " is not an option of " + verb.name + "." +
            suggest_name(unknown->get_option_name(), names);
   }
   return text;

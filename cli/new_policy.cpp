@@ -36,10 +36,10 @@ void require_name(const std::string& name) {
   const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), good) && name.front() >= 'a' &&
                     name.back() != '-' && name.find("--") == std::string::npos;
   if (!fits) {
-    throw InputError("",
-                     fmt::format("\"{}\" is no name for a policy. Allowed: small letters, digits and single "
-                                 "hyphens between them, a letter first, such as my-policy.",
-                                 name));
+    throw InputError(
+        "", fmt::format("\"{}\" is not a name for a policy. Allowed: small letters, digits and single "
+                        "hyphens between them, a letter first, such as my-policy.",
+                        name));
   }
   std::vector<std::string> taken = taken_names(*builtin_policies());
   const std::vector<std::string> columns = matrix_labels();  // `vramlab matrix` shows the policy beside these
@@ -58,7 +58,7 @@ void require_family(const std::string& family) {
                                  "of the family {}.",
                                  family));
   }
-  throw InputError("", fmt::format("\"{}\" is no family that new-policy writes. Known: tuner.", family));
+  throw InputError("", fmt::format("\"{}\" is not a family that new-policy writes. Known: tuner.", family));
 }
 
 // my-rule: my_rule, MyRulePolicy. The ending keeps it apart from the classes of the headers.

@@ -29,7 +29,7 @@ MakePerformer chosen_performer(const Arguments& arguments) {
   if (device == "cuda") return card_performers();
   if (device == "simulated") return {};
   throw InputError("--device",
-                   "\"" + device + "\" is no device." + suggest_name(device, {"simulated", "cuda"}));
+                   "\"" + device + "\" is not a device." + suggest_name(device, {"simulated", "cuda"}));
 }
 
 namespace po = boost::program_options;

@@ -41,8 +41,8 @@ struct Pictured {
 // A trace's path stands as it was given then; it is looked up here, and beside the result.
 fs::path trace_of(const Json& policy, const std::string& result) {
   if (!policy.contains("trace_file")) {
-    throw InputError(result,
-                     "is no result of a scenario of kind training; only traces of training runs are drawn.");
+    throw InputError(
+        result, "is not a result of a scenario of kind training; only traces of training runs are drawn.");
   }
   if (!policy["trace_file"].is_string()) {
     throw InputError(result, "names no traces. Write it with vramlab compare --trace-dir DIR --json FILE.");
@@ -59,7 +59,7 @@ void add_result(InputFile& in, Pictured& picture) {
   const bool whole = json.is_object() && json.contains("policies") && json["policies"].is_array() &&
                      json.contains("scenario") && json["scenario"].is_string();
   if (!whole)
-    throw InputError(file, "is no result of vramlab compare --json of one scenario of kind training.");
+    throw InputError(file, "is not a result of vramlab compare --json of one scenario of kind training.");
   for (const Json& policy : json["policies"]) {
     const bool named = policy.is_object() && policy.contains("label") && policy["label"].is_string();
     if (!named) throw InputError(file, "has a policy without a label.");

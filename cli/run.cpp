@@ -117,7 +117,7 @@ int run(const Arguments& arguments) {
   if (output.report().wanted()) {
     output.report().add(training_section(scenario, comparison, {verdict(scenario, result), ""}));
     if (history.lost() > 0) {  // a map begins with an empty allocator
-      output.line("The report has no map of segments: --max-entries left out the begin of the history.");
+      output.line("The report has no map of segments: --max-entries left out the beginning of the history.");
     } else {
       const SegmentMap map = history.map();
       output.report().add(

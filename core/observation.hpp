@@ -45,7 +45,7 @@ enum class StepResult : std::uint8_t { ok, oom, error };
 
 // One workload on several cards: what to read of them where one figure is wanted.
 
-/// Which memory counts where a workload runs on several cards (P4.3).
+/// Which memory counts where a workload runs on several cards.
 enum class CardsRule : std::uint8_t {
   fullest,  ///< the card whose peak is the largest share of its total: it fails first
   sum       ///< peaks against totals, both summed: hides one full card

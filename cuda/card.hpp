@@ -33,7 +33,7 @@ void report_cuda(CUresult error, const CudaCall& call) noexcept;
 #define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), {#call, __FILE__, __LINE__})
 /// Performs a call and reports if it fails.
 #define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), {#call, __FILE__, __LINE__})
-/// The result of a call some lines above, which had an answer that is no failure.
+/// The result of a call some lines above, which had an answer that is not a failure.
 #define VRAMLAB_CUDA_RESULT(error, text) ::vramlab::check_cuda((error), {text, __FILE__, __LINE__})
 
 namespace vramlab {

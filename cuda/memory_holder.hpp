@@ -49,8 +49,8 @@ class MemoryHolder {
   /// it holds then.
   Bytes hold(Bytes bytes);
 
-  /// Makes it hold so much that `bytes` of the card are free (at most 2 MiB less). Returns what it holds
-  /// then.
+  /// Makes it hold as much as it takes until `bytes` of the card are free (at most 2 MiB less). Returns what
+  /// it holds then.
   Bytes leave_free(Bytes bytes);
 
  private:

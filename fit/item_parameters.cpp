@@ -265,7 +265,7 @@ void RecordedItems::add_most(FitParameters& parameters, const std::string& name,
     parameters.variables.push_back(variable);
     return;
   }
-  warnings.push_back(name + " moves, and is no largest value over the items; sizes cannot follow it.");
+  warnings.push_back(name + " moves, and is not a largest value over the items; sizes cannot follow it.");
 }
 
 void RecordedItems::add_derived(FitParameters& parameters, std::vector<std::string>& warnings) const {

@@ -40,7 +40,7 @@ struct SizePiece {
 
 /// Looks for forms of one of the `candidates` (likeliest first), with or without a constant, that give at
 /// least three samples to the byte; samples within 512 bytes of such a form belong to it too, for libraries
-/// pad their workspaces by some bytes (workload-models.md, section 2). Pieces share no sample; those with
+/// pad their workspaces by some bytes. Pieces share no sample; those with
 /// most samples come first. At most 64 samples are looked at.
 std::vector<SizePiece> find_pieces(const std::vector<SizeSample>& samples,
                                    std::span<const std::uint32_t> candidates);

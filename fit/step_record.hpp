@@ -39,8 +39,7 @@ struct StepAllocation {
   std::uint32_t actions = 0;  ///< actions between its birth and its free, both included; of a freed one
 };
 
-/// Requests refused one after another with nothing in between: attempts at a workspace (workload-models.md,
-/// section 5).
+/// Requests refused one after another with nothing in between: attempts at a workspace.
 struct RefusedRequests {
   std::size_t after = 0;     ///< allocations that the step made before
   std::vector<Bytes> sizes;  ///< as the history has them: rounded up to 512 bytes
@@ -65,7 +64,7 @@ struct RecordedRun {
   std::vector<std::string> warnings;
 };
 
-/// Cuts the history of the first device that has one. What lies between marks that are no steps counts as
+/// Cuts the history of the first device that has one. What lies between marks that are not steps counts as
 /// building before the first step, and is an error after it (validation passes are not modelled yet).
 /// Throws InputError if the history does not begin with an empty allocator or no step was marked.
 RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,

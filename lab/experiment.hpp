@@ -25,7 +25,7 @@ namespace vramlab {
 
 /// What an experiment is asked besides its scenario.
 struct Question {
-  std::int64_t seeds = 1;          ///< above 1: means and spreads over so many, from the scenario's on
+  std::int64_t seeds = 1;          ///< above 1: means and spreads over this many, from the scenario's seed on
   std::string picture;             ///< file, .svg or .png; empty = none
   std::string trace_dir;           ///< folder for what happened in each run; empty = none
   bool report = false;             ///< sections() will be asked for

@@ -77,7 +77,7 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
 /// A figure that is not there, in a table.
 inline constexpr const char* kNoFigure = "-";
 
-/// `value` with so many digits behind the point, or kNoFigure.
+/// `value` with this many digits behind the point, or kNoFigure.
 std::string fixed_text(double value, int digits);
 
 /// "12.3 %" of a share, or kNoFigure.

@@ -48,7 +48,7 @@ const Gpu& find_gpu(std::string_view id, const std::string& where) {
   if (gpu != kCatalogue.end()) return *gpu;
   std::vector<std::string> ids;
   for (const Gpu& known : kCatalogue) ids.emplace_back(known.id);
-  throw InputError(where, '"' + std::string(id) + "\" is no known card." + suggest_name(id, ids));
+  throw InputError(where, '"' + std::string(id) + "\" is not a known card." + suggest_name(id, ids));
 }
 
 }  // namespace vramlab

@@ -16,7 +16,7 @@ struct Type {
   std::vector<Row> rows;
 };
 
-// P3.1, the table of 003.
+// The published queue's table.
 const std::vector<Type>& table() {
   static const std::vector<Type> types{
       {"transformer", {{"small", 2000}, {"medium", 4000}, {"large", 8000}, {"xlarge", 16000}}},

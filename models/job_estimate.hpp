@@ -17,10 +17,10 @@ struct JobEstimate {
   std::int64_t batch = 8;
   std::int64_t sequence = 512;  ///< counts for transformers only
   bool training = true;         ///< × 2.5 for gradients and optimizer state
-  bool faithful = false;        ///< as 003 computes: always "medium", ratios below 1 count as 1
+  bool faithful = false;  ///< as the published queue computes: always "medium", ratios below 1 count as 1
 };
 
-/// Bytes at `estimate.batch` samples, rounded up to a byte; a unit of the table is a MiB (P3.1). Throws
+/// Bytes at `estimate.batch` samples, rounded up to a byte; a unit of the table is a MiB. Throws
 /// InputError at `where` for a type or size that is not in the table.
 Bytes estimated_bytes(const JobEstimate& estimate, const std::string& where = {});
 

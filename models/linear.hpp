@@ -58,7 +58,7 @@ class LinearWorkload : public WorkloadModel {
   ParameterSpace parameters_;
 };
 
-// A workload of batches by a table: so many bytes for a sample with so many images, so many for a token.
+// A workload of batches by a table: bytes for a sample by its number of images, and bytes for a token.
 
 /// The table. Sizes in bytes; each tensor is rounded up to 2 MiB, so that PyTorch's rules neither round nor
 /// split.
@@ -66,8 +66,8 @@ struct SampleSizes {
   Bytes resident = 0;             ///< weights, live all the time
   std::vector<Bytes> by_images;   ///< of a sample with 0, 1, 2 … images; the last counts for more
   Bytes per_token = 0;            ///< of a padded row, for each position
-  double floor_seconds = 0.05;    ///< a step takes at least so long …
-  double seconds_per_sample = 0;  ///< … and so long for each of its samples
+  double floor_seconds = 0.05;    ///< a step takes at least this long …
+  double seconds_per_sample = 0;  ///< … and this long for each of its samples
 };
 
 /// All samples of a batch live at the same time, from the first to the last, and go together.

@@ -15,7 +15,7 @@ using SampleId = std::uint32_t;
 
 inline constexpr std::size_t kMostTasks = 8;
 
-/// One sample as its metadata describe it (P2).
+/// One sample as its metadata describes it.
 struct Sample {
   std::uint32_t task = 0;   ///< number of its task, below kMostTasks
   std::int32_t images = 0;  ///< at least 0
@@ -45,7 +45,7 @@ struct BatchShape {
     task_images[sample.task] += sample.images;
   }
 
-  /// Positions of the batch: every row padded to the longest, or, where samples share rows, at least so many.
+  /// Positions of the batch: every row padded to the longest, or, where samples share rows, at least as many.
   [[nodiscard]] std::int64_t positions() const {
     if (samples == 0) return 0;
     return (packs ? (tokens + longest - 1) / longest : samples) * longest;

@@ -65,7 +65,7 @@ class ProgramWriter {
   /// Slots below `persistent_slots` are reserved for tensors that outlive the step.
   explicit ProgramWriter(std::uint32_t persistent_slots);
 
-  /// Room for so many operations, where that is known.
+  /// Makes room for this many operations, where their number is known.
   void reserve(std::size_t operations) { program_.ops.reserve(operations); }
 
   /// A new tensor of the step itself; `size` in bytes, > 0.

@@ -22,11 +22,11 @@ namespace vramlab {
 /// A shared library, kept loaded by whoever holds one of these.
 using PluginCode = std::shared_ptr<const void>;
 
-/// A policy's state may grow by so much in all of its answers together.
+/// A policy's state may grow by this much in all of its answers together.
 inline constexpr Bytes kMostPolicyState = Bytes{1} << 30;
 
-/// A reason may be so long (bytes), a log of one answer have so many lines, a saved state so many numbers or
-/// bytes of text.
+/// A reason may be this long (bytes), a log of one answer have this many lines, a saved state this many
+/// numbers or bytes of text.
 inline constexpr std::size_t kLongestReason = 4096;
 inline constexpr std::size_t kMostLogLines = 1000;
 inline constexpr std::size_t kMostSavedNumbers = std::size_t{1} << 23;
@@ -91,7 +91,7 @@ class Guard {
     } catch (const std::exception& error) {
       fail(std::string("failed: ") + error.what());
     } catch (...) {
-      fail("failed, and threw what is no std::exception");
+      fail("failed, and threw what is not a std::exception");
     }
   }
 
@@ -117,7 +117,7 @@ class Guard {
  private:
   void count_growth(std::int64_t bytes);
 
-  /// The same, not counted if it can be copied: an answer is no part of what the policy keeps.
+  /// The same, not counted if it can be copied: an answer is not part of what the policy keeps.
   template <class Result>
   static Result ours(Result result) {
     if constexpr (std::is_copy_constructible_v<Result>) {

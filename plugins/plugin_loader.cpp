@@ -59,7 +59,7 @@ void require_shared_library(const fs::path& file) {
   std::ifstream stream{file, std::ios::binary};
   stream.read(magic.data(), magic.size());
   if (magic != std::array{'\x7f', 'E', 'L', 'F'}) {
-    throw InputError(file.string(), "is no shared library. A plugin is one (docs/plugins.md).");
+    throw InputError(file.string(), "is not a shared library. A plugin is one (docs/plugins.md).");
   }
   if (is_cut_off(file)) {
     throw InputError(file.string(),
@@ -77,7 +77,7 @@ std::shared_ptr<dll::shared_library> load(const fs::path& file) {
 
 const PluginDescription& description_of(const dll::shared_library& library, const fs::path& file) {
   if (!library.has(kPluginSymbol)) {
-    throw InputError(file.string(), std::string("is no plugin of vramlab: it has no function ") +
+    throw InputError(file.string(), std::string("is not a plugin of vramlab: it has no function ") +
                                         kPluginSymbol + ". The macro VRAMLAB_PLUGIN defines it.");
   }
   const PluginDescription* description = nullptr;
@@ -196,7 +196,7 @@ std::vector<fs::path> plugins_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   }
-  if (error) throw InputError(folder.string(), "is no folder of plugins: " + error.message() + ".");
+  if (error) throw InputError(folder.string(), "is not a folder of plugins: " + error.message() + ".");
   std::sort(files.begin(), files.end());
   return files;
 }

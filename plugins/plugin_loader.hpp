@@ -11,9 +11,9 @@
 namespace vramlab {
 
 /// `known` and the policies of the plugin in `file`, guarded. A file whose policies are in `known` already
-/// adds nothing. Throws InputError, and nothing of the plugin is kept, for a file that is no shared library,
-/// lacks the function, was built for another ABI number or by another toolchain, or names a policy that
-/// there is.
+/// adds nothing. Throws InputError, and nothing of the plugin is kept, for a file that is not a shared
+/// library, lacks the function, was built for another ABI number or by another toolchain, or names a policy
+/// that there is.
 std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicySet>& known,
                                              const std::filesystem::path& file);
 

@@ -167,7 +167,7 @@ double CsvTable::number(std::size_t row, std::string_view column) const {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0) || value > 1e15) {
-    wrong(row, column, "is no number of at least 0.");
+    wrong(row, column, "is not a number of at least 0.");
   }
   return value;
 }

@@ -105,7 +105,7 @@ struct QueueLevel {
 struct QueuePanel {
   std::string title;
   Bytes total = 0;
-  std::vector<QueueBar> bars;  ///< in the order of their begins
+  std::vector<QueueBar> bars;  ///< in the order in which they begin
   std::vector<QueueLevel> levels;
 };
 

@@ -232,7 +232,7 @@ const MetricDescription& shown_metric(const Kind& kind, const std::string& asked
   for (const MetricDescription& metric : kind.metrics()) {
     if (metric.name == name) return metric;
   }
-  throw InputError("--metric", "\"" + name + "\" is no metric of such a scenario." +
+  throw InputError("--metric", "\"" + name + "\" is not a metric of such a scenario." +
                                    suggest_name(name, names_of(kind.metrics())));
 }
 

@@ -73,7 +73,7 @@ void Output::write_report() {
 
 void Output::json(const Json& json) {
   if (json_file_.empty()) return;
-  // Names of files may hold bytes that are no UTF-8; JSON may not.
+  // Names of files may hold bytes that are not UTF-8; JSON may not.
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   if (json_file_ == "-") return print_all(text);
   write_file(json_file_, text);

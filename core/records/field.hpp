@@ -58,7 +58,7 @@ struct Field {
   std::vector<std::string> choices{};  ///< choice: the words allowed; bounds: the names, if not any
   std::vector<Field> fields{};         ///< of an object, or of a list's members
   bool open = false;                   ///< of these: further keys are allowed; they are checked elsewhere
-  std::optional<FieldValue> default_value{};  ///< of an optional key; empty: leaving it out is no value
+  std::optional<FieldValue> default_value{};  ///< of an optional key; empty: leaving it out is not a value
   std::string unit{};                         ///< e.g. "iterations", "ratio of the total"; may be empty
 
   [[nodiscard]] bool is_bounded() const { return low <= high && high != 0; }

@@ -57,7 +57,7 @@ template <> struct FieldType<NamedIntegers> : PlainFieldType<NamedIntegers, Fiel
 template <> struct FieldType<NamedRanges> : PlainFieldType<NamedRanges, FieldKind::bounds> {};
 // clang-format on
 
-/// Seconds in the file. The end of time is no default: it means never.
+/// Seconds in the file. The end of time is not a default: it means never.
 template <>
 struct FieldType<SimTime> {
   static constexpr FieldKind kind = FieldKind::number;

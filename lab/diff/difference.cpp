@@ -54,7 +54,7 @@ std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSna
 namespace {
 
 [[noreturn]] void no_result(const std::string& name) {
-  throw InputError(name, "is no result of vramlab compare --json or vramlab run --json.");
+  throw InputError(name, "is not a result of vramlab compare --json or vramlab run --json.");
 }
 
 // One object, or a list of them.

@@ -232,7 +232,7 @@ const ModelKind& find_kind(const Json& json, const std::string& where) {
   const auto found =
       std::find_if(model_kinds().begin(), model_kinds().end(), [&](const auto& k) { return k.name == name; });
   if (found != model_kinds().end()) return *found;
-  throw InputError(where + "/kind", '"' + name + "\" is no kind of model." + suggest_name(name, names));
+  throw InputError(where + "/kind", '"' + name + "\" is not a kind of model." + suggest_name(name, names));
 }
 
 void throw_if_any(std::vector<Problem> problems, const std::string& where) {

@@ -29,7 +29,7 @@ class GridReader {
         grid.rows.push_back(row(json["rows"][i], "/rows/" + std::to_string(i)));
       }
     } catch (const nlohmann::json::exception& error) {
-      throw InputError(name_, std::string("is no grid of measured points: ") + error.what());
+      throw InputError(name_, std::string("is not a grid of measured points: ") + error.what());
     }
     if (grid.rows.empty()) throw InputError(name_ + ": /rows", "is empty.");
     return grid;

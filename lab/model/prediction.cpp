@@ -44,7 +44,7 @@ std::size_t find_parameter(const WorkloadModel& model, const std::string& name, 
   if (const auto found = model.parameters().find(name)) return *found;
   std::vector<std::string> names;
   for (const Parameter& parameter : model.parameters().parameters) names.push_back(parameter.name);
-  throw InputError(where, '"' + name + "\" is no parameter of the model." + suggest_name(name, names));
+  throw InputError(where, '"' + name + "\" is not a parameter of the model." + suggest_name(name, names));
 }
 
 }  // namespace
@@ -63,7 +63,8 @@ void PredictionQuestion::set(const std::string& setting) {
   const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
   const auto [rest, error] = std::from_chars(begin, end, value);
   if (error != std::errc{} || rest != end) {
-    throw InputError("--set", '"' + setting + "\" is no setting. Write a name and a whole number: batch=8.");
+    throw InputError("--set",
+                     '"' + setting + "\" is not a setting. Write a name and a whole number: batch=8.");
   }
   refuse_if_fixed(*model, name, value);
   if (is_fixed(*model, name)) return;

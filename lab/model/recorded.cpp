@@ -176,7 +176,7 @@ class DataReader {
     for (const auto& [name, value] : kKinds) {
       if (word == name) return value;
     }
-    fail("/data/variables", '"' + word + "\" is no kind of variable.");
+    fail("/data/variables", '"' + word + "\" is not a kind of variable.");
   }
 
   void read_products(RecordedSpec& spec) const {
@@ -184,7 +184,7 @@ class DataReader {
     get("products", [&](const Json& json) {
       for (const Json& text : json) {
         const auto product = Monomial::parse(text.get<std::string>(), names);
-        if (!product) fail("/data/products", text.dump() + " is no product of the model's variables.");
+        if (!product) fail("/data/products", text.dump() + " is not a product of the model's variables.");
         spec.monomials.push_back(*product);
       }
     });
@@ -265,7 +265,7 @@ class DataReader {
       std::uint32_t made = 0;
       for (std::string word; words >> word;) {
         const auto op = read_program_word(word, spec.tensors, allocated, made);
-        if (!op) fail("/data/program", '"' + word.substr(0, 40) + "\" is no operation.");
+        if (!op) fail("/data/program", '"' + word.substr(0, 40) + "\" is not an operation.");
         spec.program.push_back(*op);
       }
     });

@@ -20,7 +20,7 @@ const TaskTable::Task& find_task(const std::string& name) {
     if (task.name == name) return task;
     names.emplace_back(task.name);
   }
-  throw InputError("--tasks", '"' + name + "\" is no task." + suggest_name(name, names));
+  throw InputError("--tasks", '"' + name + "\" is not a task." + suggest_name(name, names));
 }
 
 double sample_gb(const TaskTable::Task& task, bool training) {

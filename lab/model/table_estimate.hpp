@@ -20,7 +20,7 @@ struct JobEstimateSteps {
 /// Throws InputError for an unknown type or size, and for a batch or length that is not above 0.
 JobEstimateSteps estimate_job(const JobEstimate& job);
 
-/// The estimate of a sampler for mixed tasks (policies.md P2.1): a base of 0.15 GB and 0.12 GB a batch, and
+/// The published estimate of a sampler for mixed tasks: a base of 0.15 GB and 0.12 GB a batch, and
 /// for every image 0.28 GB forward and 0.35 GB backward times the factor of its task (T1 1, T2 1.85, T3 1.87;
 /// 1, 3 and 4 images). GB = 1,024 MB.
 struct TaskEstimate {
@@ -35,7 +35,7 @@ struct TaskEstimateResult {
   double per_batch_mb = 0;                         ///< a batch of average samples
   double peak_mb = 0;                              ///< a batch of the largest samples
   std::int64_t batches = 0;                        ///< of all epochs
-  std::map<std::string, std::int64_t> safe_batch;  ///< by task: samples within the budget, at most 256 (P2.4)
+  std::map<std::string, std::int64_t> safe_batch;  ///< by task: samples within the budget, at most 256
 };
 /// Throws InputError for unknown tasks or shares that do not sum up to 1.
 TaskEstimateResult estimate_tasks(const TaskEstimate& tasks);

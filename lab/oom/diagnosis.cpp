@@ -135,7 +135,7 @@ void reason_without_figures(const OomMessage& message, OomDiagnosis& diagnosis) 
   diagnosis.cause = OomCause::not_memory;
   switch (message.layout) {
     case OomLayout::absurd_size:
-      diagnosis.verdict = "a request of 2^60 bytes or more is no lack of memory but a wrong size";
+      diagnosis.verdict = "a request of 2^60 bytes or more is a wrong size, not a lack of memory";
       diagnosis.advice = {{"finding the shape that was computed wrongly", Helps::yes,
                            "such a size comes from an overflow, a negative length or uninitialised data"}};
       return;

@@ -163,7 +163,8 @@ namespace {
 using Outcome = FigureCheck::Outcome;
 
 // Neighbours change while the message is put together: free memory is read first, then each process. The
-// largest excess in 1,823 recorded messages was 250 MiB; more than this share of the card is no such change.
+// largest excess in 1,823 recorded messages was 250 MiB; more than this share of the card is not such a
+// change.
 constexpr std::int64_t kShareThatNeighboursMayMove = 16;
 
 class Checks {

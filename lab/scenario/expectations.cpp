@@ -126,7 +126,7 @@ void require_metric_expectations(const std::vector<Expectation>& expectations,
     }
     if (std::find(metrics.begin(), metrics.end(), expectation.name) == metrics.end()) {
       problems.add(pointer + "/metric",
-                   "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, metrics));
+                   "\"" + expectation.name + "\" is not a metric." + suggest_name(expectation.name, metrics));
     }
     require_expected_bounds(expectation, pointer, problems);
   }

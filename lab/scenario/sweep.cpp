@@ -125,9 +125,9 @@ SweepAxis read_axis(const AxisSection& entry, Json& scenario) {
   SweepAxis axis;
   axis.pointer = entry.vary;
   if (!axis.pointer.starts_with('/') || axis.pointer.size() < 2) {
-    throw InputError("/vary",
-                     "\"" + axis.pointer +
-                         "\" is no place in the scenario. Write /device/limit or /policies/LABEL/cooldown.");
+    throw InputError(
+        "/vary", "\"" + axis.pointer +
+                     "\" is not a place in the scenario. Write /device/limit or /policies/LABEL/cooldown.");
   }
   axis.name = entry.name.value_or(axis.pointer.substr(axis.pointer.rfind('/') + 1));
   try {

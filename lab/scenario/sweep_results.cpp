@@ -127,7 +127,7 @@ class Collector {
     for (const MetricDescription& metric : find_kind(kind).metrics()) metrics_.push_back(metric.name);
   }
 
-  // A name that is no metric's would hide a figure.
+  // A name that is not a metric's would hide a figure.
   void require_metric(const std::string& where, const std::string& name) const {
     if (std::find(metrics_.begin(), metrics_.end(), name) != metrics_.end()) return;
     throw InputError(where, "there is no metric \"" + name + "\"." + suggest_name(name, metrics_));
@@ -188,12 +188,13 @@ void read_jsonl(const std::string& text, const fs::path& file, Collector& collec
                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     const std::string where = fmt::format("{}: line {}", file.string(), ++line);
     begin = end + 1;
-    if (!is_row(row)) throw InputError(where, "is no row of a sweep's results.");
+    if (!is_row(row)) throw InputError(where, "is not a row of a sweep's results.");
     ReadRow read{
         row["key"].get<std::string>(), row["run_rows"].get<double>(), {row["policy"].get<std::string>(), {}}};
     for (const auto& [name, value] : row["metrics"].items()) {
       collector.require_metric(where, name);
-      if (!value.is_number() && !value.is_null()) throw InputError(where, "\"" + name + "\" is no number.");
+      if (!value.is_number() && !value.is_null())
+        throw InputError(where, "\"" + name + "\" is not a number.");
       read.result.metrics.push_back({name, value.is_number() ? value.get<double>() : std::nan("")});
     }
     collector.add(where, std::move(read));
@@ -218,7 +219,7 @@ void read_csv(const fs::path& file, Collector& collector) {
       const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
       if (error != std::errc{} || end != cell.data() + cell.size()) {
         throw InputError(fmt::format("{}: line {}", file.string(), row + 2),
-                         fmt::format("{} \"{}\" is no number.", columns[c], cell));
+                         fmt::format("{} \"{}\" is not a number.", columns[c], cell));
       }
       read.result.metrics.push_back({columns[c], value});
     }
@@ -269,7 +270,7 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
                                 const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return SweepResults(sweep.runs.size());
-  if (!fs::is_regular_file(file, ignored)) throw InputError(file.string(), "is no regular file.");
+  if (!fs::is_regular_file(file, ignored)) throw InputError(file.string(), "is not a regular file.");
   const std::string text = read_input_file(file);
   if (!text.empty() && text.back() != '\n')
     throw InputError(file.string(), "is cut off in its last line. Remove that line; its run is made again.");

@@ -48,8 +48,8 @@ struct SweepOptions {
 };
 
 /// Reads every combination that `results` does not have, and then runs them into it. Throws InputError, which
-/// names the combination: before the first run if one of them is no good scenario, and after all runs if one
-/// could not be made (weights that do not fit, for one); the others are in `results` then.
+/// names the combination: before the first run if one of them is not a usable scenario, and after all runs if
+/// one could not be made (weights that do not fit, for one); the others are in `results` then.
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results);
 
 }  // namespace vramlab

@@ -12,7 +12,7 @@ namespace vramlab {
 namespace {
 
 // Replays of plain segments without recorded addresses are good to about 1 % of peak reserved (R10.8); less
-// than that is no difference.
+// than that is not a difference.
 constexpr double kNoDifference = 0.01;
 constexpr double kClearlyWorse = 0.1;
 

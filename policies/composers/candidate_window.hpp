@@ -64,7 +64,7 @@ class CandidateWindow {
   std::vector<Group> groups_;           ///< by key
   std::vector<SampleId> known_;         ///< the candidates of the batch before, oldest first
   std::vector<std::uint32_t> new_age_;  ///< of each of them now
-  std::size_t stayed_ = 0;              ///< so many of them are candidates still
+  std::size_t stayed_ = 0;              ///< how many of them are still candidates
   std::vector<Arrival> arrivals_;
   std::vector<Entry> merged_;
   std::uint64_t oldest_key_ = 0;

@@ -44,7 +44,7 @@ std::vector<Option<PlannedOptions>> rows() {
        "epoch, longest first"},
       {"batch_size", &O::batch_size, "samples", 1, 1e6, "samples of a batch at most"},
       {"max_tokens", &O::max_tokens, "tokens", 1, 1e9, "of a batch at most, by `measure`"},
-      {"stretch", &O::stretch, "samples", 1, 1e7, "by-length: so many are sorted at a time"},
+      {"stretch", &O::stretch, "samples", 1, 1e7, "by-length: this many are sorted at a time"},
       {"accumulation", choice_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
        "the effective batch is exactly the target, or drifts with memory use as in the original sampler"},
   };

@@ -150,7 +150,7 @@ class RunningJobs {
     touch(node);
   }
 
-  /// The job now uses so many bytes on each of its cards.
+  /// The job now uses this many bytes on each of its cards.
   void set_used(NodeId node, JobId job, Bytes used) {
     for (RunningJob& running : jobs_[node]) {
       if (running.job == job) running.used = used;

@@ -66,7 +66,7 @@ class Candidates {
   std::vector<State> states_;
   std::size_t next_ = 0;           ///< of `order_`
   std::vector<SampleId> waiting_;  ///< with some that were taken since
-  std::size_t taken_ = 0;          ///< so many
+  std::size_t taken_ = 0;          ///< how many
   std::size_t left_;
 };
 

@@ -29,8 +29,8 @@ void MemoryLaw::add(const WorkPair& pair, double value, double noise) {
     mean[5] = value;
     regression_ = {mean, LeastSquares<6>::Vector::Constant(kPriorShare * value)};
   } else if (const Bounds around = bounds(pair); around.same == nullptr) {
-    // What the regression did not claim to know is no error of the law. Nor is it one that the prior, which
-    // speaks alone while one pair is known, took what stays fixed for activations.
+    // What the regression did not claim to know is not an error of the law. Nor is it one that the prior,
+    // which speaks alone while one pair is known, took what stays fixed for activations.
     const double above = value - expected(features(pair), around);
     const double off = measured_.size() == 1 ? std::max(0.0, above) : std::abs(above);
     const double error = std::max(0.0, off - deviation(pair));

@@ -9,12 +9,12 @@ namespace vramlab {
 namespace {
 
 constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
-// What is believed before anything was seen, in GB: the noise, as if from so many batches, and how large the
-// share of each feature in a batch of 16 samples with 16 images and 8,192 positions in rows of 512 may be.
-// Images and positions are what activations are made of (76 % of the bytes that the recorded mix asks for),
-// so they have room for the table's 0.63 GB an image and for ten times less. What would come on top of them
-// (by samples, by the square of the length, by the longest row alone) has a twentieth of it: in batches of
-// one mix all of these rise together, and what such batches cannot tell apart then goes to images and
+// What is believed before anything was seen, in GB: the noise, as if from this many batches, and how large
+// the share of each feature in a batch of 16 samples with 16 images and 8,192 positions in rows of 512 may
+// be. Images and positions are what activations are made of (76 % of the bytes that the recorded mix asks
+// for), so they have room for the table's 0.63 GB an image and for ten times less. What would come on top of
+// them (by samples, by the square of the length, by the longest row alone) has a twentieth of it: in batches
+// of one mix all of these rise together, and what such batches cannot tell apart then goes to images and
 // positions. Where batches do tell them apart, a few outweigh this belief.
 constexpr double kNoise = 0.05;
 constexpr double kNoiseBatches = 4;

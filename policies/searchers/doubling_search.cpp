@@ -62,7 +62,7 @@ const OptionTable<O>& table() {
           {"known_failures", choice_of<&O::known_failures>({"skipped", "tried-again"}), "", 0, 0,
            "mode power, after walking down: whether the size above, which failed, is tried once more"},
           {"other_failures", choice_of<&O::other_failures>({"stop", "too-large"}), "", 0, 0,
-           "a failure that is no lack of memory ends the search, or counts as a size too large"},
+           "a failure that is not a lack of memory ends the search, or counts as a size too large"},
           {"steps", &O::steps, "", 1, 100,
            "of each probe in each phase; the optimizer's state is there from the second on"},
           {"all_phases", &O::all_phases, "", 0, 0, "probe every phase, or the first only"},

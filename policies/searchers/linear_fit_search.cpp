@@ -26,7 +26,7 @@ const OptionTable<LinearFitOptions>& table() {
   static const OptionTable<O> rows{
       .owner = "linear-fit",
       .options = {
-          {"probes", &O::probes, "", 2, 20, "so many sizes are tried: 1, 2, 4 …"},
+          {"probes", &O::probes, "", 2, 20, "this many sizes are tried: 1, 2, 4 …"},
           {"fraction", &O::fraction, "share of free memory", 0.01, 1, "where the line is read"},
           {"nothing_fits", choice_of<&O::nothing_fits>({"error", "fallback"}), "", 0, 0,
            "what to answer if no size fits, or the line says nonsense"},

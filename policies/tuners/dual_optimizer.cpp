@@ -83,8 +83,8 @@ std::string used_up_reason(const DualOptimizerOptions& o, double usage) {
 }
 
 std::string snap_reason(const DualOptimizerOptions& o, BatchAndLq from, BatchAndLq to) {
-  return "lq " + std::to_string(from.lq) + " is no multiple of " + std::to_string(o.lq_granularity) + ": " +
-         change_text(from, to);
+  return "lq " + std::to_string(from.lq) + " is not a multiple of " + std::to_string(o.lq_granularity) +
+         ": " + change_text(from, to);
 }
 
 // From here on sentences begin with "oom".

@@ -158,7 +158,7 @@ OptionMap preset_options(const O& chosen, const std::string& where) {
           {"max_batch_size", preset.max_batch, where}};
 }
 
-// The choice of a preset alone, so that a bound which only fits the preset's other bound is no error yet.
+// The choice of a preset alone, so that a bound which only fits the preset's other bound is not an error yet.
 OptionMap preset_choice(const OptionMap& map) {
   OptionMap choice;
   for (const char* key : {"preset", "aggressive"}) {

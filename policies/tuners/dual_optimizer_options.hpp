@@ -128,8 +128,8 @@ const std::vector<PolicyProfile>& dual_optimizer_profiles();
 ///       DynamicBatchSizeOptimizer: {enabled: true, target_vram_usage: 0.85, …}
 ///
 /// Everything else in the file is left alone. `enabled: false` at either level gives `enabled: false`.
-/// The place of each option is "FILE:LINE". Throws InputError for text that is no YAML, for a file without
-/// that section, for values that are no scalars and for keys given twice; unknown keys and ranges are
+/// The place of each option is "FILE:LINE". Throws InputError for text that is not YAML, for a file without
+/// that section, for values that are not scalars and for keys given twice; unknown keys and ranges are
 /// checked where the options are used.
 OptionMap read_dual_optimizer_yaml(const std::string& text, const std::string& file);
 

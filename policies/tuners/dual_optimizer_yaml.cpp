@@ -31,7 +31,7 @@ YAML::Node parse(const std::string& text, const std::string& file) {
   try {
     return YAML::Load(text);
   } catch (const YAML::ParserException& fault) {
-    throw InputError(place(file, fault.mark), "this is no YAML: " + fault.msg + ".");
+    throw InputError(place(file, fault.mark), "this is not YAML: " + fault.msg + ".");
   }
 }
 
@@ -44,7 +44,7 @@ YAML::Node section(const YAML::Node& parent, const std::string& key, const std::
                                                      ": {target_vram_usage: 0.85, ...}}.");
   }
   if (!child.IsMap()) {
-    throw InputError(place(file, child.Mark()), "\"" + key + "\" is no section of keys and values.");
+    throw InputError(place(file, child.Mark()), "\"" + key + "\" is not a section of keys and values.");
   }
   return child;
 }

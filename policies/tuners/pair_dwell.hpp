@@ -56,8 +56,8 @@ class LeakWatch {
   }
 
  private:
-  static constexpr std::int64_t kRises = 4;  ///< so many make a leak
-  static constexpr std::int64_t kCalm = 16;  ///< so many readings without one end it
+  static constexpr std::int64_t kRises = 4;  ///< this many make a leak
+  static constexpr std::int64_t kCalm = 16;  ///< this many readings without one end it
 
   void restart() {
     readings_ = 0;

@@ -60,8 +60,8 @@ std::string floor_reason(const WorkPair& pair, std::int64_t failures) {
 }
 
 std::string snap_reason(const WorkPair& from, const WorkPair& to, std::int64_t unit) {
-  return "snap: size " + std::to_string(from.size) + " is no multiple of " + std::to_string(unit) + "; to " +
-         pair_text(to);
+  return "snap: size " + std::to_string(from.size) + " is not a multiple of " + std::to_string(unit) +
+         "; to " + pair_text(to);
 }
 
 std::string leak_line(double per_step, std::int64_t rises) {
@@ -87,7 +87,7 @@ namespace {
 
 constexpr double kRoomGivenBack = 0.05;  // share of the total that makes a failure a thing of the past
 constexpr double kBelowFailure = 0.97;   // of what a failed pair was predicted to need
-constexpr std::int64_t kLeakLooks = 5;   // a new pair has room for a leak of so many periods
+constexpr std::int64_t kLeakLooks = 5;   // a new pair has room for a leak of this many periods
 constexpr double kOtherRoom = 0.01;      // share of the total that is worth another search
 constexpr double kNoiseSlack = 1.01;     // of the limit
 constexpr std::int64_t kFreeMoves = 4;   // changes that need bring no more than the least gain

@@ -20,7 +20,7 @@ using Throughputs = std::map<std::string, double>;
 
 Throughputs read_throughputs(const std::filesystem::path& file, const std::string& gpu) {
   const Json json = Json::parse(read_input_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) throw InputError(file.string(), "is no JSON object of kinds of cards.");
+  if (!json.is_object()) throw InputError(file.string(), "is not a JSON object of kinds of cards.");
   std::vector<std::string> kinds;
   for (const auto& [kind, jobs] : json.items()) kinds.push_back(kind);
   if (!json.contains(gpu)) {
@@ -62,7 +62,7 @@ class Line {
     if (error == std::errc{} && end == text.data() + text.size() && value >= low && value <= high)
       return value;
     throw InputError(where_, std::string{what} + " \"" + text + "\" in column " + std::to_string(cell + 1) +
-                                 " is no number in range.");
+                                 " is not a number in range.");
   }
 
   std::string where_;

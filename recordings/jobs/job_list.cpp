@@ -7,7 +7,7 @@ namespace {
 
 Bytes size_of(const CsvTable& table, std::size_t row, std::string_view column) {
   const auto size = parse_bytes(table.text(row, column));
-  if (!size) table.wrong(row, column, "is no size. Write 12GiB, 12288MiB or a number of bytes.");
+  if (!size) table.wrong(row, column, "is not a size. Write 12GiB, 12288MiB or a number of bytes.");
   return *size;
 }
 

@@ -27,7 +27,7 @@ struct GavelTrace {
   std::vector<JobSpec> jobs;
   std::size_t lines = 0;
   std::size_t without_throughput =
-      0;  ///< left out: never measured on so many cards of this kind, or did not run
+      0;  ///< left out: never measured on that many cards of this kind, or did not run
 };
 
 /// One job a line, tabs between: type, command, (folder,) argument, data flag, steps, and either arrival and

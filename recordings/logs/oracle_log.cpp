@@ -131,7 +131,7 @@ class LogReader {
     op.kind = operation_field<std::string>(fields, index, 0);
     if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
       fail(place(index, 0),
-           "\"" + op.kind + "\" is no kind of operation." +
+           "\"" + op.kind + "\" is not a kind of operation." +
                suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
     }
     op.bytes = operation_field<Bytes>(fields, index, 1);

@@ -21,7 +21,7 @@
 //   settings                     settings at run time (the string)
 //   capture_begin, capture_end   a graph capture (handle of its stream)
 //   graph_del                    reset() of a graph
-//   stopped                      the next request raised an error that is no OOM; no counters
+//   stopped                      the next request raised an error that is not an OOM; no counters
 #pragma once
 
 #include <cstdint>

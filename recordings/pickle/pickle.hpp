@@ -82,7 +82,7 @@ class PickleDocument {
   /// Elements of a list or tuple; keys and values in turn of a dict. Empty for anything else.
   [[nodiscard]] std::span<const PickleValue> items(PickleValue container) const;
 
-  /// Empty for what is no text, no integer of 64 bits, no number.
+  /// Empty for what is not text, no integer of 64 bits, no number.
   [[nodiscard]] std::optional<std::string_view> text(PickleValue value) const;
   [[nodiscard]] std::optional<std::int64_t> integer(PickleValue value) const {
     if (value.kind() != Kind::integer) return std::nullopt;

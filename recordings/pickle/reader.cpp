@@ -68,7 +68,7 @@ std::string pickle_refusal(std::uint8_t opcode) {
   }
   std::array<char, 8> code{};
   std::snprintf(code.data(), code.size(), "0x%02x", opcode);
-  return std::string(code.data()) + " is no opcode: the file is damaged or no pickle.";
+  return std::string(code.data()) + " is not an opcode: the file is damaged or not a pickle.";
 }
 
 namespace {
@@ -126,7 +126,7 @@ std::uint64_t PickleBytes::take_number(std::size_t size) {
 
 void PickleBytes::read_protocol() {
   ensure(2);
-  if (!looks_like_pickle(data_)) fail("is no pickle of protocol 2 to 5.");
+  if (!looks_like_pickle(data_)) fail("is not a pickle of protocol 2 to 5.");
   position_ = 1;
   const int protocol = take_byte();
   if (protocol < 2 || protocol > 5) {
@@ -400,8 +400,8 @@ void PickleRun::replace_by(Kind kind, std::size_t first) {
 void PickleRun::append_from(std::size_t first, Kind kind) {
   const std::size_t fence = marks_.empty() ? 0 : marks_.back();
   if (first == fence || stack_[first - 1].kind() != kind) {
-    fail(kind == Kind::list ? "something is appended to what is no list."
-                            : "a key is set in what is no dict.");
+    fail(kind == Kind::list ? "something is appended to what is not a list."
+                            : "a key is set in what is not a dict.");
   }
   std::size_t place = 0;
   if (taker_ != nullptr && kind == Kind::list && is_wanted(first - 1, marks_.size(), place)) {

@@ -131,7 +131,7 @@ PickleValue* PickleDocument::place_for(std::size_t values) {
 }
 
 void PickleDocument::append(PickleValue container, std::span<const PickleValue> values) {
-  if (!container.is_container()) throw InternalError("something is appended to what is no container");
+  if (!container.is_container()) throw InternalError("something is appended to what is not a container");
   Container& place = containers_[container.index()];
   const std::size_t size = place.size + values.size();
   if (size > kMostHandles) throw InternalError("a container of more than 2^32 values");

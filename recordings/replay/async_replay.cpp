@@ -41,7 +41,7 @@ class Prediction {
     for (const std::string& key : log.keys) {
       const auto name = std::find(names.begin(), names.end(), key);
       if (name == names.end()) {
-        throw InputError("/keys", "\"" + key + "\" is no counter." + suggest_name(key, names));
+        throw InputError("/keys", "\"" + key + "\" is not a counter." + suggest_name(key, names));
       }
       columns_.push_back(static_cast<std::size_t>(name - names.begin()));
     }

@@ -82,7 +82,7 @@ OracleReplay::OracleReplay(const OracleLog& log) : log_(log), live_(log) {
   for (const std::string& key : log.keys) {
     const auto name = std::find(names.begin(), names.end(), key);
     if (name == names.end())
-      throw InputError("/keys", "\"" + key + "\" is no counter." + suggest_name(key, names));
+      throw InputError("/keys", "\"" + key + "\" is not a counter." + suggest_name(key, names));
     counter_columns_.push_back(static_cast<std::size_t>(name - names.begin()));
   }
 }
@@ -98,7 +98,8 @@ bool OracleReplay::step() {
   const OracleOperation& op = log_.operations[next_];
   if (op.kind == "stopped") {  // the request that raised the error is not in the log
     warn(
-        "the recording ends where PyTorch raised an error that is no OOM: a piece of a segment was given to "
+        "the recording ends where PyTorch raised an error that is not an OOM: a piece of a segment was given "
+        "to "
         "cudaFree, as happens after max_split_size_mb was lowered or expandable segments were switched on "
         "(R4.7)");
     ++next_;
@@ -141,7 +142,7 @@ void OracleReplay::perform(const OracleOperation& op) {
   } else if (kind == "reset_peak") {
     allocator_->reset_peak_stats();
   } else if (async_) {
-    refuse(0, "\"" + kind + "\" is no operation of backend:cudaMallocAsync.");
+    refuse(0, "\"" + kind + "\" is not an operation of backend:cudaMallocAsync.");
   } else if (kind == "graph_alloc" || kind == "graph_alloc_oom") {
     check_allocation(op, allocate(op, graph_of(op).stream));
   } else if (kind == "pool_alloc" || kind == "pool_alloc_oom") {
@@ -168,13 +169,13 @@ void OracleReplay::refuse(std::size_t field, const std::string& what) const {
 
 PoolId OracleReplay::pool_of(const OracleOperation& op) const {
   const auto pool = pools_.find(op.tag);
-  if (pool == pools_.end()) refuse(2, std::to_string(op.tag) + " is no living MemPool.");
+  if (pool == pools_.end()) refuse(2, std::to_string(op.tag) + " is not a living MemPool.");
   return pool->second;
 }
 
 OracleReplay::Graph& OracleReplay::graph_of(const OracleOperation& op) {
   const auto graph = graphs_.find(op.tag);
-  if (graph == graphs_.end()) refuse(2, std::to_string(op.tag) + " is no graph.");
+  if (graph == graphs_.end()) refuse(2, std::to_string(op.tag) + " is not a graph.");
   return graph->second;
 }
 
@@ -186,7 +187,7 @@ StreamId OracleReplay::side_stream() const {
 StreamId OracleReplay::stream_of(const OracleOperation& op) const {
   if (op.tag == kDefaultPools) return kDefaultStream;
   if (op.tag < 0 || static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
-    refuse(2, std::to_string(op.tag) + " is no index of a stream.");
+    refuse(2, std::to_string(op.tag) + " is not an index of a stream.");
   }
   return log_.streams[static_cast<std::size_t>(op.tag)];
 }

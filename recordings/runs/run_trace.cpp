@@ -88,7 +88,7 @@ std::vector<std::string> parameters_in(const std::vector<std::string>& columns, 
 void require_iterations(const std::string& where, bool has_iterations) {
   if (has_iterations) return;
   throw InputError(where,
-                   "is no trace of a training run. Only those are drawn, as vramlab run --trace or "
+                   "is not a trace of a training run. Only those are drawn, as vramlab run --trace or "
                    "compare --trace-dir writes them for a scenario of kind training.");
 }
 
@@ -134,9 +134,9 @@ RunTrace read_jsonl(InputFile& file) {
     const Json row = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
     begin = end + 1;
     if (!row.is_object())
-      throw InputError(
-          where,
-          "is no JSON object. A trace is what vramlab run --trace writes for a scenario of kind training.");
+      throw InputError(where,
+                       "is not a JSON object. A trace is what vramlab run --trace writes for a scenario of "
+                       "kind training.");
     if (line == 1) {
       require_iterations(file.name(), row.contains("iteration"));
       std::vector<std::string> columns;

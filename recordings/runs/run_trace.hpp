@@ -43,9 +43,9 @@ std::string cards_csv(const JobQueueRun& run);
 /// One line a stay of a job, as CSV: name, cards (with spaces between), from_s, to_s, need, most_used, oom.
 std::string stays_csv(const std::vector<JobSpec>& jobs, const JobQueueRun& run);
 
-/// One line a change of the queue, as CSV, with the names of P3.8 in bytes: time_s, total_memory, used_memory
-/// (strangers included), free_memory, utilization, active_jobs, pending_jobs, total_allocated (promised),
-/// pending_requirements, cards_over_90.
+/// One line a change of the queue, as CSV, with the published queue's names, in bytes: time_s, total_memory,
+/// used_memory (strangers included), free_memory, utilization, active_jobs, pending_jobs, total_allocated
+/// (promised), pending_requirements, cards_over_90.
 std::string monitor_csv(const JobQueueRun& run);
 
 /// A process a card with counters of used, foreign and promised bytes, and a slice a stay, in as many tracks

@@ -88,7 +88,7 @@ class ScriptReader {
     for (const std::string& cell : record.cells) {
       const auto found = std::find(known.begin(), known.end(), cell);
       if (found == known.end()) {
-        fail(record.line, in_quotes(cell) + " is no column of an allocation script." +
+        fail(record.line, in_quotes(cell) + " is not a column of an allocation script." +
                               suggest_name(cell, known) + " The header is op,id,bytes,stream,pool,text");
         continue;
       }
@@ -128,7 +128,7 @@ class ScriptReader {
       if (cells_[op] == name_of(rule.kind)) return &rule;
       names.emplace_back(name_of(rule.kind));
     }
-    fail(line_, in_quotes(cells_[op]) + " is no op." + suggest_name(cells_[op], names));
+    fail(line_, in_quotes(cells_[op]) + " is not an op." + suggest_name(cells_[op], names));
     return nullptr;
   }
 
@@ -189,7 +189,7 @@ class ScriptReader {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
     if (error == std::errc{} && end == digits.data() + digits.size()) return true;
-    fail(line_, in_quotes(cells_[stream]) + " is no stream. Write its number, 0 for the default stream.");
+    fail(line_, in_quotes(cells_[stream]) + " is not a stream. Write its number, 0 for the default stream.");
     return false;
   }
 
@@ -287,7 +287,7 @@ class ScriptReader {
     const auto kind =
         std::find(kPoolKinds.begin(), kPoolKinds.end(), cells_[text].empty() ? "plain" : cells_[text]);
     if (kind == kPoolKinds.end()) {
-      fail(line_, in_quotes(cells_[text]) + " is no kind of pool." +
+      fail(line_, in_quotes(cells_[text]) + " is not a kind of pool." +
                       suggest_name(cells_[text], {kPoolKinds.begin(), kPoolKinds.end()}));
       return false;
     }

@@ -79,7 +79,7 @@ class Writer {
     } else if (kind == "graph_del") {
       delete_graph(op);
     } else {
-      refuse("\"" + kind + "\" is no operation that can be replayed.");
+      refuse("\"" + kind + "\" is not an operation that can be replayed.");
     }
   }
 
@@ -145,7 +145,7 @@ class Writer {
   [[nodiscard]] StreamId stream_of(const OracleOperation& op) const {
     if (op.tag == kDefaultPools) return kDefaultStream;
     if (op.tag < 0 || static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
-      refuse(std::to_string(op.tag) + " is no index of a stream.");
+      refuse(std::to_string(op.tag) + " is not an index of a stream.");
     }
     return log_.streams[static_cast<std::size_t>(op.tag)];
   }
@@ -157,13 +157,13 @@ class Writer {
 
   [[nodiscard]] ProgramPool pool_of(const OracleOperation& op) const {
     const auto pool = pools_.find(op.tag);
-    if (pool == pools_.end()) refuse(std::to_string(op.tag) + " is no living MemPool.");
+    if (pool == pools_.end()) refuse(std::to_string(op.tag) + " is not a living MemPool.");
     return pool->second;
   }
 
   Graph& graph_of(const OracleOperation& op) {
     const auto graph = graphs_.find(op.tag);
-    if (graph == graphs_.end()) refuse(std::to_string(op.tag) + " is no graph.");
+    if (graph == graphs_.end()) refuse(std::to_string(op.tag) + " is not a graph.");
     return graph->second;
   }
 

@@ -17,7 +17,7 @@ namespace {
 using Action = TraceEntry::Action;
 using State = SnapshotBlock::State;
 
-// What an allocator can hold: blocks that cover their segment in address order without holes (section 0).
+// What an allocator can hold: blocks that cover their segment in address order without holes (R0).
 void require_covered(const SnapshotSegment& segment, std::size_t number) {
   Address place = segment.address;
   bool covered = segment.address + segment.total_size > segment.address;

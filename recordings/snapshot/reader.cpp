@@ -78,7 +78,7 @@ StackId SnapshotReader::read_stack(PickleValue list) {
 }
 
 std::uint32_t SnapshotReader::read_frame(PickleValue dict) {
-  if (!dict.is_container()) fail("is no dict.");
+  if (!dict.is_container()) fail("is not a dict.");
   if (frames_read_.size() <= dict.index()) frames_read_.resize(document_.container_count());
   std::uint32_t& read = frames_read_[dict.index()];
   if (read != 0) return read - 1;
@@ -142,14 +142,14 @@ std::span<const PickleValue> SnapshotReader::items(PickleValue container) {
 
 std::int64_t SnapshotReader::number(PickleValue value) const {
   const auto number = document_.integer(value);
-  if (!number) fail(value.kind() == Kind::huge ? "does not fit 64 bits." : "is no whole number.");
+  if (!number) fail(value.kind() == Kind::huge ? "does not fit 64 bits." : "is not a whole number.");
   return *number;
 }
 
 Bytes SnapshotReader::bytes(PickleValue value) const {
   const std::int64_t size = number(value);
   if (size < 0 || size > kMostBytes) {
-    fail(std::to_string(size) + " is no number of bytes from 0 to 2^60.");
+    fail(std::to_string(size) + " is not a number of bytes from 0 to 2^60.");
   }
   return static_cast<Bytes>(size);
 }
@@ -164,7 +164,7 @@ bool SnapshotReader::truth(PickleValue value) const {
 
 std::string_view SnapshotReader::text(PickleValue value) const {
   const auto text = document_.text(value);
-  if (!text) fail("is no text.");
+  if (!text) fail("is not text.");
   return *text;
 }
 
@@ -268,7 +268,7 @@ SnapshotBlock SnapshotReader::read_block(PickleValue dict, Address after_last) {
         const std::string_view name = text(value);
         const auto* const state = std::find_if(kStates.begin(), kStates.end(),
                                                [name](const auto& known) { return name == known.first; });
-        if (state == kStates.end()) fail('"' + std::string(name) + "\" is no state of a block.");
+        if (state == kStates.end()) fail('"' + std::string(name) + "\" is not a state of a block.");
         block.state = state->second;
         break;
       }
@@ -301,7 +301,7 @@ SnapshotPool SnapshotReader::read_pool(PickleValue pair) {
   std::vector<std::uint64_t> numbers;
   each_element(pair,
                [&](PickleValue value) { numbers.push_back(static_cast<std::uint64_t>(number(value))); });
-  if (numbers.size() != 2) fail("is no pair of numbers.");
+  if (numbers.size() != 2) fail("is not a pair of numbers.");
   const SnapshotPool pool{numbers[0], numbers[1]};
   pool_number(pool);
   return pool;
@@ -402,7 +402,7 @@ void SnapshotReader::read_settings(PickleValue dict) {
         break;
       case Field::garbage_collection_threshold: {
         const auto threshold = document_.real(value);
-        if (!threshold) fail("is no number.");
+        if (!threshold) fail("is not a number.");
         settings.garbage_collection_threshold = *threshold;
         break;
       }
@@ -420,7 +420,7 @@ void SnapshotReader::read_settings(PickleValue dict) {
 
 // Keys are "1", "2", "4" and so on, up to "32768" (R11.8).
 void SnapshotReader::read_roundup(PickleValue dict) {
-  if (dict.kind() != Kind::dict) fail("is no dict.");
+  if (dict.kind() != Kind::dict) fail("is not a dict.");
   std::vector<std::uint64_t> divisions(kRoundupClasses);
   const auto fields = items(dict);
   for (std::size_t i = 0; i < fields.size(); i += 2) {

@@ -194,7 +194,7 @@ class SnapshotReader : public PickleListTaker {
 
 template <class Visit>
 void SnapshotReader::each_field(PickleValue dict, Visit visit) {
-  if (dict.kind() != PickleValue::Kind::dict) fail("is no dict.");
+  if (dict.kind() != PickleValue::Kind::dict) fail("is not a dict.");
   const auto fields = items(dict);
   for (std::size_t i = 0; i < fields.size(); i += 2) {
     const SnapshotField field = fields_.of(fields[i]);
@@ -207,7 +207,8 @@ void SnapshotReader::each_field(PickleValue dict, Visit visit) {
 
 template <class Visit>
 void SnapshotReader::each_element(PickleValue list, Visit visit) {
-  if (list.kind() != PickleValue::Kind::list && list.kind() != PickleValue::Kind::tuple) fail("is no list.");
+  if (list.kind() != PickleValue::Kind::list && list.kind() != PickleValue::Kind::tuple)
+    fail("is not a list.");
   const auto elements = items(list);
   for (std::size_t i = 0; i < elements.size(); ++i) {
     place_.push_back({SnapshotField::unknown, i});

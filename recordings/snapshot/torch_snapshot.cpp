@@ -58,7 +58,7 @@ AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot) {
     for (const std::uint64_t count : divisions) {
       if (count == 0 || std::has_single_bit(count)) continue;
       throw InputError("/allocator_settings/roundup_power2_divisions",
-                       std::to_string(count) + " is no power of two.");
+                       std::to_string(count) + " is not a power of two.");
     }
     std::copy(divisions.begin(), divisions.end(), settings.roundup_power2_divisions.begin());
   }

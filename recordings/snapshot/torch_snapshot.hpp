@@ -114,7 +114,7 @@ struct SnapshotReadOptions {
 
 /// Reads a snapshot (plain, gzip or zstd). Unknown keys are ignored and missing ones have their defaults; a
 /// plain list of segments, as torch.cuda.memory_snapshot() returns it, is read too.
-/// Throws InputError, with the byte or the key, for what is no snapshot.
+/// Throws InputError, with the byte or the key, for what is not a snapshot.
 TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options = {});
 TorchSnapshot read_torch_snapshot(InputFile& file, const SnapshotReadOptions& options = {});
 

@@ -55,9 +55,10 @@ struct OutOfMemory {
   std::optional<Bytes> limit;  ///< the memory-fraction limit, when one is set ("allowed")
   Bytes allocated = 0;
   Bytes reserved = 0;
-  Bytes private_pools_idle = 0;    ///< free cached blocks of private pools ("allocated in private pools")
-  Bytes largest_free_block = 0;    ///< of the pool and stream of the request
-  bool advises_expandable = true;  ///< the message ends with the hint on expandable segments (section 15)
+  Bytes private_pools_idle = 0;  ///< free cached blocks of private pools ("allocated in private pools")
+  Bytes largest_free_block = 0;  ///< of the pool and stream of the request
+  bool advises_expandable =
+      true;  ///< the message ends with the hint on expandable segments (docs/allocator-rules.md, section 15)
   OomAttempts tried;
   IdleMemory idle;
 };

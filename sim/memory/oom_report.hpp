@@ -32,7 +32,7 @@ std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundi
 /// line each for what is not zero; empty for an absurd size.
 std::vector<std::string> oom_details(const OutOfMemory& oom);
 
-/// The message of backend:cudaMallocAsync, in several lines (section 12.1).
+/// The message of backend:cudaMallocAsync, in several lines.
 std::string async_oom_message(const OutOfMemory& oom, int device = 0);
 
 }  // namespace vramlab

@@ -97,7 +97,8 @@ struct EpochBucket {
 
 struct SearchEpochSetup {
   std::int64_t iterations = 0;
-  std::int64_t phases_every = 0;  ///< the search's further phases, after so many steps; 0 = never
+  std::int64_t phases_every =
+      0;  ///< the search's further phases run each time this many steps are done; 0 = never
   std::uint64_t seed = 1;
   std::vector<EpochBucket> buckets;  ///< one is drawn for each step
   SimTime start{0};                  ///< when it begins, by the clock of the search's other processes

@@ -7,8 +7,8 @@
 namespace vramlab {
 namespace {
 
-constexpr Bytes kAlertPercent = 90;  // P3.8
-constexpr Bytes kCalmPercent = 85;   // the alert ends here, so that it does not flutter
+constexpr Bytes kAlertPercent = 90;
+constexpr Bytes kCalmPercent = 85;  // the alert ends here, so that it does not flutter
 
 }  // namespace
 

@@ -60,7 +60,7 @@ class ClusterBooks {
   /// A job with the promise `need` on `card` had `before` there and has `after`, which the card can give.
   void hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
 
-  /// Strangers now want so much more or less of a card; what is not free they get as soon as it is.
+  /// Strangers now want this much more or less of a card; what is not free they get as soon as it is.
   void stranger(CardId card, std::int64_t change, SimTime now);
 
   /// True if these are cards of one node, at least one.
@@ -77,7 +77,7 @@ class ClusterBooks {
 
   /// Admissions that left a card with more promised than it has.
   [[nodiscard]] std::int64_t overcommits() const { return overcommits_; }
-  /// Times a card became more than 90 % full after having been below 85 % (P3.8).
+  /// Times a card became more than 90 % full after having been below 85 %.
   [[nodiscard]] std::int64_t alerts() const { return alerts_; }
   /// Cards on which the alert stands.
   [[nodiscard]] std::int64_t cards_alerted() const { return cards_alerted_; }
@@ -110,7 +110,7 @@ class ClusterBooks {
 
 // Watches a run of the job queue: who was on which cards when, and the queue as a whole over time.
 
-/// The queue and all cards together, from one moment to the next (P3.8). Bytes are sums over all cards.
+/// The queue and all cards together, from one moment to the next. Bytes are sums over all cards.
 struct QueueMoment {
   SimTime time{0};
   std::int64_t active = 0;   ///< jobs that hold a promise

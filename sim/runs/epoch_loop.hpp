@@ -25,7 +25,7 @@ struct DeclaredSeries {
   [[nodiscard]] std::vector<double> at(std::int64_t number) const;
 };
 
-/// How the loss is made up (P2.6).
+/// How the loss is made up.
 struct LossRules {
   std::vector<double> weights;  ///< by task
   bool balance = false;         ///< GradNorm-style, from the declared gradient norms
@@ -58,11 +58,11 @@ class BatchListener {
   virtual void epoch_ends(std::int64_t epoch, const EpochTotals& totals) = 0;
 };
 
-/// A step over samples of its own that is run every so many batches (validation, for one).
+/// A step over samples of its own that is run at intervals of batches (validation, for one).
 struct EpochPhase {
   std::string name;
   std::int64_t every = 1;    ///< after each batch whose number is a multiple of it
-  std::int64_t samples = 1;  ///< so many, the first of the data set; no more than it has
+  std::int64_t samples = 1;  ///< how many, the first of the data set; no more than it has
 };
 
 /// Everything a run is made of but its policy.

@@ -30,7 +30,7 @@ struct BatchRecord {
   bool oversize = false;
   bool checkpointing = false;
   bool steps = false;          ///< the optimizer steps after it …
-  std::int64_t effective = 0;  ///< … over so many samples
+  std::int64_t effective = 0;  ///< … over this many samples
   double learning_rate_scale = 1;
   // Of a batch that did not fail, by task, from the declared series; empty if there is none.
   std::span<const double> task_losses;

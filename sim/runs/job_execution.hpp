@@ -61,7 +61,7 @@ class JobExecution {
   /// What it holds on the card where it holds most.
   [[nodiscard]] virtual Bytes used(std::uint32_t job) const = 0;
 
-  /// Memory of strangers came to a card or went, and so much of its time, in thousandths.
+  /// Memory of strangers came to a card or went, and this much of its time, in thousandths.
   virtual void strangers_changed(CardId /*card*/, std::int64_t /*busy_change*/) {}
 };
 

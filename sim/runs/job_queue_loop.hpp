@@ -36,7 +36,7 @@ struct JobQueueRun {
   Bytes capacity = 0;             ///< of all cards
   std::string ended_early;        ///< why the policy could not go on; empty = the queue ran to its end
   std::vector<CardMoment> moments;
-  std::vector<JobStay> stays;          ///< in the order of their begins
+  std::vector<JobStay> stays;          ///< in the order in which they begin
   std::vector<QueueMoment> monitored;  ///< one a change
 };
 

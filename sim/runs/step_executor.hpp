@@ -43,7 +43,7 @@ class StepExecutor {
   ExecutedStep run(const StepProgram& program, std::uint64_t shape = 0);
 
   /// Whether the tensors of a step that fails stay alive, as where an exception still refers to them, until
-  /// `release_failed` is called. They are no part of the state.
+  /// `release_failed` is called. They are not part of the state.
   void keep_failed(bool keep) { keeps_failed_ = keep; }
   void release_failed();
 

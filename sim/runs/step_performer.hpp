@@ -37,7 +37,7 @@ struct CardPeak {
 
 /// What a step needs beside its program.
 struct StepAdditions {
-  Bytes besides = 0;  ///< held from the begin of the step to its end
+  Bytes besides = 0;  ///< held from the beginning of the step to its end
   Bytes left = 0;     ///< allocated at its end, and never given back
 };
 

@@ -24,7 +24,7 @@ struct OtherProcess {
   std::size_t card = 0;  ///< on which card
 };
 
-/// A step at its own parameters that is run every so many iterations (validation, for one).
+/// A step at its own parameters that is run at intervals (validation, for one).
 struct Phase {
   std::string name;
   std::int64_t every = 1;  ///< after each iteration whose number is a multiple of it

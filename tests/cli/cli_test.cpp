@@ -301,7 +301,7 @@ TEST_F(CliTest, AnEmptyLabelIsAnError) {
   EXPECT_THAT(run("check small.json").err, StartsWith("small.json: /policies/1: \"label\" is empty."));
 }
 
-// K1-23 on standard input, and what is no message.
+// K1-23 on standard input, and what is not a message.
 TEST_F(CliTest, ExplainNamesTheCauseOfAMessage) {
   std::ofstream{folder.file("oom.txt")}
       << "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n"
@@ -383,7 +383,7 @@ TEST_F(CliTest, DiffSaysWhatGrew) {
   EXPECT_THAT(run("diff a.json a.json").out, StartsWith("small: 0 of 3 policies differ"));
   EXPECT_THAT(run("diff a.json b.json").out, HasSubstr("(only in A)"));
   EXPECT_THAT(run("diff a.json " + recorded + "lstm.pickle.gz'").err, HasSubstr("are of two kinds"));
-  EXPECT_THAT(run("diff small.json a.json").err, HasSubstr("is no result of vramlab compare --json"));
+  EXPECT_THAT(run("diff small.json a.json").err, HasSubstr("is not a result of vramlab compare --json"));
   EXPECT_EQ(run("diff a.json").code, 2);
 }
 

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Device, UnknownOnesAreAnsweredWithTheRightOnes) {
   const Ran ran = run_program("run '" + kScenario + "' --policy settled --device cude");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, StartsWith("--device: \"cude\" is no device. Did you mean \"cuda\""));
+  EXPECT_THAT(ran.err, StartsWith("--device: \"cude\" is not a device. Did you mean \"cuda\""));
 }
 
 TEST(Device, QueuesAreSimulated) {

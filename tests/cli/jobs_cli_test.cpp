@@ -109,7 +109,7 @@ TEST_F(JobsCliTest, WhoWaitsForEverHasWaitedUntilTheEnd) {
   EXPECT_EQ(metrics["mean_wait_s"].get<double>(), metrics["makespan_s"].get<double>() * 2 / 3);
 }
 
-// Of no completed job there is no mean time; 0 would be the best of all.
+// Without a completed job there is no mean time; 0 would be the best of all.
 TEST_F(JobsCliTest, TimesOfNoCompletedJobAreNone) {
   write_scenario("none.json", R"("jobs": [{"need": "20GiB", "duration_s": 10}])");
   const auto [code, out] = run("compare none.json --json r.json");

@@ -124,7 +124,7 @@ TEST_F(ModelsCliTest, WhatIfSaysWhatIsWrongWithParameters) {
       "--marks: is for other parameters than the recorded ones, and none is given. Add --set batch=16, or "
       "leave --marks out.\n");
   EXPECT_EQ(run("whatif " + kLstm + " --set bach=16").err,
-            "--set: \"bach\" is no parameter of the model. Did you mean \"batch\"?\n");
+            "--set: \"bach\" is not a parameter of the model. Did you mean \"batch\"?\n");
   EXPECT_EQ(run("whatif " + kLstm + " --set batch=x").code, 2);
   EXPECT_EQ(run("whatif " + snapshot + " --marks nowhere.json --set batch=16").code, 2);
   EXPECT_EQ(run("whatif " + snapshot + " " + kLstm + " --set batch=16").err,
@@ -159,7 +159,7 @@ TEST_F(ModelsCliTest, DiffOfModelsAccountsForEveryByte) {
     EXPECT_EQ(sum_of(json["peak_by_law"], key), json["peak"][key].get<std::int64_t>()) << key;
     EXPECT_EQ(sum_of(json["step_by_law"], key), json["step"][key].get<std::int64_t>()) << key;
   }
-  // lstm_fit allocates 45 times a settled step at 8 x 64, gpt2_fit 1,323 times (workload-models.md).
+  // lstm_fit allocates 45 times a settled step at 8 x 64, gpt2_fit 1,323 times.
   EXPECT_EQ(json["step"]["a_tensors"], 45);
   EXPECT_EQ(json["step"]["growth_bytes"],
             json["step"]["b_bytes"].get<std::int64_t>() - json["step"]["a_bytes"].get<std::int64_t>());
@@ -179,7 +179,7 @@ TEST_F(ModelsCliTest, DiffOfModelsMeetsTheRequestedPeak) {
 TEST_F(ModelsCliTest, DiffOfModelsSaysWhatIsWrong) {
   const std::string lstm = "'" + kSource + "/models/lstm.json'";
   EXPECT_THAT(run("diff " + lstm + " " + lstm + " --set bach=8").err,
-              StartsWith("--set: \"bach\" is no parameter of the model. Did you mean \"batch\"?"));
+              StartsWith("--set: \"bach\" is not a parameter of the model. Did you mean \"batch\"?"));
   std::ofstream{folder.file("result.json")} << R"({"scenario": "x", "policies": []})";
   EXPECT_THAT(run("diff " + lstm + " result.json").err, HasSubstr("are of two kinds"));
   EXPECT_THAT(run("diff result.json result.json --set batch=8").err, StartsWith("--set: is for two models"));

@@ -21,7 +21,7 @@ std::vector<SizeSample> samples(const std::vector<Bytes>& sizes) {
   return result;
 }
 
-// workload-models.md, section 2: 75,497,728 + 81,928·b + 22,528·b·s at all five shapes.
+// The recorded sizes are 75,497,728 + 81,928·b + 22,528·b·s at all five shapes.
 TEST(ExactForm, FindsTheWorkspaceOfTheRecordedLstm) {
   const auto form =
       find_exact_form(samples({78709024, 88342912, 122945920, 173015808, 262668800}), kCandidates);

@@ -55,7 +55,7 @@ struct Expected {
   const char* recording;
   std::size_t shapes;
   std::size_t loops;
-  std::size_t extras;  ///< workload-models.md, section 1
+  std::size_t extras;  ///< as counted in the recording by hand
   std::uint32_t kept;
 };
 
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Expected{"hetero_fit", 8, 4, 507, 252}),
     [](const auto& one) { return std::string(one.param.recording); });
 
-// workload-models.md, section 5: 22, 22 and 19 refusals, so 21; without a recording under pressure 21 as
+// Recorded are 22, 22 and 19 refusals, so 21; without a recording under pressure 21 as
 // well.
 TEST(FittedModels, LearnHowOftenAWorkspaceIsAskedFor) {
   const auto settled = recorded_run("sr_dual");
@@ -168,7 +168,7 @@ TEST(FittedModels, DamageIsFound) {
   EXPECT_THROW(RecordedModel(read_recorded_spec(bad, "x: ")), InputError);
 }
 
-// workload-models.md, section 7: a parameter that never moves makes forms indistinguishable.
+// A parameter that never moves makes forms indistinguishable.
 TEST(FittedModels, AParameterThatNeverMovedIsRefused) {
   const auto run = recorded_run("gpt2_var");
   if (!run) GTEST_SKIP() << "gpt2_var is not there (../shared/data)";

@@ -82,7 +82,7 @@ TEST_F(RefusedWorkspaces, DamageIsFound) {
   EXPECT_THROW(read_recorded_spec(json, "x: "), InputError);
 }
 
-// workload-models.md, section 5: a chain of sr_cap at lq 128 has 19 refusals, 18 attempts after the plan that
+// A chain of sr_cap at lq 128 has 19 refusals, 18 attempts after the plan that
 // the dense blocks before had kept. Its shapes are none of the model's, so nothing is learnt of kernels.
 TEST(RefusedWorkspacesOfOtherShapes, TellNothingOfKernels) {
   const auto settled = recorded_run("sr_dual");

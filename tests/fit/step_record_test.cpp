@@ -15,7 +15,7 @@ std::size_t count(const StepRecord& step, Fate fate) {
                                                 [&](const auto& one) { return one.fate == fate; }));
 }
 
-// workload-models.md, section 1: lstm_fit keeps 24 extras (22 of Adam, two of 32 MiB) and 4 gradients, and
+// lstm_fit keeps 24 extras (22 of Adam, two of 32 MiB) and 4 gradients, and
 // allocates 45, 45, 47, 61 and 61 times a settled step.
 TEST(StepRecord, FirstStepsKeepOptimizerStateAndWorkspaces) {
   const auto run = recorded_run("lstm_fit");
@@ -58,7 +58,7 @@ Chains refusals(const RecordedRun& run) {
   return chains;
 }
 
-// workload-models.md, section 5: 66 and 94 refused requests in three failed steps each; one of each step is
+// Recorded are 66 and 94 refused requests in three failed steps each; one of each step is
 // the OOM that the program saw.
 TEST(StepRecord, CountsRefusedRequestsInARow) {
   const auto plain = recorded_run("sr_cap.cap4g");

@@ -18,7 +18,7 @@ expect("there is a policy \"oracle\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy peak)  # `matrix` has a column of that name
 expect("there is a policy \"peak\"" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy Two_Steps)
-expect("is no name for a policy" "${out}")
+expect("is not a name for a policy" "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family composer)
 expect("new-policy writes tuners only." "${out}")
 step(2 ${PREFIX}/bin/vramlab new-policy other --family tuners)

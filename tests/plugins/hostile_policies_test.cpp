@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         TunerCase{"throws-input", 1,
                   "the policy throws-input of a plugin failed: /workload: is not to my liking"},
         TunerCase{"throws-number", 1,
-                  "the policy throws-number of a plugin failed, and threw what is no std::exception"},
+                  "the policy throws-number of a plugin failed, and threw what is not a std::exception"},
         TunerCase{"nan", 1, "the policy nan of a plugin asked for a change of -9223372036854775808"},
         TunerCase{"wrong-size", 1, "the policy gave 2 changes for 1 parameters; its run ends here"},
         TunerCase{"talks", 1,
@@ -152,7 +152,7 @@ TEST(Guard, AnswersAreNotGrowth) {
   EXPECT_FALSE(guard.failed());
 }
 
-// The host's list grows while a composer looks at it, and is no state of the composer's.
+// The host's list grows while a composer looks at it, and is not the composer's state.
 TEST(Guard, WaitingSamplesAreNotGrowth) {
   Candidates candidates(100'000, 1, 0, false);
   const HeapCount count;

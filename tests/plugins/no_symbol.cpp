@@ -1,2 +1,2 @@
-// A shared library that is no plugin.
+// A shared library that is not a plugin.
 extern "C" int nothing_of_interest() { return 0; }

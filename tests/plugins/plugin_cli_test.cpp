@@ -97,7 +97,7 @@ TEST(PluginCli, AFolderOfPluginsIsNamedByTheEnvironment) {
   ::unsetenv("VRAMLAB_PLUGIN_PATH");
   EXPECT_EQ(good.code, 0) << good.err;
   EXPECT_EQ(bad.code, 2);
-  EXPECT_THAT(bad.err, HasSubstr("none: is no folder of plugins: "));
+  EXPECT_THAT(bad.err, HasSubstr("none: is not a folder of plugins: "));
 }
 
 TEST(PluginCli, RefusalsAreOneLineAndExitCode2) {

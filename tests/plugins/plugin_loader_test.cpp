@@ -81,8 +81,8 @@ TEST(PluginLoader, RefusesWhatIsNoPlugin) {
   ScratchFolder scratch;
   EXPECT_EQ(refusal(scratch.file("none.so")), "there is no such plugin.");
   std::ofstream{scratch.file("text.so")} << "no library at all";
-  EXPECT_EQ(refusal(scratch.file("text.so")), "is no shared library. A plugin is one (docs/plugins.md).");
-  EXPECT_EQ(refusal(scratch.path().string()), "is no shared library. A plugin is one (docs/plugins.md).");
+  EXPECT_EQ(refusal(scratch.file("text.so")), "is not a shared library. A plugin is one (docs/plugins.md).");
+  EXPECT_EQ(refusal(scratch.path().string()), "is not a shared library. A plugin is one (docs/plugins.md).");
   std::ofstream{scratch.file("cut.so")} << "\x7f"
                                         << "ELF and no more";
   EXPECT_THAT(refusal(scratch.file("cut.so")), StartsWith("could not be loaded: "));
@@ -95,7 +95,7 @@ TEST(PluginLoader, RefusesWhatIsNoPlugin) {
   }
   EXPECT_EQ(
       refusal(test_plugin("no_symbol")),
-      "is no plugin of vramlab: it has no function vramlab_plugin. The macro VRAMLAB_PLUGIN defines it.");
+      "is not a plugin of vramlab: it has no function vramlab_plugin. The macro VRAMLAB_PLUGIN defines it.");
 }
 
 TEST(PluginLoader, RefusesWhatWasBuiltForAnotherProgram) {

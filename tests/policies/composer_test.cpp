@@ -1,4 +1,4 @@
-// The parts of the memory-aware sampler, against the figures of P2 and the cases.
+// The parts of the memory-aware sampler, against published figures and reported cases.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -73,14 +73,14 @@ TEST(Guardian, EndsWhereOneSampleDoesNotFit) {
   EXPECT_THAT(next.reason, HasSubstr("1 sample still ran out of memory"));
 }
 
-// P2.1: 0.15 + 0.12 + Σ images · (0.28 + 0.35) · multiplier.
+// The published table: 0.15 + 0.12 + Σ images · (0.28 + 0.35) · multiplier.
 TEST(TablePredictor, AddsUpThePublishedTable) {
   const TablePredictor table{kTasks, TablePredictor::Form::sum};
   EXPECT_NEAR(gb(table.predict(batch_of({1, 0, 0})).likely), 0.90, 1e-6);
   EXPECT_NEAR(gb(table.predict(batch_of({2, 1, 1})).likely), 0.27 + 0.63 * (2 + 3 * 1.85 + 4 * 1.87), 1e-6);
 }
 
-// P2.1, `faithful`: 1 sample 0.90, 2: 0.38, 3: 0.08 GB.
+// The published table as its code computes it (`faithful`): 1 sample 0.90, 2: 0.38, 3: 0.08 GB.
 TEST(TablePredictor, TheOriginalsFormCollapses) {
   const TablePredictor table{kTasks, TablePredictor::Form::collapsing};
   EXPECT_NEAR(gb(table.predict(batch_of({1, 0, 0})).likely), 0.90, 0.005);
@@ -88,7 +88,7 @@ TEST(TablePredictor, TheOriginalsFormCollapses) {
   EXPECT_NEAR(gb(table.predict(batch_of({3, 0, 0})).likely), 0.08, 0.005);
 }
 
-// P2.1: after 10 samples of a task its factor is mean actual / mean predicted; the original waits for all.
+// After 10 samples of a task its factor is mean actual / mean predicted; the original waits for all.
 TEST(TablePredictor, IsCalibratedAfterTenSamples) {
   TablePredictor table{kTasks, TablePredictor::Form::sum};
   TablePredictor original{kTasks, TablePredictor::Form::collapsing};
@@ -169,7 +169,7 @@ TEST(RegressionPredictor, NormalQuantiles) {
   EXPECT_NEAR(normal_quantile(0.5), 0, 0.0005);
 }
 
-// P2.5: base 16, target 32 → 2; above 90 % one fewer, below 50 % one more, at most 8.
+// Base 16, target 32 → 2; above 90 % one fewer, below 50 % one more, at most 8.
 TEST(Accumulation, TheOriginalDrifts) {
   Accumulation steps{{AccumulationRule::Kind::adaptive, 16}, 32};
   EXPECT_EQ(steps.micro_steps(), 2);
@@ -188,7 +188,7 @@ TEST(Accumulation, TheExactOneLeavesRoomForWhatIsMissing) {
   EXPECT_EQ(steps.room(), 32);
 }
 
-// P2.6: weight ∝ (mean norm / norm)^1.5, renormalised to the number of tasks.
+// Weight ∝ (mean norm / norm)^1.5, renormalised to the number of tasks.
 TEST(LossWeights, BalanceGradientNorms) {
   const double norms[] = {1, 4, 4};
   const double mean = 3;
@@ -215,7 +215,7 @@ TEST(LossWeights, MeansOverMicroBatchesFavourTasksInSmallOnes) {
   EXPECT_THAT(by_mean.shares(), ElementsAre(0.5, 0, 0.5));
 }
 
-// P2.4: bisection over 1 … 256.
+// Bisection over 1 … 256.
 TEST(Guardian, FindsTheSafeBatchSize) {
   EXPECT_EQ(safe_batch_size([](std::int64_t n) { return n <= 37; }), 37);
   EXPECT_EQ(safe_batch_size([](std::int64_t) { return true; }), 256);
@@ -251,7 +251,7 @@ TEST(Candidates, AStateOfAnotherDataSetIsRefused) {
                InputError);
 }
 
-// P2.2: a single sample over budget is emitted alone and flagged.
+// A single sample over budget is emitted alone and flagged.
 TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
   const auto composer =
       builtin_policies()->composers.make({"memory-aware-sampler",
@@ -267,7 +267,7 @@ TEST(MemoryAwareSampler, ASampleOverBudgetGoesAlone) {
   EXPECT_TRUE(answer.oversize);
 }
 
-// P2.2: with the published weights the rarer task of a batch comes next.
+// With the published weights the rarer task of a batch comes next.
 TEST(MemoryAwareSampler, DiversityPrefersTheTaskThatIsRare) {
   const auto composer = builtin_policies()->composers.make(
       {"memory-aware-sampler", "table", {{"batch_size", std::int64_t{4}, {}}}, ""}, kTasks);

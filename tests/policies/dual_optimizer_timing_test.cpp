@@ -153,7 +153,7 @@ TEST(DualOptimizerTiming, SwitchedOffItNeverMoves) {
 TEST(DualOptimizerTiming, AStartThatTheNetworkCannotTakeIsSnappedAtOnce) {
   Rig rig("dual-optimizer", "settled", with_frequency(10, {{"lq_granularity", std::int64_t{32}, {}}}),
           {8, 100});
-  EXPECT_EQ(rig.step(0.3).reason, "lq 100 is no multiple of 32: batch +0, lq -4");
+  EXPECT_EQ(rig.step(0.3).reason, "lq 100 is not a multiple of 32: batch +0, lq -4");
   EXPECT_EQ(rig.point(), (Point{8, 96}));
   rig.steps(9, 0.3);
   EXPECT_EQ(rig.point(), (Point{8, 128}));

@@ -123,12 +123,12 @@ TEST(DualOptimizerYaml, ProblemsNameFileAndLine) {
 }
 
 TEST(DualOptimizerYaml, WhatIsNoConfigurationIsRefused) {
-  EXPECT_THAT(problems_of("a: [1, 2\n").at(0).what, HasSubstr("this is no YAML"));
+  EXPECT_THAT(problems_of("a: [1, 2\n").at(0).what, HasSubstr("this is not YAML"));
   EXPECT_THAT(problems_of("").at(0).what, HasSubstr("no section \"training_automations\""));
   EXPECT_THAT(problems_of("[1, 2]").at(0).what, HasSubstr("no section \"training_automations\""));
   EXPECT_THAT(problems_of("training_automations: {}").at(0).what,
               HasSubstr("no section \"DynamicBatchSizeOptimizer\""));
-  EXPECT_THAT(problems_of("training_automations: 3").at(0).what, HasSubstr("is no section of keys"));
+  EXPECT_THAT(problems_of("training_automations: 3").at(0).what, HasSubstr("is not a section of keys"));
   EXPECT_THAT(problems_of("training_automations: {enabled: 3, DynamicBatchSizeOptimizer: {}}").at(0).what,
               HasSubstr("must be true or false"));
   EXPECT_THROW(load_dual_optimizer_yaml("no/such/file.yml"), InputError);

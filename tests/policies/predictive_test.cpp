@@ -34,7 +34,7 @@ bool log_has(const StepDecision& decision, const std::string& text) {
                      [&](const std::string& one) { return one.find(text) != std::string::npos; });
 }
 
-// P1, flip-flop: usage 0.10 + 0.081 a sample. Batch 9 (0.829) is inside, 10 (0.91) is not.
+// Scenario flip-flop: usage 0.10 + 0.081 a sample. Batch 9 (0.829) is inside, 10 (0.91) is not.
 TEST(Predictive, FindsTheBatchBetweenTheStepsOfTheFlipFlop) {
   MadeUpRun run{line(0.098, 0.081), batches(), {8}, every(10)};
   run.run(100);
@@ -42,7 +42,7 @@ TEST(Predictive, FindsTheBatchBetweenTheStepsOfTheFlipFlop) {
   EXPECT_LE(run.turns(), 2);
 }
 
-// P1, corner: (2, 256) is 23 points under the target, a third sample of that size overshoots.
+// Scenario corner: (2, 256) is 23 points under the target, a third sample of that size overshoots.
 TEST(Predictive, LeavesTheCornerByGivingSizeForBatch) {
   MadeUpRun run{area(), pairs(), {2, 64}, every(10)};
   run.run(100);

@@ -116,7 +116,7 @@ TEST(DoublingBisect, ThePeerTakesOneSampleUntried) {
   EXPECT_EQ(search(choice("doubling-bisect", "repaired"), fits_up_to(0)).answer.action, Action::none_fits);
 }
 
-// K2-05: an error that is no lack of memory ends the search after one call, unchanged.
+// K2-05: an error that is not a lack of memory ends the search after one call, unchanged.
 TEST(Searchers, PropagateOtherErrors) {
   const auto broken = [](std::int64_t) {
     Probe probe;
@@ -211,7 +211,8 @@ TEST(Searchers, KeepBelowACap) {
   }
 }
 
-// P4.1: at most twelve doublings, 1 to 2048; 95 % of the best; init is returned even if it failed.
+// The published finder: at most twelve doublings, 1 to 2048; 95 % of the best; init is returned even if it
+// failed.
 TEST(Binsearch, FaithfulHasTheDefectsOfTheOriginal) {
   const OptionMap whole{{"safety_margin", 1.0, {}}};
   const Searched unlimited = search(choice("binsearch", "faithful", whole), fits_up_to(1000000));
@@ -244,7 +245,7 @@ TEST(BucketBisect, EndsAtFivePercent) {
   expect_found(result, 100);
 }
 
-// P3.8
+// The published ladder.
 TEST(Progressive, TheOriginalAlwaysAnswersOne) {
   const Searched faithful = search(choice("progressive", "faithful"), fits_up_to(100));
   EXPECT_THAT(faithful.tried, ElementsAre(1));
@@ -284,7 +285,7 @@ TEST(ModelSearch, BisectsWhereTheLineMisleads) {
   }
 }
 
-// P4.3: one of two cards is full while the sum is not.
+// One of two cards is full while the sum is not.
 TEST(Searchers, DecideOnTheFullestCardOrTheSum) {
   const auto uneven = [](std::int64_t batch) {
     Probe probe;

@@ -13,7 +13,7 @@ echo run >> "$RUNS"
 case "$1" in
 tables) printf 'Best: one.\\n\\n| a |\\n| --- |\\n| 1 |\\n\\n| b |\\n| --- |\\n| 2 |\\n';;
 hello) echo 'hello, reader';;
-*) echo "$1 is no verb"; exit 2;;
+*) echo "$1 is not a verb"; exit 2;;
 esac
 """
 

@@ -54,6 +54,10 @@ class Names(unittest.TestCase):
                 self.assertIn(case, known, f"{file} names {case}, docs/reported-cases.md does not")
         self.assertGreater(named, 50)
 
+    def test_no_other_ids(self):
+        for file, text in texts(".cpp", ".hpp", ".h", ".cu", ".md", ".py", ".mjs"):
+            self.assertEqual(re.findall(r"\bP\d\.\d\b", text), [], file)
+
 
 class Contributing(unittest.TestCase):
     """Paths and identifiers in backquotes in CONTRIBUTING.md and docs/architecture.md."""

@@ -143,7 +143,7 @@ TEST(BatchSearch, AllRanksSeeTheFailureOfOne) {
   EXPECT_EQ(trial.probe.cards.size(), 4U);
 }
 
-// K2-15: launches fail from 65,536 on, and that is no lack of memory.
+// K2-15: launches fail from 65,536 on, and that is not a lack of memory.
 TEST(BatchSearch, LaunchLimitIsNoMemory) {
   const LinearWorkload model{{.name = "line",
                               .fixed = 100_MiB,
@@ -235,7 +235,7 @@ class Watching : public Tuner {
   std::vector<Observation>& seen_;
 };
 
-// P4.3: a copy on each of two cards, one of which has half the memory.
+// A copy on each of two cards, one of which has half the memory.
 TEST(TrainingOnTwoCards, TunersSeeTheFullestOrTheSum) {
   const LinearWorkload model = line(1_GiB, 512_MiB);
   TrainingSetup setup;

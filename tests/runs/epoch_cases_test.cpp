@@ -94,7 +94,7 @@ TEST(OomGuardian, GivesUpAfterAFixedNumberOfHalvings) {
   setup.listener = &kept;
   const auto guarded = composer_of("planned-batches", "fixed", {{"guardian", true, {}}});
   const EpochRun run = run_epochs(setup, *guarded);
-  EXPECT_THAT(kept.sizes(StepResult::oom), ElementsAre(16, 8, 4, 2));  // three halvings (P2.4)
+  EXPECT_THAT(kept.sizes(StepResult::oom), ElementsAre(16, 8, 4, 2));  // three halvings
   EXPECT_EQ(run.totals.samples, 0);
   EXPECT_THAT(run.ended_early, HasSubstr("2 samples still ran out of memory after 3 halvings"));
 }
@@ -187,7 +187,7 @@ TEST(EpochLoop, ARestartDoesNotForgetFailures) {
   EXPECT_THAT(run.ended_early, HasSubstr("in a row"));
 }
 
-// P2.4: checkpointing is the last resort; a workload recorded with and without it.
+// Checkpointing is the last resort; a workload recorded with and without it.
 TEST(OomGuardian, SwitchesCheckpointingOnWhenHalvingDoesNotHelp) {
   const SampleSizeModel model = mebibyte_a_token();
   const SampleSizeModel checkpointed{{.per_token = 256_KiB}};

@@ -1,4 +1,4 @@
-// The reported cases of shared-GPU queues, K4-01 to K4-10 of the spec, with their values.
+// The reported cases of shared-GPU queues, K4-01 to K4-10 (docs/reported-cases.md), with their values.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ std::int64_t count(const JobQueueRun& run, JobOutcome outcome) {
                        [&](const JobRecord& job) { return job.outcome == outcome; });
 }
 
-// The seed's example: 2,000 MB at batch 8, × 2.5 in training.
+// The published example: 2,000 MB at batch 8, × 2.5 in training.
 JobDemand seed_job(std::int64_t batch) {
   JobDemand demand;
   demand.per_sample = estimated_bytes({.type = "transformer", .size = "small", .batch = 1});
@@ -37,7 +37,7 @@ TEST(JobQueueCases, K4_01_TheTableGivesTheSeedsFigures) {
   EXPECT_EQ(mib(32, true), 20000u);
   EXPECT_EQ(mib(16, true), 10000u);
   EXPECT_EQ(mib(8, true), 5000u);
-  // Always "medium", and no ratio below one (P3.1).
+  // Always "medium", and no ratio below one.
   EXPECT_EQ(
       estimated_bytes({.size = "small", .batch = 1, .sequence = 1, .training = false, .faithful = true}),
       4000_MiB);

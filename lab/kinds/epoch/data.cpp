@@ -47,7 +47,7 @@ std::vector<Sample> read_lengths(const std::filesystem::path& file, const std::s
     if (count > 0 && static_cast<std::int64_t>(row) == count) break;
     const double tokens = table.number(row, column);
     if (tokens < 1 || tokens > 1e9 || tokens != std::floor(tokens)) {
-      table.wrong(row, column, "is no whole number of tokens from 1 to 1000000000.");
+      table.wrong(row, column, "is not a whole number of tokens from 1 to 1000000000.");
     }
     const std::int64_t length = std::min(most, static_cast<std::int64_t>(tokens));
     samples.push_back({.length = length, .tokens = length});
@@ -62,7 +62,7 @@ SeriesFile read_series(const std::filesystem::path& file, const std::vector<std:
                     {std::vector<std::vector<double>>(tasks.size())}};
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto found = std::find(tasks.begin(), tasks.end(), table.text(row, "task"));
-    if (found == tasks.end()) table.wrong(row, "task", "is no task of the data set.");
+    if (found == tasks.end()) table.wrong(row, "task", "is not a task of the data set.");
     const auto task = static_cast<std::size_t>(found - tasks.begin());
     series.losses.by_task[task].push_back(table.number(row, "loss"));
     series.gradient_norms.by_task[task].push_back(table.number(row, "gradient_norm"));

@@ -22,8 +22,8 @@ struct TaskSort {
 
 /// Samples far longer than the others.
 struct Outliers {
-  std::int64_t every = 0;  ///< one sample in so many; 0 = none
-  std::int64_t times = 1;  ///< its text has so many times the tokens that were drawn
+  std::int64_t every = 0;  ///< one sample in this many; 0 = none
+  std::int64_t times = 1;  ///< its text has this many times the tokens that were drawn
 };
 
 /// `count` samples; equal on every machine. `tokens_per_image` positions of a row are an image's.
@@ -31,7 +31,7 @@ std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_
                                  const Outliers& outliers, std::int64_t tokens_per_image, std::uint64_t seed);
 
 /// One sample a line of the column `column` of a CSV file, `most` tokens at most (longer ones are cut there),
-/// the first `count` lines (0 = all). Throws InputError for a line that is no whole number of at least 1.
+/// the first `count` lines (0 = all). Throws InputError for a line that is not a whole number of at least 1.
 std::vector<Sample> read_lengths(const std::filesystem::path& file, const std::string& column,
                                  std::int64_t most, std::int64_t count);
 

@@ -38,7 +38,7 @@ class BatchHistory : public BatchListener {
   std::vector<BatchFigures> batches_;
 };
 
-// The monitor of an epoch run (P2.7): JSON files of batches and epochs, a report, and pictures.
+// The monitor of an epoch run: JSON files of batches and epochs, a report, and pictures.
 
 /// A series over batches that keeps a bounded number of points: when it is full, neighbours are joined.
 class BatchSeries {

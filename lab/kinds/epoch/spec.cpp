@@ -74,14 +74,15 @@ const Record<DataSection>& data_table() {
   using D = DataSection;
   static const Record<D> table{
       {"tasks", list_of(&D::tasks, task_table()), "", 0, 0, "tasks to draw samples of"},
-      {"samples", &D::samples, "", 1, kMostSamples, "how many; with `lengths` at most so many of its lines"},
+      {"samples", &D::samples, "", 1, kMostSamples,
+       "how many; with `lengths` at most this many of its lines"},
       {"outliers_every", within(&D::outliers, &Outliers::every), "", 1, kMostSamples,
-       "one sample in so many is far longer (default: none)"},
+       "one sample in this many is far longer (default: none)"},
       {"outliers_times", within(&D::outliers, &Outliers::times), "", 1, 10000,
-       "its text has so many times the tokens"},
+       "its text has this many times the tokens"},
       {"lengths", &D::lengths, "", 0, 0, "instead of tasks: a CSV file of lengths, looked up as models are"},
       {"column", &D::column, "", 0, 0, "of that file"},
-      {"most", &D::most, "", 1, kMostTokens, "longer ones are cut to so many tokens"},
+      {"most", &D::most, "", 1, kMostTokens, "longer ones are cut to this many tokens"},
   };
   return table;
 }
@@ -89,7 +90,7 @@ const Record<DataSection>& data_table() {
 const Record<SampleSection>& sample_table() {
   using S = SampleSection;
   static const Record<S> table{
-      {"images", &S::images, "", 0, 64, "so many", kRequired},
+      {"images", &S::images, "", 0, 64, "how many", kRequired},
       {"bytes", &S::bytes, "", 0, kLargestCard, "and this much; more images than listed count as the last",
        kRequired},
   };
@@ -107,7 +108,7 @@ const Record<SizesSection>& sizes_table() {
       {"floor_ms", converted(&SampleSizes::floor_seconds, seconds, milliseconds), "", 0, 1e6,
        "a step takes at least"},
       {"ms_per_sample", converted(&SampleSizes::seconds_per_sample, seconds, milliseconds), "", 0, 1e6,
-       "and so long for each sample"},
+       "and this long for each sample"},
   };
   return table;
 }

@@ -23,7 +23,7 @@ std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t
 
 /// Sets the real use of every job to its need times 1 ± `spread` (thousandths, drawn evenly). A job with
 /// several phases, or with a use of its own, stays as it is. What a model uses is what it is: there the need
-/// that is declared becomes so many times itself.
+/// that is declared becomes that many copies of itself.
 void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes card_total, std::uint64_t seed);
 
 // The models that jobs of a scenario run: read once, put at a point, and measured for what they declare.

@@ -8,14 +8,14 @@ namespace {
 
 using enum Better;
 
-// Of nothing there is no mean.
+// Without values there is no mean.
 double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
-// The smallest value that at least `share` of all do not exceed; none of nothing. `values` are sorted.
+// The smallest value that at least `share` of all do not exceed; empty without values. `values` are sorted.
 double quantile(const std::vector<double>& values, double share) {
   if (values.empty()) return std::nan("");
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));

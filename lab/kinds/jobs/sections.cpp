@@ -97,7 +97,7 @@ const Record<JobSection>& job_table() {
   const auto of_whole = [](Member<SpanSection> member) { return within(&J::whole, std::move(member)); };
   static const Record<J> table{
       {"name", &J::name, "", 0, 0, "what it is called"},
-      {"count", &J::count, "", 1, 1e6, "so many jobs of this make"},
+      {"count", &J::count, "", 1, 1e6, "this many jobs of this make"},
       {"arrival_s", &J::arrival, "", 0, kLongestTime, "when it is submitted"},
       {"every_s", &J::every, "", 0, kLongestTime, "time between the arrivals of `count` jobs"},
       {"model", raw(FieldKind::model, &J::model_json), "", 0, 0,
@@ -206,7 +206,7 @@ const Record<JobsFile>& jobs_file_table() {
   static const Record<F> table{
       joined<F>(head_rows("jobs"), seed_rows(),
                 std::vector<Row<F>>{
-                    {"seeds", &F::seeds, "", 1, 1000, "`check` runs so many seeds, from `seed` on"},
+                    {"seeds", &F::seeds, "", 1, 1000, "`check` runs this many seeds, from `seed` on"},
                     {"fidelity", one_of<&F::simulates_steps>({"declared", "steps"}), "", 0, 0,
                      "declared: jobs are needs and durations; steps: each has an allocator of its own"}},
                 allocator_rows(), own_rows(), plugins_rows(), policies_rows(kPoliciesHelp, kRequired),

@@ -105,7 +105,7 @@ const Record<ThenEpochSection>& then_epoch_table() {
   static const Record<E> table{
       {"iterations", &E::iterations, "", 1, kMostSteps, "steps", kRequired},
       {"phases_every", &E::phases_every, "", 1, kMostSteps,
-       "the further phases run after so many steps (default: never)"},
+       "the further phases run each time this many steps are done (default: never)"},
       {"draw", &E::draw, "", 0, 0, "parameters drawn anew for each step, evenly within [smallest, largest]"},
   };
   return table;

@@ -19,7 +19,7 @@ const Record<PhaseSection>& phase_table() {
   using P = PhaseSection;
   static const Record<P> table{
       {"name", &P::name, "", 0, 0, "what it is called", kRequired},
-      {"every", &P::every, "", 1, kLongestRun, "it runs after every so many iterations", kRequired},
+      {"every", &P::every, "", 1, kLongestRun, "it runs each time this many iterations are done", kRequired},
       {"set", &P::set, "", 0, 0, "parameters of its step (default: those of `start`)"},
   };
   return table;

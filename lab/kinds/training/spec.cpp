@@ -236,7 +236,7 @@ class TrainingReader {
       const auto names = names_of(training_metric_table());
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
         problem(pointer + "/metric",
-                "\"" + expectation.name + "\" is no metric." + suggest_name(expectation.name, names));
+                "\"" + expectation.name + "\" is not a metric." + suggest_name(expectation.name, names));
       }
       return true;
     }

@@ -70,7 +70,7 @@ struct AllocatorSettings {
 /// What the string does not mention falls back to its default, except the sticky keys of R9.4, which keep
 /// the value they have in `current`. Throws InputError naming the key and its allowed range; unknown keys,
 /// bad values and values out of range are told apart in the text, and so are keys that came with a later
-/// version than `current.torch` (section 15).
+/// version than `current.torch` (docs/allocator-rules.md, section 15).
 AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSettings current = {});
 
 }  // namespace vramlab

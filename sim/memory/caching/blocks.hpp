@@ -84,7 +84,7 @@ class BlockTable {
 
   /// All entries, spare ones too (Block::live tells).
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
-  /// Entries that are no blocks.
+  /// Entries that are not blocks.
   [[nodiscard]] std::size_t spare() const { return spares_; }
   [[nodiscard]] auto data() { return blocks_.data(); }
   [[nodiscard]] auto data() const { return blocks_.data(); }

@@ -94,7 +94,7 @@ class CachingAllocator : public Allocator {
   /// Nothing happens while a capture or use_mem_pool is open.
   void process_events();
 
-  // --- Private pools (section 7) ---
+  // --- Private pools (R7) ---
 
   /// torch.cuda.MemPool(): a pool with one use, its own object.
   PoolId new_mem_pool(const PoolOptions& options = {});
@@ -114,7 +114,7 @@ class CachingAllocator : public Allocator {
   /// torch.cuda.empty_cache() for one private pool; does nothing while the pool is in use (R7.4).
   void empty_cache(PoolId pool);
 
-  // --- Settings and limits (section 9) ---
+  // --- Settings and limits (R9) ---
 
   [[nodiscard]] const AllocatorSettings& settings() const { return state_.settings; }
   /// Replaces the settings; they hold from the next call on (R1.8). Throws InputError for another backend.

@@ -1,4 +1,4 @@
-// From what a program asks for to the size of a block, its pool and its segment (section 1 of the rules).
+// From what a program asks for to the size of a block, its pool and its segment (R1).
 #pragma once
 
 #include <algorithm>

@@ -37,7 +37,7 @@ constexpr Bytes bfc_backed_off(Bytes size) {
   return bfc_rounded(static_cast<Bytes>(static_cast<float>(size) * 0.9F));
 }
 
-// The best-fit-with-coalescing allocator of TensorFlow, XLA and JAX (section 12.2).
+// The best-fit-with-coalescing allocator of TensorFlow, XLA and JAX.
 
 struct BfcOptions {
   /// Most bytes of all regions together.

@@ -55,7 +55,7 @@ class DirectAllocator : public Allocator {
   MemoryStats stats_;
 };
 
-// backend:cudaMallocAsync: PyTorch leaves rounding and caching to the driver's memory pool (section 12.1).
+// backend:cudaMallocAsync: PyTorch leaves rounding and caching to the driver's memory pool.
 
 /// PyTorch over the driver's default memory pool.
 ///

@@ -7,7 +7,7 @@
 namespace vramlab {
 namespace {
 
-// policies.md P3.1: base 4,000 at batch 8; 2,000 (small) at batch 32 is 8,000 and with training 20,000.
+// The published table: base 4,000 at batch 8; 2,000 (small) at batch 32 is 8,000 and with training 20,000.
 TEST(TableEstimate, ScalesAJobWithBatchLengthAndTraining) {
   EXPECT_EQ(estimate_job({.size = "small", .batch = 32, .training = false}).required_mb, 8000);
   EXPECT_EQ(estimate_job({.size = "small", .batch = 32, .training = true}).required_mb, 20000);
@@ -18,7 +18,7 @@ TEST(TableEstimate, ScalesAJobWithBatchLengthAndTraining) {
   EXPECT_EQ(estimate_job({.type = "rnn", .batch = 4, .training = false}).required_mb, 1500);
 }
 
-// policies.md P2.1: 0.15 + 0.12 GB, an image 0.28 + 0.35 GB, factors 1, 1.85, 1.87.
+// The published table: 0.15 + 0.12 GB, an image 0.28 + 0.35 GB, factors 1, 1.85, 1.87.
 TEST(TableEstimate, AddsUpABatchOfMixedTasks) {
   const TaskEstimateResult one =
       estimate_tasks({.samples = 5, .tasks = {{"T1", 1}}, .batch = 1, .epochs = 3});
@@ -32,7 +32,7 @@ TEST(TableEstimate, AddsUpABatchOfMixedTasks) {
   EXPECT_DOUBLE_EQ(inference.per_batch_mb, 1024 * (0.15 + 0.12 + 0.28));
 }
 
-// P2.4: (8 - 0.27) / 0.63, / (3 · 0.63 · 1.85), / (4 · 0.63 · 1.87), rounded down.
+// (8 - 0.27) / 0.63, / (3 · 0.63 · 1.85), / (4 · 0.63 · 1.87), rounded down.
 TEST(TableEstimate, FindsTheLargestBatchOfEachTask) {
   const TaskEstimateResult result = estimate_tasks({.samples = 5000, .budget = 8_GiB});
   EXPECT_EQ(result.safe_batch, (std::map<std::string, std::int64_t>{{"T1", 12}, {"T2", 2}, {"T3", 1}}));

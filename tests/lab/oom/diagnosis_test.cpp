@@ -68,7 +68,7 @@ TEST(OomDiagnosis, DeadCyclesAreNoFragmentation) {
   EXPECT_EQ(helps(d, "less live memory"), OomAdvice::Helps::yes);
 }
 
-// K1-13 (pytorch issue 27600): 381.50 MiB is no multiple of 2 MiB, as versions before the 2 MiB rounding
+// K1-13 (pytorch issue 27600): 381.50 MiB is not a multiple of 2 MiB, as versions before the 2 MiB rounding
 // printed. 19 weights, biases and outputs are live; 547 MiB of a card of 7.92 GiB lie outside.
 TEST(OomDiagnosis, AnOldMessageIsNoError) {
   const OomDiagnosis d = diagnose(
@@ -218,7 +218,8 @@ TEST(OomDiagnosis, ImpossibleFiguresAreSaidToBe) {
       OomCause::inconsistent);
 }
 
-// Processes are read one after another, so a small excess over the card is no contradiction; a large one is.
+// Processes are read one after another, so a small excess over the card is not a contradiction; a large one
+// is.
 TEST(OomDiagnosis, ProcessesMayExceedTheCardALittle) {
   OutOfMemory oom;
   oom.segment = 64_MiB;

@@ -58,8 +58,8 @@ TEST(GavelTraceErrors, SayWhereAndWhat) {
   std::ofstream{rates} << R"x({"v100": {"('LM', 1)": {"null": 2.0}}})x";
   for (const auto& [text, message] :
        {std::pair{"LM\tx\t-n\t1\t10\t0.0\n", "gavel.trace:1: has 6 columns; a line has 7 or 10"},
-        {"LM\tx\t-n\t1\tten\t0.0\t1\n", "gavel.trace:1: steps \"ten\" in column 5 is no number in range"},
-        {"\nLM\tx\t-n\t1\t10\t-3\t1\n", "gavel.trace:2: arrival \"-3\" in column 6 is no number in range"},
+        {"LM\tx\t-n\t1\tten\t0.0\t1\n", "gavel.trace:1: steps \"ten\" in column 5 is not a number in range"},
+        {"\nLM\tx\t-n\t1\t10\t-3\t1\n", "gavel.trace:2: arrival \"-3\" in column 6 is not a number in range"},
         {"", "holds no jobs"}}) {
     std::ofstream{trace} << text;
     try {

@@ -99,9 +99,9 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
   EXPECT_EQ(jobs[1].phases[0].fixed_use, 1_GiB);
   for (const auto& [text, message] :
        {std::pair{"arrival_s,duration_s,need\n1,0,1GiB\n", ":2: duration_s \"0\" must be above 0"},
-        {"arrival_s,duration_s,need\n1,5,1 gig\n", ":2: need \"1 gig\" is no size"},
+        {"arrival_s,duration_s,need\n1,5,1 gig\n", ":2: need \"1 gig\" is not a size"},
         {"arrival_s,need\n1,1GiB\n", ":1: has no column \"duration_s\""},
-        {"arrival_s,duration_s,need\n-1,5,1GiB\n", "is no number of at least 0"},
+        {"arrival_s,duration_s,need\n-1,5,1GiB\n", "is not a number of at least 0"},
         {"arrival_s,duration_s,need\n", ": holds no jobs."},
         {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"}}) {
     std::ofstream{file} << text;

@@ -139,7 +139,7 @@ TEST(OomMessageLayouts, ACutTerminalCodeHidesNothing) {
   EXPECT_TRUE(parse_oom_message("\x1b]0;title\nCUDA out of memory. Tried to allocate 64.00 MiB.").tried);
 }
 
-// R4.12b and what is no lack of device memory (K1-24, K2-05).
+// R4.12b and what is not a lack of device memory (K1-24, K2-05).
 TEST(OomMessageLayouts, WithoutFigures) {
   const auto layout = [](const char* text) { return parse_oom_message(text).layout; };
   for (const char* text : {"RuntimeError: CUDA error: out of memory",

@@ -62,7 +62,7 @@ TEST(OracleLog, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal("{}"), HasSubstr("x.json: /torch: is missing"));
   EXPECT_THAT(refusal(R"({"torch": 3})"), HasSubstr("/torch: is of the wrong type: 3"));
   EXPECT_THAT(refusal(kHead + R"(["aloc", 1, 0, 0, [0]]]})"),
-              HasSubstr("/ops/0/0: \"aloc\" is no kind of operation. Did you mean \"alloc\"?"));
+              HasSubstr("/ops/0/0: \"aloc\" is not a kind of operation. Did you mean \"alloc\"?"));
   EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0]]})"), HasSubstr("/ops/0: is not [kind"));
   EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0, 0, [0, 1]]]})"),
               HasSubstr("/ops/0/4: has 2 values for 1 keys"));

@@ -157,8 +157,8 @@ TEST(Pickle, ProtocolsTwoToFiveAreRead) {
   for (int protocol = 2; protocol <= 5; ++protocol) EXPECT_EQ(read(whole("K\x01", protocol)), "1");
   EXPECT_EQ(refusal(whole("K\x01", 1)), "x.pickle: byte 0: is a pickle of protocol 1; 2 to 5 are read.");
   EXPECT_EQ(refusal(whole("K\x01", 6)), "x.pickle: byte 0: is a pickle of protocol 6; 2 to 5 are read.");
-  EXPECT_EQ(refusal("(lp0\n."), "x.pickle: byte 0: is no pickle of protocol 2 to 5.");
-  EXPECT_EQ(refusal(""), "x.pickle: byte 0: is no pickle of protocol 2 to 5.");
+  EXPECT_EQ(refusal("(lp0\n."), "x.pickle: byte 0: is not a pickle of protocol 2 to 5.");
+  EXPECT_EQ(refusal(""), "x.pickle: byte 0: is not a pickle of protocol 2 to 5.");
 }
 
 TEST(Pickle, SharedContainersAreOne) {
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Pickle, PickleRefusalTest, testing::ValuesIn(kRefusals)
 
 TEST(PickleHostile, BytesThatAreNoOpcodeAreNamed) {
   EXPECT_EQ(refusal(whole(raw("N\xff"))),
-            "x.pickle: byte 3: 0xff is no opcode: the file is damaged or no pickle.");
+            "x.pickle: byte 3: 0xff is not an opcode: the file is damaged or not a pickle.");
   EXPECT_EQ(refusal(whole(raw("N\x80\x04"))), "x.pickle: byte 3: a second pickle begins inside the first.");
 }
 
@@ -332,16 +332,16 @@ TEST(PickleHostile, TheStackIsChecked) {
   EXPECT_THAT(refusal(whole("1")), HasSubstr("a mark is used that is not there."));
   EXPECT_THAT(refusal(whole("](NN"
                             "u")),
-              HasSubstr("a key is set in what is no dict."));
+              HasSubstr("a key is set in what is not a dict."));
   EXPECT_THAT(refusal(whole("}N"
                             "a")),
-              HasSubstr("something is appended to what is no list."));
+              HasSubstr("something is appended to what is not a list."));
   EXPECT_THAT(refusal(whole("(N"
                             "e")),
-              HasSubstr("something is appended to what is no list."));
+              HasSubstr("something is appended to what is not a list."));
   EXPECT_THAT(refusal(whole("N"
                             "a")),
-              HasSubstr("something is appended to what is no list."));
+              HasSubstr("something is appended to what is not a list."));
   EXPECT_THAT(refusal(whole("}(N"
                             "u")),
               HasSubstr("a key of a dict lacks its value."));

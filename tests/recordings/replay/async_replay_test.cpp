@@ -1,4 +1,5 @@
-// What the simulation of backend:cudaMallocAsync meets of a recording, and what it does not (section 16.2).
+// What the simulation of backend:cudaMallocAsync meets of a recording, and what it does not
+// (docs/fidelity.md).
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -38,8 +39,8 @@ TEST(AsyncReplay, IsExactInAllThatDoesNotDependOnAddresses) {
   EXPECT_EQ(predicted.approximate, (std::vector<std::string>{"addresses", "reserved_bytes"}));
 }
 
-// Section 12.1: "off by 6 % on average and 16 % at worst, and too low at the peak (4,544–4,672 against 4,960
-// MiB)". These are figures of first fit on this recording, no promise for others.
+// docs/fidelity.md: "off by 6 % on average and 16 % at worst, and too low at the peak (4,544–4,672 against
+// 4,960 MiB)". These are figures of first fit on this recording, no promise for others.
 TEST(AsyncReplay, SaysHowFarReservedBytesAreOff) {
   const AsyncReplayResult result = replay_async_log(recording());
   EXPECT_EQ(result.predicted.addresses_checked, 1552u);

@@ -30,7 +30,7 @@ struct Recording {
 
 void PrintTo(const Recording& recording, std::ostream* out) { *out << recording.name; }
 
-// Section 16.1 and 16.1b of the allocator's specification.
+// Every oracle log; docs/fidelity.md lists them.
 constexpr Recording kCommitted[] = {{"default_1", 3011, 1454, 34},
                                     {"combo_1", 3010, 1102, 64},
                                     {"expand_1", 3010, 1535, 42},
@@ -88,7 +88,7 @@ TEST_P(FurtherRecording, IsReproducedExactly) {
 INSTANTIATE_TEST_SUITE_P(Oracle, FurtherRecording, testing::ValuesIn(kOthers),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Section 16.2: given the pointers, every counter of cudaMallocAsync and every OOM is exact.
+// Given the pointers, every counter of cudaMallocAsync and every OOM is exact.
 TEST(OracleReplay, ReproducesCudaMallocAsyncButForItsAddresses) {
   const fs::path file = file_of(kAllLogs, "async_1");
   if (!fs::exists(file)) GTEST_SKIP() << "the recording " << file << " is not here";

@@ -39,7 +39,7 @@ struct Recording {
 
 void PrintTo(const Recording& recording, std::ostream* out) { *out << recording.name; }
 
-// Section 16.3 of the allocator's specification; the recordings named *_fit are not in it, their figures are
+// The figures of the recordings (docs/fidelity.md); those named *_fit are
 // counted in the files.
 constexpr Recording kCommitted[] = {
     {"bert", 13003, 4827, 148, 6, 0, 0, 0, 962, 148},   {"graphed", 391, 141, 34, 7, 2, 0, 0, 44, 16},

@@ -100,15 +100,15 @@ TEST(AllocationScript, NamesAllErrorsOfAFileWithTheirLines) {
                   "settings,,,,,max_split:7\n"
                   "settings,,,,,max_split_size_mb:64,expandable_segments:True\n"
                   "alloc,e,1,,,\"x\n"),
-      ElementsAre("x.csv:2 \"aloc\" is no op. Did you mean \"alloc\"?",
+      ElementsAre("x.csv:2 \"aloc\" is not an op. Did you mean \"alloc\"?",
                   "x.csv:3 alloc needs a value in the column \"bytes\".",
                   "x.csv:4 \"12 gigs\" is not a size. Write a number of bytes up to 2^60, or 512MiB, 24GiB.",
                   "x.csv:6 id \"b\" is live since line 5. Free it first, or use another id.",
                   "x.csv:7 id \"c\" is not live here: no alloc before it, or freed already.",
                   "x.csv:8 free has no use for \"7\" in the column \"bytes\".",
-                  "x.csv:9 \"first\" is no stream. Write its number, 0 for the default stream.",
+                  "x.csv:9 \"first\" is not a stream. Write its number, 0 for the default stream.",
                   "x.csv:10 pool \"p\" was not made. A pool_new before it makes one.",
-                  "x.csv:11 \"plan\" is no kind of pool. Did you mean \"plain\"?",
+                  "x.csv:11 \"plan\" is not a kind of pool. Did you mean \"plain\"?",
                   "x.csv:12 there is no pool \"p\" to delete here.", "x.csv:13 no such capture is open here.",
                   testing::HasSubstr("x.csv:14 allocator settings: max_split: unrecognized key."),
                   "x.csv:15 7 cells, but the header names 6. Put a text that holds commas in double quotes.",
@@ -119,7 +119,7 @@ TEST(AllocationScript, ANamelessOrForeignFileIsAnsweredWithTheHeader) {
   EXPECT_THAT(problems_of(""), ElementsAre("x.csv:1 is empty. An allocation script begins with the header "
                                            "op,id,bytes,stream,pool,text"));
   EXPECT_THAT(problems_of("time,id,bytes\n1,2,3\n"),
-              ElementsAre(testing::HasSubstr("x.csv:1 \"time\" is no column of an allocation script.")));
+              ElementsAre(testing::HasSubstr("x.csv:1 \"time\" is not a column of an allocation script.")));
   EXPECT_THAT(problems_of("id,bytes\n1,2\n"),
               ElementsAre("x.csv:1 the header lacks the column \"op\". It is op,id,bytes,stream,pool,text"));
 }

@@ -362,7 +362,7 @@ TEST_F(Contradiction, MoreThanAnyDeviceHas) {
 
 // --- Older versions, full ring buffers ---
 
-// Before torch 2.2 there were neither settings nor times (section 15).
+// Before torch 2.2 there were neither settings nor times (docs/allocator-rules.md, section 15).
 TEST(InitialState, FilesWithoutSettingsAndTimesAreReplayed) {
   TorchSnapshot snapshot = without_first(read_torch_snapshot(kFixtures / "lstm.pickle.gz"), 267);
   snapshot.settings = {};

@@ -88,7 +88,7 @@ TEST(TorchSnapshot, APoolIdMayBeATupleOrAList) {
     EXPECT_EQ(parse(dict(field("segments", list(segment(pool))))).segments[0].pool, (SnapshotPool{3, 0}));
   }
   EXPECT_EQ(refusal(dict(field("segments", list(segment(list(raw("K\x03"))))))),
-            "x.pickle: /segments/0/segment_pool_id: is no pair of numbers.");
+            "x.pickle: /segments/0/segment_pool_id: is not a pair of numbers.");
 }
 
 TEST(TorchSnapshot, ReadsEveryActionOfAHistory) {
@@ -214,21 +214,22 @@ TEST(TorchSnapshot, SaysWhatIsWrongAndWhere) {
   const std::string other = "is a pickle, but no memory snapshot: it has neither segments nor device_traces.";
   EXPECT_EQ(refusal("N"), "x.pickle: " + other);
   EXPECT_EQ(refusal(dict(field("weights", "]"))), "x.pickle: " + other);
-  EXPECT_EQ(refusal(dict(field("segments", "N"))), "x.pickle: /segments: is no list.");
-  EXPECT_EQ(refusal(dict(field("segments", list("N")))), "x.pickle: /segments/0: is no dict.");
+  EXPECT_EQ(refusal(dict(field("segments", "N"))), "x.pickle: /segments: is not a list.");
+  EXPECT_EQ(refusal(dict(field("segments", list("N")))), "x.pickle: /segments/0: is not a dict.");
   EXPECT_EQ(in_entry(field("size", 1)), "x.pickle: /device_traces/0/0: has no action.");
   EXPECT_EQ(in_entry(field("action", text("alloc")) + field("size", -1)),
-            "x.pickle: /device_traces/0/0/size: -1 is no number of bytes from 0 to 2^60.");
+            "x.pickle: /device_traces/0/0/size: -1 is not a number of bytes from 0 to 2^60.");
   EXPECT_EQ(in_entry(field("size", raw("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01"))),
             "x.pickle: /device_traces/0/0/size: does not fit 64 bits.");  // 2^64
-  EXPECT_EQ(in_entry(field("stream", text("x"))), "x.pickle: /device_traces/0/0/stream: is no whole number.");
-  EXPECT_EQ(in_entry(field("action", 3)), "x.pickle: /device_traces/0/0/action: is no text.");
+  EXPECT_EQ(in_entry(field("stream", text("x"))),
+            "x.pickle: /device_traces/0/0/stream: is not a whole number.");
+  EXPECT_EQ(in_entry(field("action", 3)), "x.pickle: /device_traces/0/0/action: is not text.");
   const auto in_block = [](const std::string& fields) {
     return refusal(dict(field("segments", list(dict(field("blocks", list(dict(fields))))))));
   };
   EXPECT_EQ(in_block(field("state", text("lost"))),
-            "x.pickle: /segments/0/blocks/0/state: \"lost\" is no state of a block.");
-  EXPECT_EQ(in_block(field("frames", list("N"))), "x.pickle: /segments/0/blocks/0/frames/0: is no dict.");
+            "x.pickle: /segments/0/blocks/0/state: \"lost\" is not a state of a block.");
+  EXPECT_EQ(in_block(field("frames", list("N"))), "x.pickle: /segments/0/blocks/0/frames/0: is not a dict.");
 }
 
 // One list of a thousand entries in a thousand places: a million entries from a few kilobytes.

@@ -133,7 +133,7 @@ TEST_F(SnapshotStream, OnlyTheHistoriesAreTaken) {
   const std::string other = whole(dict(text("host_traces") + list(three) + text("device_traces") + list("")));
   EXPECT_TRUE(read(other).traces.empty());
   EXPECT_THAT(refusal(whole(dict(text("device_traces") + list(list(three))))),
-              HasSubstr("/device_traces/0/0: is no dict."));
+              HasSubstr("/device_traces/0/0: is not a dict."));
 }
 
 TEST_F(SnapshotStream, ErrorsNameBytesAndEntriesFarBehindTheBeginning) {
@@ -152,7 +152,7 @@ TEST_F(SnapshotStream, ErrorsNameBytesAndEntriesFarBehindTheBeginning) {
   const std::string wrong =
       whole(dict(text("device_traces") + list(history(false).substr(0, history(false).size() - 1) +
                                               dict(text("action") + raw("K\x01")) + 'e')));
-  EXPECT_THAT(refusal(wrong), HasSubstr("x.pickle: /device_traces/0/60000/action: is no text."));
+  EXPECT_THAT(refusal(wrong), HasSubstr("x.pickle: /device_traces/0/60000/action: is not text."));
 }
 
 }  // namespace

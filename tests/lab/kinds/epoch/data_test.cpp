@@ -64,7 +64,7 @@ TEST(Lengths, AWrongLineOrColumnIsNamed) {
   const ScratchFolder folder;
   const fs::path file = folder.path() / "lengths.csv";
   std::ofstream{file} << "tokens\n12\n0\n";
-  EXPECT_THAT(error_of(file, "tokens"), HasSubstr("is no whole number of tokens from 1 to 1000000000."));
+  EXPECT_THAT(error_of(file, "tokens"), HasSubstr("is not a whole number of tokens from 1 to 1000000000."));
   EXPECT_THAT(error_of(file, "token"), HasSubstr("token"));
   std::ofstream{file} << "tokens\n";
   EXPECT_THAT(error_of(file, "tokens"), HasSubstr("has no lines."));

@@ -1,4 +1,4 @@
-// The monitor of an epoch (P2.7) over epochs small enough to work out by hand.
+// The monitor of an epoch over epochs small enough to work out by hand.
 #include "lab/kinds/epoch/monitor.hpp"
 
 #include <fstream>
@@ -129,7 +129,7 @@ TEST(EpochMonitor, WritesDeclaredFiguresWithTheirOrigin) {
   EXPECT_EQ(json_of(folder.path() / "run/training_report.json")["loss_origin"], "synthetic");
 }
 
-// P2.1: 0.15 + 0.12 + 0.63 · (1 + 1.85) GB for a batch of T1 and T2; it takes 2 · 96 MiB.
+// The published table: 0.15 + 0.12 + 0.63 · (1 + 1.85) GB for a batch of T1 and T2; it takes 2 · 96 MiB.
 TEST(EpochMonitor, WritesWhatWasPredictedBesideWhatWasTaken) {
   const ScratchFolder folder;
   monitored(scenario_of(kFive, 64_GiB, kTable), folder);

@@ -123,7 +123,7 @@ TEST(EpochPredictors, RegressionIsWithinThreePercentAfterAHundredSamplesOfEachTa
   }
 }
 
-// P2.1: claimed are ±5 %, ±8 % and ±10 % for T1, T2 and T3 after 10 samples of each.
+// Published claims are ±5 %, ±8 % and ±10 % for T1, T2 and T3 after 10 samples of each.
 TEST(EpochPredictors, TheClaimsAfterTenSamplesHoldForTheRegression) {
   for (const auto& [use, profile] : kBatches) {
     const Errors errors = regression_after(use, profile, 10);

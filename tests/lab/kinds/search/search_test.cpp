@@ -109,7 +109,7 @@ TEST(SearchScenario, EveryFaultIsReported) {
   EXPECT_THAT(errors,
               HasSubstr("/workload/batch: the workload has no parameter \"btach\". Did you mean \"batch\"?"));
   EXPECT_THAT(errors, HasSubstr("Did you mean \"binsearch\"?"));
-  EXPECT_THAT(errors, HasSubstr("\"btch\" is no metric."));
+  EXPECT_THAT(errors, HasSubstr("\"btch\" is not a metric."));
   json = example();
   json["workload"]["layers"] = {2, 10};
   EXPECT_THAT(errors_of(json), HasSubstr("/workload/layers: only recorded models have layers"));
@@ -139,7 +139,7 @@ TEST(SearchScenario, BucketsHaveABatchEach) {
   EXPECT_EQ(result.epoch.iterations, 5);
 }
 
-// P4.4, in a scenario of kind training.
+// The batch is found before the run, in a scenario of kind training.
 Json training() {
   return Json::parse(R"({
     "version": 1, "kind": "training", "name": "auto",

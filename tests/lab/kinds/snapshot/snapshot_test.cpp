@@ -71,9 +71,9 @@ TEST(SnapshotScenario, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(
       problems_of(kRows, R"({"row": "exp", "metric": "peak_reserved_byte", "max": 1})"),
       HasSubstr(
-          "/expect/0/metric: \"peak_reserved_byte\" is no metric. Did you mean \"peak_reserved_bytes\"?"));
+          "/expect/0/metric: \"peak_reserved_byte\" is not a metric. Did you mean \"peak_reserved_bytes\"?"));
   EXPECT_THAT(problems_of(kRows, R"({"row": "exp", "mark": "first", "metric": "ooms", "max": 1})"),
-              HasSubstr("/expect/0/mark: \"first\" is no mark of the program."));
+              HasSubstr("/expect/0/mark: \"first\" is not a mark of the program."));
   EXPECT_THAT(problems_of(R"({"label": "a", "conf": "expandable:True"})", ""), HasSubstr("/rows/0/conf: "));
   EXPECT_THAT(problems_of(R"({"label": "a", "gpu": "rtx-9"})", ""), HasSubstr("/rows/0/gpu"));
   EXPECT_THAT(problems_of(R"({"label": "a", "total": "100MiB"})", ""), HasSubstr("/rows/0: the card of"));
