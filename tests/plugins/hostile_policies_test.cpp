@@ -236,7 +236,7 @@ TEST(HostileAdmitter, EndsItsRunWithAReason) {
   const auto reason = [&](const std::string& fault) {
     json["policies"] = Json::array({{{"use", "admit-" + fault}}});
     const JobsScenario scenario = read_jobs(
-        parse_document(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json", 0, loaded("hostile")));
+        parse_document(json.dump(), VRAMLAB_SOURCE_DIR "/scenarios/queue-race.json", loaded("hostile")));
     const JobsResult result = compare_queues(scenario).front();
     EXPECT_FALSE(result.metrics.empty());
     return result.run.ended_early;

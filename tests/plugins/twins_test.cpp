@@ -130,8 +130,8 @@ TEST(Twins, AdmittersGiveEqualResults) {
     const Json json = without_expectations(name);
     const JobsScenario builtin = read_jobs(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_queues(builtin);
-    const JobsScenario plugin = read_jobs(
-        parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), 0, loaded("twins")));
+    const JobsScenario plugin =
+        read_jobs(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
     EXPECT_EQ(text_of(jobs_json(plugin, compare_queues(plugin))), text_of(jobs_json(builtin, ours))) << name;
   }
 }
