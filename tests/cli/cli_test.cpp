@@ -383,7 +383,8 @@ TEST_F(CliTest, DiffSaysWhatGrew) {
   EXPECT_THAT(run("diff a.json a.json").out, StartsWith("small: 0 of 3 policies differ"));
   EXPECT_THAT(run("diff a.json b.json").out, HasSubstr("(only in A)"));
   EXPECT_THAT(run("diff a.json " + recorded + "lstm.pickle.gz'").err, HasSubstr("are of two kinds"));
-  EXPECT_THAT(run("diff small.json a.json").err, HasSubstr("is not a result of vramlab compare --json"));
+  EXPECT_THAT(run("diff small.json a.json").err,
+              StartsWith("small.json: is a scenario; give a snapshot (.pickle), a result "));
   EXPECT_EQ(run("diff a.json").code, 2);
 }
 

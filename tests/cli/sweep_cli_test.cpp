@@ -151,7 +151,7 @@ TEST_F(CliTest, PlotSaysWhatIsMissing) {
   write_scenario("small.json");
   run("compare small.json --json bare.json");
   EXPECT_THAT(run("plot bare.json -o a.svg").err, HasSubstr("--trace-dir"));
-  EXPECT_THAT(run("plot small.json -o a.svg").err, HasSubstr("is not a result"));
+  EXPECT_THAT(run("plot small.json -o a.svg").err, StartsWith("small.json: is a scenario; give a result "));
   std::ofstream{folder.file("bad.jsonl")} << "{\"iteration\": 1, \"oom\": false}\n";
   EXPECT_THAT(run("plot bad.jsonl -o a.svg").err, StartsWith("bad.jsonl: line 1: "));
   EXPECT_THAT(run("plot bad.jsonl").err, HasSubstr("-o FILE.svg"));
@@ -167,7 +167,7 @@ TEST_F(CliTest, PlotDrawsTrainingRunsOnly) {
         "queue.json", "epoch.json", "epoch/mixed/batch_metrics.json"}) {
     const Ran ran = run(std::string{"plot "} + file + " -o a.svg");
     EXPECT_EQ(ran.code, 2) << file;
-    EXPECT_THAT(ran.err, StartsWith(std::string{file} + ": is not a ")) << file;
+    EXPECT_THAT(ran.err, StartsWith(std::string{file} + ": is ")) << file;
     EXPECT_THAT(ran.err, HasSubstr("training")) << file;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << file;
   }

@@ -194,9 +194,9 @@ class SnapshotReader {
       require_expected_labels(expectation, "row", pointer, labels_, problems_);
       const bool at_mark = !expectation.mark.empty();
       require_name(expectation.name, at_mark ? snapshot_mark_metric_names() : snapshot_metric_names(),
-                   pointer + "/metric", "no metric");
+                   pointer + "/metric", "not a metric");
       if (at_mark && !file_.programs.empty()) {
-        require_name(expectation.mark, marks_, pointer + "/mark", "no mark of the program");
+        require_name(expectation.mark, marks_, pointer + "/mark", "not a mark of the program");
       }
       require_expected_bounds(expectation, pointer, problems_);
       const bool smallest = expectation.name.starts_with("smallest_");
