@@ -7,6 +7,7 @@
 #include "lab/kinds/epoch/data.hpp"
 #include "lab/model/file.hpp"
 #include "lab/scenario/cards.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
 #include "models/linear.hpp"
@@ -55,6 +56,7 @@ struct EpochFile : EpochScenario, ScenarioSections, CardSections {
   std::optional<SizesSection> sizes;
   DataSection data;
   std::optional<SeriesSection> series;
+  std::optional<Faults> faults;
 };
 
 const Record<TaskSection>& task_table() {
@@ -123,6 +125,16 @@ const Record<SeriesSection>& series_table() {
   return table;
 }
 
+const Record<EpochPhase>& phase_table() {
+  using P = EpochPhase;
+  static const Record<P> table{
+      {"name", &P::name, "", 0, 0, "what it is called", kRequired},
+      {"every", &P::every, "", 1, 1e9, "it runs after every so many batches", kRequired},
+      {"samples", &P::samples, "", 1, kMostSamples, "how many of the data set, from the first on", kRequired},
+  };
+  return table;
+}
+
 const Record<EpochFile>& workload_table() {
   using F = EpochFile;
   const auto in_setup = [](Member<EpochSetup> member) { return within(&F::setup, std::move(member)); };
@@ -140,6 +152,10 @@ const Record<EpochFile>& workload_table() {
       {"epochs", in_setup(&EpochSetup::epochs), "", 1, 1e4, "times through the data"},
       {"restart_every", &F::restart_every, "", 1, 1e9,
        "batches after which the process ends and a new one goes on from the saved state (default: never)"},
+      {"max_steps", in_setup(&EpochSetup::max_steps), "", 1, 1e9,
+       "batches after which a run ends, whatever is left (default: no limit)"},
+      {"phases", in_setup(list_of(&EpochSetup::phases, phase_table())), "", 0, 0,
+       "further steps over samples of their own, such as validation"},
       {"shuffle", in_setup(&EpochSetup::shuffle), "", 0, 0, "each epoch in a new order"},
       {"collator", in_setup(one_of<&EpochSetup::packs>({"pad", "pack"})), "", 0, 0,
        "rows are padded to the longest, or hold several samples"},
@@ -157,9 +173,10 @@ const Record<EpochFile>& workload_table() {
 
 const Record<EpochFile>& file_table() {
   static const Record<EpochFile> table{joined<EpochFile>(
-      head_rows("epoch"), seed_rows(), device_rows(), allocator_rows(),
+      head_rows("epoch"), seed_rows(), device_rows(), more_devices_rows(), allocator_rows(),
       std::vector<Row<EpochFile>>{
-          {"workload", group_of(workload_table()), "", 0, 0, "what is trained on what", kRequired}},
+          {"workload", group_of(workload_table()), "", 0, 0, "what is trained on what", kRequired},
+          {"faults", object_of(&EpochFile::faults, faults_table(FaultsOf::epoch)), "", 0, 0, kFaultsHelp}},
       plugins_rows(), policies_rows(kPoliciesHelp, kRequired), metric_expectations_rows(), sweep_rows())};
   return table;
 }
@@ -176,8 +193,10 @@ class EpochReader {
     file_.setup.seed = file_.seed;
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
-    file_.setup.process = std::move(cards.cards.front());
+    file_.setup.process = cards.cards.front();
+    file_.setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     file_.setup.others = std::move(cards.others);
+    file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
     PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
     file_.policies = std::move(list.entries);
@@ -192,6 +211,11 @@ class EpochReader {
     read_tasks(file_.data);
     read_models();
     read_samples(file_.data);
+    for (std::size_t i = 0; i < file_.setup.phases.size(); ++i) {
+      if (std::cmp_less_equal(file_.setup.phases[i].samples, file_.setup.samples.size())) continue;
+      problems_.add("/workload/phases/" + std::to_string(i) + "/samples",
+                    "the data set has " + std::to_string(file_.setup.samples.size()) + " samples.");
+    }
     if (file_.series) read_declared(*file_.series);
     if (file_.setup.loss.balance && file_.setup.gradient_norms.by_task.empty()) {
       problems_.add("/workload/balance_losses", "needs gradient norms: declare them with \"series\".");

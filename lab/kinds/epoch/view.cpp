@@ -225,8 +225,15 @@ class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<Epoch
   [[nodiscard]] std::vector<std::string> endings() const override {
     std::vector<std::string> lines;
     for (const EpochResult& result : results_) {
-      if (result.run.ended_early.empty()) continue;
-      lines.push_back(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+      if (!result.run.ended_early.empty()) {
+        lines.push_back(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+      }
+      const std::int64_t ooms = result.run.phases.ooms;
+      if (ooms > 0)
+        lines.push_back(fmt::format("{}: phases that ran out of memory: {}.", result.label, ooms));
+      const std::int64_t failures = result.run.totals.failures;
+      if (failures > 0)
+        lines.push_back(fmt::format("{}: batches lost to errors: {}.", result.label, failures));
     }
     return lines;
   }
@@ -241,6 +248,18 @@ class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<Epoch
   std::vector<BatchHistory> histories_;
   std::vector<std::string> files_;
 };
+
+Json phases_json(const PhaseCounts& phases) {
+  return {{"ooms", phases.ooms}, {"time_s", to_seconds(phases.time)}};
+}
+
+Json faults_json(const EpochRun& run) {
+  return {{"errors", run.totals.failures},
+          {"heavy_steps", run.faults.heavy_steps},
+          {"heavy_ooms", run.faults.heavy_ooms},
+          {"missing_readings", run.faults.missing_readings},
+          {"leaked_bytes", run.faults.leaked}};
+}
 
 }  // namespace
 
@@ -258,6 +277,8 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
     entry["label"] = result.label;
     entry["metrics"] = figures_json(result.metrics);
     entry["tasks"] = task_json(scenario.setup, result.run);
+    if (!scenario.setup.phases.empty()) entry["phases"] = phases_json(result.run.phases);
+    if (scenario.setup.faults != Faults{.seed = scenario.seed}) entry["faults"] = faults_json(result.run);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     for (const Statistic& statistic : result.run.statistics) {
       entry["statistics"][statistic.name] = number_json(statistic.value);

@@ -10,8 +10,10 @@
 namespace vramlab {
 namespace {
 
-SearchEpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<BucketResult>& found) {
+SearchEpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<BucketResult>& found,
+                            SimTime start) {
   SearchEpochSetup setup = scenario.epoch;
+  setup.start = start;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const BatchSearchSetup& search = scenario.buckets[i].setup;
     if (!found[i].found()) return {};
@@ -33,14 +35,18 @@ std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
   for (const PolicyEntry& entry : scenario.policies) {
     if (!is_wanted(labels, entry.label)) continue;
     SearchResult result{.policy = entry.choice.use, .profile = entry.choice.profile, .label = entry.label};
+    SimTime clock{0};  // one search begins when the one before has ended
     for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
-      const BatchSearchSetup& setup = scenario.buckets[i].setup;
+      BatchSearchSetup setup = scenario.buckets[i].setup;
+      setup.start = clock;
       const auto searcher = scenario.known->searchers.make(entry.choice);
       BucketResult bucket{.run = run_batch_search(setup, *searcher), .edge = edges[i], .check = {}};
+      clock += bucket.run.duration;
+      setup.start = clock;
       if (bucket.found()) bucket.check = probe_batch(setup, bucket.run.answer.batch);
       result.buckets.push_back(std::move(bucket));
     }
-    if (scenario.epoch.iterations > 0) result.epoch = run_epoch_of(scenario, result.buckets);
+    if (scenario.epoch.iterations > 0) result.epoch = run_epoch_of(scenario, result.buckets, clock);
     result.metrics = search_metrics(result);
     results.push_back(std::move(result));
   }

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "lab/scenario/cards.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
 #include "policies/contract/policy_set.hpp"
@@ -45,6 +46,7 @@ struct SearchFile : SearchScenario, ScenarioSections, CardSections {
   std::optional<BucketsSection> bucket_section;
   BatchSearchSetup common;
   std::optional<ThenEpochSection> then_epoch;
+  std::optional<Faults> faults;
 };
 
 const Record<PhaseSection>& phase_table() {
@@ -94,6 +96,8 @@ const Record<SearchFile>& workload_table() {
       {"failed_tensors",
        within(&F::common, one_of<&BatchSearchSetup::failed_tensors>({"freed", "until-clean-up", "never"})),
        "", 0, 0, "when the tensors of a step that ran out of memory go; freed: at once"},
+      {"max_steps", within(&F::common, &BatchSearchSetup::max_steps), "", 1, 1e9,
+       "steps after which a search is given up, its last probe done (default: no limit)"},
       {"other_failure", within(&F::common, group_of(other_failure_table())), "", 0, 0,
        "from some batch on steps fail with a message"},
   };
@@ -115,9 +119,11 @@ const Record<SearchFile>& file_table() {
   using F = SearchFile;
   static const Record<F> table{joined<F>(
       head_rows("search"), seed_rows(), device_rows(), more_devices_rows(), allocator_rows(),
-      std::vector<Row<F>>{{"workload", group_of(workload_table()), "", 0, 0, "what is searched", kRequired},
-                          {"then_epoch", object_of(&F::then_epoch, then_epoch_table()), "", 0, 0,
-                           "steps at what was found, in a fresh process"}},
+      std::vector<Row<F>>{
+          {"workload", group_of(workload_table()), "", 0, 0, "what is searched", kRequired},
+          {"faults", object_of(&F::faults, faults_table(FaultsOf::search)), "", 0, 0, kFaultsHelp},
+          {"then_epoch", object_of(&F::then_epoch, then_epoch_table()), "", 0, 0,
+           "steps at what was found, in a fresh process"}},
       plugins_rows(),
       policies_rows("searchers to compare (default: model); further keys are options of the searcher", false),
       metric_expectations_rows(), sweep_rows())};
@@ -137,9 +143,8 @@ class SearchReader {
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
     setup_.cards = std::move(cards.cards);
-    if (!cards.others.empty()) {
-      problems_.add("/device/others", "a search has its cards to itself; give a smaller \"limit\".");
-    }
+    setup_.others = std::move(cards.others);
+    setup_.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
     PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
     file_.policies = std::move(list.entries);

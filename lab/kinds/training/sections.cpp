@@ -1,10 +1,11 @@
 #include "lab/kinds/training/sections.hpp"
 
+#include "lab/scenario/faults.hpp"
+
 namespace vramlab {
 namespace {
 
-constexpr double kLongestRun = 1e6;     // iterations; the record of every one is kept
-constexpr double kLongestQueue = 1000;  // steps; no loader fetches further ahead
+constexpr double kLongestRun = 1e6;  // iterations; the record of every one is kept
 
 const Record<Target>& target_table() {
   using T = Target;
@@ -21,62 +22,6 @@ const Record<PhaseSection>& phase_table() {
       {"name", &P::name, "", 0, 0, "what it is called", kRequired},
       {"every", &P::every, "", 1, kLongestRun, "it runs each time this many iterations are done", kRequired},
       {"set", &P::set, "", 0, 0, "parameters of its step (default: those of `start`)"},
-  };
-  return table;
-}
-
-const Record<Leak>& leak_table() {
-  using L = Leak;
-  static const Record<L> table{
-      {"bytes_per_step", &L::per_step, "", 0, kLargestCard, "what every step leaves behind", kRequired},
-      {"from", &L::from, "", 1, kLongestRun, "first iteration that leaks"},
-      {"to", &L::to, "", 1, kLongestRun, "last iteration that leaks (default: the last of the run)"},
-  };
-  return table;
-}
-
-const Record<Restart>& restart_table() {
-  using R = Restart;
-  static const Record<R> table{
-      {"after", &R::after, "", 1, kLongestRun, "the iteration it dies after", kRequired},
-      {"checkpoint_every", &R::checkpoint_every, "", 1, kLongestRun, "iterations between checkpoints"},
-      {"takes_s", &R::takes, "", 0, kLongestTime, "seconds until the next step begins"},
-  };
-  return table;
-}
-
-const Record<Faults>& faults_table() {
-  using F = Faults;
-  static const Record<F> search{
-      {"bytes", &F::search, "", 0, kLargestCard, "how much more, from its beginning to its end", kRequired},
-  };
-  static const Record<F> state{
-      {"bytes", &F::optimizer_state, "", 0, kLargestCard, "how much", kRequired},
-  };
-  static const Record<F> outliers{
-      {"bytes", &F::outlier, "", 0, kLargestCard, "how much more, from the step's beginning to its end",
-       kRequired},
-      {"chance", &F::outlier_chance, "", 0, 1, "of a step to have one", kRequired},
-  };
-  static const Record<F> errors{
-      {"chance", &F::error_chance, "", 0, 1, "of a step to end so", kRequired},
-  };
-  static const Record<F> readings{
-      {"delay", &F::reading_delay, "", 0, kLongestQueue, "steps by which a reading is late"},
-      {"missing", &F::missing_readings, "", 0, 1, "chance of a reading to be missing; the last one stays"},
-  };
-  static const Record<F> table{
-      {"leak", object_of(&F::leak, leak_table()), "", 0, 0, "memory that is never given back"},
-      {"search", group_of(search), "", 0, 0, "the first step at parameters new to the process needs more"},
-      {"optimizer_state", group_of(state), "", 0, 0, "the first step of a process makes state that stays"},
-      {"outliers", group_of(outliers), "", 0, 0, "some steps have a sample that needs more"},
-      {"errors", group_of(errors), "", 0, 0,
-       "some steps end in a CUDA error that is not OOM, and their work is lost"},
-      {"apply_delay", &F::apply_delay, "", 0, kLongestQueue,
-       "steps that still run at the old parameters after a change"},
-      {"readings", group_of(readings), "", 0, 0, "what the policy sees of memory"},
-      {"restart", object_of(&F::restart, restart_table()), "", 0, 0,
-       "the process dies once and goes on from its checkpoint"},
   };
   return table;
 }
@@ -150,9 +95,9 @@ const Record<TrainingFile>& training_file_table() {
                           {"target", object_of(&F::given_target, target_table()), "", 0, 0,
                            "usage to aim at: policies that set none of their own take it, the oracle too"}},
       device_rows(), more_devices_rows(), allocator_rows(),
-      std::vector<Row<F>>{{"workload", group_of(workload_table()), "", 0, 0, "what is trained", kRequired},
-                          {"faults", object_of(&F::faults, faults_table()), "", 0, 0,
-                           "what goes wrong in every run (default: nothing)"}},
+      std::vector<Row<F>>{
+          {"workload", group_of(workload_table()), "", 0, 0, "what is trained", kRequired},
+          {"faults", object_of(&F::faults, faults_table(FaultsOf::training)), "", 0, 0, kFaultsHelp}},
       plugins_rows(),
       std::vector<Row<F>>{
           {"policies", list_of(&F::tuners, tuner_table()), "", 0, 0, kPoliciesHelp, kRequired},

@@ -9,6 +9,7 @@
 #include "lab/kinds/training/run.hpp"
 #include "lab/kinds/training/sections.hpp"
 #include "lab/scenario/cards.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
 #include "policies/tuners/dual_optimizer_options.hpp"
@@ -75,7 +76,7 @@ class TrainingReader {
     read_target();
     take_cards();
     guarded("/workload", [&] { read_workload(); });
-    read_faults();
+    file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     read_policies();
     read_expectations();
     problems_.throw_if_any();
@@ -147,14 +148,6 @@ class TrainingReader {
     start.emplace_back("batch", searches_batch() ? file_.setup.bounds.parameters[*index].low
                                                  : file_.batch_size->get<std::int64_t>());
     return start;
-  }
-
-  void read_faults() {
-    if (!file_.faults) return;
-    file_.faults->seed = file_.seed;
-    const Leak& leak = file_.faults->leak;
-    if (leak.to < leak.from) problem("/faults/leak", "\"to\" is before \"from\".");
-    file_.setup.faults = *file_.faults;
   }
 
   void read_policies() {

@@ -47,6 +47,30 @@ TEST(SearchScenario, FindsTheEdge) {
   EXPECT_EQ(metric(result, "headroom_bytes"), 0);
 }
 
+// 500 MiB + 300 MiB a sample within 16 GiB - 10 GiB = 6 GiB: 18.
+TEST(SearchScenario, OtherProcessesFaultsAndAStepLimitAreRead) {
+  Json json = example();
+  json["device"].erase("limit");
+  json["device"]["others"] = Json::parse(R"([{"bytes": "10GiB"}])");
+  SearchResult result = compare_searchers(parse(json)).front();
+  EXPECT_EQ(metric(result, "batch"), 18);
+  EXPECT_EQ(metric(result, "edge_batch"), 18);
+  json["faults"] = Json::parse(R"({"outliers": {"bytes": "300MiB", "chance": 1}})");
+  result = compare_searchers(parse(json)).front();
+  EXPECT_EQ(metric(result, "batch"), 17);
+  EXPECT_EQ(metric(result, "edge_batch"), 18);
+  json["workload"]["max_steps"] = 4;
+  EXPECT_EQ(compare_searchers(parse(json)).front().buckets[0].run.answer.reason,
+            "max_steps: no end after 4 steps");
+}
+
+TEST(SearchScenario, HasNoFaultsThatACleanUpCouldNotEnd) {
+  Json json = example();
+  json["faults"] = Json::parse(R"({"restart": {"after": 3}, "optimizer_state": {"bytes": 1}})");
+  EXPECT_THAT(errors_of(json), HasSubstr("/faults/restart: unknown key"));
+  EXPECT_THAT(errors_of(json), HasSubstr("/faults/optimizer_state: unknown key"));
+}
+
 TEST(SearchScenario, RefusesBucketsOfTheBatchItself) {
   Json json = example();
   json["workload"]["buckets"] = {{"parameter", "batch"}, {"up_to", {8, 16}}};
