@@ -263,6 +263,7 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
   const ModelKind& kind = find_kind(json, where);
   require_fields(json, *kind.table, where);
   std::vector<Problem> problems;
+  check_range_names(json, kind.table->fields, "", problems);
   ModelRules rules(problems);
   if (kind.name == "recorded") return make_model<RecordedModel>(read_recorded_spec(json, where), where);
   if (kind.name == "linear") {

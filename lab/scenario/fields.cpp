@@ -80,7 +80,7 @@ class FieldCheck {
       case FieldKind::values:
         return values(json, pointer);
       case FieldKind::bounds:
-        return bounds(json, field, pointer);
+        return bounds(json, pointer);
       case FieldKind::integers:
         return integers(json, pointer);
       case FieldKind::texts:
@@ -149,13 +149,10 @@ class FieldCheck {
     if (!right) wrong(pointer, json, "a list of whole numbers, such as [6, 6]");
   }
 
-  void bounds(const Json& json, const Field& field, const std::string& pointer) {
+  void bounds(const Json& json, const std::string& pointer) {
     if (!json.is_object()) return wrong(pointer, json, "an object such as {\"batch\": [2, 64]}");
     for (const auto& [key, value] : json.items()) {
-      const auto& known = field.choices;
-      if (!known.empty() && std::find(known.begin(), known.end(), key) == known.end()) {
-        problems_.push_back({pointer + "/" + key, "unknown key." + suggest_name(key, known)});
-      } else if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
+      if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
         wrong(pointer + "/" + key, value, "two whole numbers, [smallest, largest]");
       } else if (value[0].get<std::int64_t>() > value[1].get<std::int64_t>()) {
         problems_.push_back(
@@ -262,6 +259,24 @@ void require_fields(const Json& json, const RecordBase& record, const std::strin
   check_fields(json, record.fields, record.open, "", problems);
   for (Problem& problem : problems) problem.where = where + problem.where;
   if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+void check_range_names(const Json& json, const std::vector<Field>& fields, const std::string& pointer,
+                       std::vector<Problem>& problems) {
+  for (const Field& field : fields) {
+    const auto value = json.find(field.key);
+    if (value == json.end()) continue;
+    const std::string here = pointer + "/" + field.key;
+    if (field.kind == FieldKind::object) check_range_names(*value, field.fields, here, problems);
+    for (std::size_t i = 0; field.kind == FieldKind::list && i < value->size(); ++i) {
+      check_range_names((*value)[i], field.fields, here + "/" + std::to_string(i), problems);
+    }
+    if (field.kind != FieldKind::bounds || field.choices.empty()) continue;
+    for (const auto& [name, range] : value->items()) {
+      if (std::find(field.choices.begin(), field.choices.end(), name) != field.choices.end()) continue;
+      problems.push_back({here + "/" + name, "unknown key." + suggest_name(name, field.choices)});
+    }
+  }
 }
 
 void read_into(const Json& json, const RecordBase& record, void* section) {

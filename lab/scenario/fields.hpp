@@ -20,6 +20,11 @@ void check_fields(const Json& json, const std::vector<Field>& fields, bool open,
 /// JSON pointers.
 void require_fields(const Json& json, const RecordBase& record, const std::string& where);
 
+/// Adds the names that values of kind `bounds` have and their fields do not list. `json` passed its checks:
+/// an unknown name is found together with what a reader's rules between keys find.
+void check_range_names(const Json& json, const std::vector<Field>& fields, const std::string& pointer,
+                       std::vector<Problem>& problems);
+
 /// Puts the values of `json`, which passed the checks of `record`, into `section`. What is read as it stands
 /// (FieldKind model, batch_size, any_list, and objects without a table) is a `const Json*` into `json`.
 void read_into(const Json& json, const RecordBase& record, void* section);
