@@ -8,16 +8,17 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/json.hpp"
+#include "lab/scenario/schema.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {
 
-Json option_json(const OptionDescription& option) {
+Json option_json(const Field& option) {
   Json json;
   json["key"] = option.key;
-  json["type"] = std::string{option_type_name(option.type)};
-  json["default"] = std::visit([](const auto& value) { return Json(value); }, option.default_value);
+  json["type"] = std::string{option_type_name(option.kind)};
+  json["default"] = default_json(option);
   json["allowed"] = describe_allowed(option);
   json["unit"] = option.unit;
   json["help"] = option.help;
@@ -41,7 +42,7 @@ Json kind_json(const Entry& tuner) {
   json["name"] = tuner.name;
   json["summary"] = tuner.summary;
   json["options"] = Json::array();
-  for (const OptionDescription& option : tuner.options) json["options"].push_back(option_json(option));
+  for (const Field& option : tuner.options) json["options"].push_back(option_json(option));
   json["profiles"] = Json::array();
   for (const PolicyProfile& profile : tuner.profiles) json["profiles"].push_back(profile_json(profile));
   return json;
@@ -54,8 +55,8 @@ void describe(const Entry& tuner, Output& output) {
                  {"default"},
                  {"allowed", Table::Align::left},
                  {"meaning", Table::Align::left}}};
-  for (const OptionDescription& option : tuner.options) {
-    options.add_row({option.key, format_option_value(option.default_value), describe_allowed(option),
+  for (const Field& option : tuner.options) {
+    options.add_row({option.key, default_text(option), describe_allowed(option),
                      option.help + (option.unit.empty() ? "" : " [" + option.unit + "]")});
   }
   if (tuner.options.empty())

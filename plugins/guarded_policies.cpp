@@ -216,7 +216,7 @@ PolicyKind<Made, Setting...> guarded_kind(PolicyKind<Made, Setting...> kind, con
   struct Maker {
     PluginCode code;
     std::string name;
-    std::vector<OptionDescription> options;
+    std::vector<Field> options;
     std::function<std::unique_ptr<Made>(const OptionMap&, Setting...)> make;
 
     std::unique_ptr<Made> operator()(const OptionMap& given, Setting... setting) const {
@@ -248,7 +248,7 @@ ComposerEntry guarded(ComposerEntry kind, const PluginCode& code) {
   return guarded_kind<GuardedComposer>(std::move(kind), code);
 }
 
-OptionMap checked_options(const std::string& policy, const std::vector<OptionDescription>& options,
+OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,
                           const OptionMap& given) {
   std::vector<Problem> problems;
   const std::string listing = options.empty() ? " (" + policy + " has no options)"

@@ -17,7 +17,7 @@ SearcherEntry guarded(SearcherEntry kind, const PluginCode& code);
 ComposerEntry guarded(ComposerEntry kind, const PluginCode& code);
 
 /// `given` with every value as its description's type has it. Throws InputError with every problem.
-OptionMap checked_options(const std::string& policy, const std::vector<OptionDescription>& options,
+OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,
                           const OptionMap& given);
 
 }  // namespace vramlab

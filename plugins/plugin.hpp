@@ -50,7 +50,7 @@ constexpr std::uint64_t layout_of() {
 /// That of everything that crosses the border. Most fields added to one of these without a new kPluginAbi are
 /// noticed; one in padding, two of a size that changed places and a new virtual function are not.
 inline constexpr std::uint64_t kPluginLayout =
-    layout_of<MemoryView, Observation, Parameter, ParameterSpace, OptionDescription, OptionEntry, OptionMap,
+    layout_of<MemoryView, Observation, Parameter, ParameterSpace, Field, OptionEntry, OptionMap,
               PolicyProfile, TunerEntry, AdmitterEntry, ComposerEntry, SearcherEntry, PolicySet, Statistic,
               TunerQuestion, TunerAnswer, CardView, ClusterView, WaitingJobs, RunningJobs, CardIndex,
               JobDemand, AdmitterQuestion, AdmitterAnswer, QueueRules, Sample, BatchShape, Candidates,

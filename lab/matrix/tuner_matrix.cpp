@@ -65,7 +65,7 @@ std::int64_t frequency_of(const TrainingScenario& scenario) {
 
 bool has_option(const TunerEntry& tuner, const std::string& key) {
   return std::any_of(tuner.options.begin(), tuner.options.end(),
-                     [&](const OptionDescription& option) { return option.key == key; });
+                     [&](const Field& option) { return option.key == key; });
 }
 
 // Drives the same goals into a tuner as a scenario file does.

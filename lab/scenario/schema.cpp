@@ -15,30 +15,8 @@ namespace {
 
 constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB)?$";
 
-Json option_default(const OptionValue& value) {
-  return std::visit([](const auto& plain) { return Json(plain); }, value);
-}
-
-Json option_schema(const OptionDescription& option) {
-  Json schema;
-  switch (option.type) {
-    case OptionType::boolean:
-      schema["type"] = "boolean";
-      break;
-    case OptionType::integer:
-      schema = {{"type", "integer"}, {"minimum", option.low}, {"maximum", option.high}};
-      break;
-    case OptionType::number:
-      schema = {{"type", "number"}, {"minimum", option.low}, {"maximum", option.high}};
-      break;
-    case OptionType::text:
-      schema["type"] = "string";
-      break;
-    case OptionType::choice:
-      schema["enum"] = option.choices;
-      break;
-  }
-  schema["default"] = option_default(option.default_value);
+Json option_schema(const Field& option) {
+  Json schema = field_schema(option);
   schema["description"] = option.help + (option.unit.empty() ? "" : " [" + option.unit + "]");
   return schema;
 }
@@ -46,13 +24,12 @@ Json option_schema(const OptionDescription& option) {
 }  // namespace
 
 Json policy_schema(Json entry, const std::string& name, const std::string& summary,
-                   const std::vector<OptionDescription>& options,
-                   const std::vector<PolicyProfile>& profiles) {
+                   const std::vector<Field>& options, const std::vector<PolicyProfile>& profiles) {
   Json& properties = entry["properties"];
   properties["use"] = {{"const", name}, {"description", summary}};
   properties.erase("profile");
   for (const PolicyProfile& profile : profiles) properties["profile"]["enum"].push_back(profile.name);
-  for (const OptionDescription& option : options) properties[option.key] = option_schema(option);
+  for (const Field& option : options) properties[option.key] = option_schema(option);
   entry["additionalProperties"] = false;
   return entry;
 }

@@ -23,7 +23,7 @@ Json default_json(const Field& field);
 
 /// The schema of `entry`, one of "policies", where it uses the policy called `name`: its options are keys.
 Json policy_schema(Json entry, const std::string& name, const std::string& summary,
-                   const std::vector<OptionDescription>& options, const std::vector<PolicyProfile>& profiles);
+                   const std::vector<Field>& options, const std::vector<PolicyProfile>& profiles);
 
 /// The schema of files of a kind whose "policies" are those of `family`.
 template <class Family>

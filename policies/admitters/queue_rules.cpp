@@ -14,11 +14,11 @@ const OptionTable<QueueOptions>& queue_option_table() {
   static const OptionTable<O> rows{
       .owner = "job-queue",
       .options = {
-          {"order", choice_of<&O::order>({"two-fifos", "strict", "best-effort", "backfill"}), "", 0, 0,
+          {"order", one_of<&O::order>({"two-fifos", "strict", "best-effort", "backfill"}), "", 0, 0,
            "who goes first, and who may pass whom"},
-          {"placement", choice_of<&O::placement>({"first", "best", "worst", "fragments"}), "", 0, 0,
+          {"placement", one_of<&O::placement>({"first", "best", "worst", "fragments"}), "", 0, 0,
            "which card is taken where several fit"},
-          {"accounting", choice_of<&O::accounting>({"ledger", "measured", "doubled", "nothing"}), "", 0, 0,
+          {"accounting", one_of<&O::accounting>({"ledger", "measured", "doubled", "nothing"}), "", 0, 0,
            "what counts as taken: promises kept in a ledger, memory as read from the card, the original's "
            "allocated + reserved, or nothing"},
           {"safety_margin_mb", &O::safety_margin_mb, "MiB", 0, 1e6, "kept free on every card"},
@@ -28,11 +28,11 @@ const OptionTable<QueueOptions>& queue_option_table() {
            "a job that has waited this long fails; one that can start in that moment does; 0 = never"},
           {"poll_s", &O::poll_s, "s", 0, kLongest,
            "look for free memory only that often; 0 = whenever some is released"},
-          {"degrade", choice_of<&O::degrade>({"never", "wait-first", "degrade-first"}), "", 0, 0,
+          {"degrade", one_of<&O::degrade>({"never", "wait-first", "degrade-first"}), "", 0, 0,
            "halve the batch of a job that does not fit: not at all, when its wait is over, or at once"},
-          {"accumulation", choice_of<&O::accumulation>({"exact", "floor"}), "", 0, 0,
+          {"accumulation", one_of<&O::accumulation>({"exact", "floor"}), "", 0, 0,
            "a smaller batch keeps the effective batch exactly, or original // new as the original did"},
-          {"on_oom", choice_of<&O::on_oom>({"fail", "requeue", "smaller"}), "", 0, 0,
+          {"on_oom", one_of<&O::on_oom>({"fail", "requeue", "smaller"}), "", 0, 0,
            "a job that ran out of memory fails, waits again with a raised need, or with a halved batch"},
           {"oom_retries", &O::oom_retries, "attempts", 0, 1000, "further attempts after a job's first OOM"},
           {"oom_raise", &O::oom_raise, "factor", 1, 100, "multiplies the need of a job that waits again"},
@@ -82,8 +82,6 @@ std::vector<PolicyProfile> queue_profiles() {
 
 namespace {
 
-constexpr Bytes kBusyPercent = 90;  // as published
-
 std::string per_card(Bytes need, std::int32_t cards) {
   return cards == 1 ? format_bytes(need)
                     : format_bytes(need) + " on each of " + std::to_string(cards) + " cards";
@@ -93,8 +91,7 @@ std::int64_t smallest_batch(const QueueOptions& options, const JobDemand& demand
   return options.degrade == Degrade::never ? demand.batch : 1;
 }
 
-}  // namespace
-
+// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
 Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
   switch (options.accounting) {
     case Accounting::ledger:
@@ -109,29 +106,12 @@ Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
   return 0;
 }
 
+}  // namespace
+
 std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card) {
   if (options.max_concurrent_jobs > 0 && card.jobs >= options.max_concurrent_jobs) return std::nullopt;
   const Bytes kept = taken_bytes(options, card) + options.margin();
   return card.total > kept ? card.total - kept : 0;
-}
-
-CardStatus card_status(const QueueOptions& options, const CardView& card) {
-  const Bytes taken = taken_bytes(options, card);
-  const Bytes free = card.total > taken ? card.total - taken : 0;
-  if (free < options.margin()) return CardStatus::out_of_memory;
-  return taken * 100 > card.total * kBusyPercent ? CardStatus::busy : CardStatus::available;
-}
-
-std::string_view status_name(CardStatus status) {
-  switch (status) {
-    case CardStatus::busy:
-      return "busy";
-    case CardStatus::out_of_memory:
-      return "out of memory";
-    case CardStatus::available:
-      break;
-  }
-  return "available";
 }
 
 std::optional<std::string> never_fits(const QueueOptions& options, const JobDemand& demand,

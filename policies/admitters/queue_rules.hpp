@@ -63,17 +63,8 @@ std::vector<PolicyProfile> queue_profiles();
 
 // What fits on a card by the rules of the queue, and how that is said.
 
-/// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
-Bytes taken_bytes(const QueueOptions& options, const CardView& card);
-
 /// Bytes `card` can take; empty if it has as many jobs as it may.
 std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card);
-
-/// Out of memory if less than the margin is free, busy if more than 90 % are taken.
-CardStatus card_status(const QueueOptions& options, const CardView& card);
-
-/// "available", "busy", "out of memory"
-std::string_view status_name(CardStatus status);
 
 /// Whether the demand could ever fit a card of the cluster that is otherwise empty, at its smallest batch
 /// where the policy may shrink it. `never` then holds both figures in words.

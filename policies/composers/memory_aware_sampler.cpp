@@ -29,10 +29,10 @@ struct SamplerOptions : GuardianOptions {
   AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
 };
 
-std::vector<Option<SamplerOptions>> rows() {
+std::vector<Row<SamplerOptions>> rows() {
   using O = SamplerOptions;
-  std::vector<Option<O>> rows{
-      {"predictor", choice_of<&O::predictor>({"table", "collapsing", "regression"}), "", 0, 0,
+  std::vector<Row<O>> rows{
+      {"predictor", one_of<&O::predictor>({"table", "collapsing", "regression"}), "", 0, 0,
        "how a batch's memory is predicted: the published table, the original's form of it, or learnt"},
       {"safety_quantile", &O::safety_quantile, "of batches", 0.5, 0.9999,
        "with regression: the share of batches that the prediction held against the budget should cover"},
@@ -46,9 +46,9 @@ std::vector<Option<SamplerOptions>> rows() {
       {"window", &O::window, "samples", 1, 1e7, "this many of the oldest waiting samples are candidates"},
       {"growth", &O::growth, "factor", 0, 100,
        "a batch has at most this many times the samples of the largest that ran; 0 = no such limit"},
-      {"over_budget", choice_of<&O::over_budget>({"never", "minus-one"}), "", 0, 0,
+      {"over_budget", one_of<&O::over_budget>({"never", "minus-one"}), "", 0, 0,
        "a candidate over budget is never taken, or has priority -1 and may be, as in the original"},
-      {"accumulation", choice_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
+      {"accumulation", one_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
        "the effective batch is exactly the target, or drifts with memory use as in the original"},
   };
   for (auto& row : guardian_rows<O>()) rows.push_back(std::move(row));
@@ -56,7 +56,8 @@ std::vector<Option<SamplerOptions>> rows() {
 }
 
 const OptionTable<SamplerOptions>& table() {
-  static const OptionTable<SamplerOptions> result{.owner = "memory-aware-sampler", .options = rows()};
+  static const OptionTable<SamplerOptions> result{.owner = "memory-aware-sampler",
+                                                  .options = Record<SamplerOptions>(rows())};
   return result;
 }
 

@@ -21,7 +21,7 @@ struct GuardianOptions {
 
 /// The rows of these options, for the table of a composer whose options are derived from them.
 template <class Options>
-std::vector<Option<Options>> guardian_rows() {
+std::vector<Row<Options>> guardian_rows() {
   using O = Options;
   return {
       {"guardian", &O::guardian, "", 0, 0, "look at each batch before it runs, and split one that fails"},

@@ -33,19 +33,19 @@ struct PlannedOptions : GuardianOptions {
   AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
 };
 
-std::vector<Option<PlannedOptions>> rows() {
+std::vector<Row<PlannedOptions>> rows() {
   using O = PlannedOptions;
-  std::vector<Option<O>> rows{
-      {"measure", choice_of<&O::measure>({"samples", "tokens", "padded", "quadratic"}), "", 0, 0,
+  std::vector<Row<O>> rows{
+      {"measure", one_of<&O::measure>({"samples", "tokens", "padded", "quadratic"}), "", 0, 0,
        "what of a batch max_tokens limits: nothing, the sum of its tokens, the longest times the number of "
        "samples, or that times the longest over 512"},
-      {"order", choice_of<&O::order>({"as-shuffled", "by-length", "longest-first"}), "", 0, 0,
+      {"order", one_of<&O::order>({"as-shuffled", "by-length", "longest-first"}), "", 0, 0,
        "batches are cut from the shuffled order, from stretches of it sorted by length, or from the whole "
        "epoch, longest first"},
       {"batch_size", &O::batch_size, "samples", 1, 1e6, "samples of a batch at most"},
       {"max_tokens", &O::max_tokens, "tokens", 1, 1e9, "of a batch at most, by `measure`"},
       {"stretch", &O::stretch, "samples", 1, 1e7, "by-length: this many are sorted at a time"},
-      {"accumulation", choice_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
+      {"accumulation", one_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
        "the effective batch is exactly the target, or drifts with memory use as in the original sampler"},
   };
   for (auto& row : guardian_rows<O>()) rows.push_back(std::move(row));
@@ -68,7 +68,8 @@ std::vector<PolicyProfile> profiles() {
 }
 
 const OptionTable<PlannedOptions>& table() {
-  static const OptionTable<PlannedOptions> result{.owner = "planned-batches", .options = rows()};
+  static const OptionTable<PlannedOptions> result{.owner = "planned-batches",
+                                                  .options = Record<PlannedOptions>(rows())};
   return result;
 }
 

@@ -25,9 +25,6 @@ struct CardView {
   std::int32_t jobs = 0;
 };
 
-/// A card's status as the original queue reports it.
-enum class CardStatus : std::uint8_t { available, busy, out_of_memory };
-
 /// A quota of bytes over all cards, and how much of it is promised.
 struct QuotaView {
   std::optional<Bytes> quota;  ///< empty = none

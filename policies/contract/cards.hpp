@@ -71,7 +71,6 @@ class CardIndex {
   [[nodiscard]] std::span<const CardNode> nodes() const { return nodes_; }
   [[nodiscard]] NodeId node_of(CardId card) const { return node_of_[card]; }
   [[nodiscard]] const CardPool& pool_of(CardId card) const { return pools_[nodes_[node_of_[card]].pool]; }
-  [[nodiscard]] std::size_t card_count() const { return available_.size(); }
 
   /// Largest total among the cards that `demand` may use where enough of them sit on one node; 0 if none do.
   [[nodiscard]] Bytes largest_total(const JobDemand& demand) const;

@@ -91,7 +91,6 @@ class WaitingJobs {
   [[nodiscard]] const std::set<WaitingJob>& jobs(GroupId group) const { return groups_[group].jobs; }
   /// Groups with at least one job, in no particular order.
   [[nodiscard]] std::span<const GroupId> occupied() const { return occupied_; }
-  [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 

@@ -2,26 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 namespace vramlab {
-namespace {
-
-std::string shortest(double number) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  return {text.data(), end};
-}
-
-}  // namespace
-
 std::string format_option_value(const OptionValue& value) {
   struct Formatter {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
     std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return shortest(number); }
+    std::string operator()(double number) const { return shortest_text(number); }
     std::string operator()(const std::string& text) const { return text; }
   };
   return std::visit(Formatter{}, value);
@@ -60,8 +49,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kTypeNames = {"boolean", "integer", "number", "text", "choice"};
 
 // Bounds are doubles for both kinds; an integer's should not be printed as 1e+06.
-std::string format_bound(const OptionDescription& option, double bound) {
-  if (option.type == OptionType::integer) return std::to_string(static_cast<std::int64_t>(bound));
+std::string format_bound(const Field& option, double bound) {
+  if (option.kind == FieldKind::integer) return std::to_string(static_cast<std::int64_t>(bound));
   return format_option_value(bound);
 }
 
@@ -76,80 +65,73 @@ std::string quoted(const OptionValue& value) {
   return std::holds_alternative<std::string>(value) ? "\"" + text + "\"" : text;
 }
 
-std::string_view expected(OptionType type) {
+std::string_view expected(FieldKind type) {
   switch (type) {
-    case OptionType::boolean:
+    case FieldKind::boolean:
       return "true or false is needed";
-    case OptionType::integer:
+    case FieldKind::integer:
       return "a whole number is needed";
-    case OptionType::number:
+    case FieldKind::number:
       return "a number is needed";
-    case OptionType::text:
-    case OptionType::choice:
+    default:
       break;
   }
   return "text is needed";
 }
 
 // A JSON schema counts 100.0 as an integer and 1 as a number, so both are taken here too.
-std::optional<OptionValue> converted(const OptionValue& value, OptionType type) {
+std::optional<OptionValue> converted(const OptionValue& value, FieldKind type) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* number = std::get_if<double>(&value);
   switch (type) {
-    case OptionType::boolean:
+    case FieldKind::boolean:
       if (std::holds_alternative<bool>(value)) return value;
       break;
-    case OptionType::integer:
+    case FieldKind::integer:
       if (integer != nullptr) return value;
       if (number != nullptr && std::abs(*number) < 9e15 && std::trunc(*number) == *number) {
         return static_cast<std::int64_t>(*number);
       }
       break;
-    case OptionType::number:
+    case FieldKind::number:
       if (number != nullptr) return value;
       if (integer != nullptr) return static_cast<double>(*integer);
       break;
-    case OptionType::text:
-    case OptionType::choice:
+    case FieldKind::text:
+    case FieldKind::choice:
       if (std::holds_alternative<std::string>(value)) return value;
+      break;
+    default:
       break;
   }
   return std::nullopt;
 }
 
 // Written so that a NaN is refused.
-bool within(const OptionDescription& option, const OptionValue& value) {
-  const double number = option.type == OptionType::integer
-                            ? static_cast<double>(std::get<std::int64_t>(value))
-                            : std::get<double>(value);
+bool within(const Field& option, const OptionValue& value) {
+  const double number = option.kind == FieldKind::integer ? static_cast<double>(std::get<std::int64_t>(value))
+                                                          : std::get<double>(value);
   return number >= option.low && number <= option.high;
 }
 
-std::optional<std::string> fault(const OptionDescription& option, const OptionValue& given,
+std::optional<std::string> fault(const Field& option, const OptionValue& given,
                                  std::optional<OptionValue>& value) {
-  value = converted(given, option.type);
+  value = converted(given, option.kind);
   if (!value) {
-    return quoted(given) + " does not fit: " + std::string(expected(option.type)) + " (" +
+    return quoted(given) + " does not fit: " + std::string(expected(option.kind)) + " (" +
            describe_allowed(option) + ").";
   }
-  const bool bounded = option.type == OptionType::integer || option.type == OptionType::number;
+  const bool bounded = option.kind == FieldKind::integer || option.kind == FieldKind::number;
   if (bounded && !within(option, *value)) {
     return quoted(given) + " is out of range. Allowed: " + describe_allowed(option) + ".";
   }
-  if (option.type != OptionType::choice) return std::nullopt;
+  if (option.kind != FieldKind::choice) return std::nullopt;
   const auto& name = std::get<std::string>(*value);
   if (std::find(option.choices.begin(), option.choices.end(), name) != option.choices.end()) {
     return std::nullopt;
   }
   return "\"" + name + "\" is none of " + describe_allowed(option) + "." +
          (nearest_name(name, option.choices).empty() ? "" : suggest_name(name, option.choices));
-}
-
-std::vector<std::string> keys_of(const std::vector<OptionDescription>& options) {
-  std::vector<std::string> keys;
-  keys.reserve(options.size());
-  for (const OptionDescription& option : options) keys.push_back(option.key);
-  return keys;
 }
 
 // Dozens of keys in one message help nobody, so without a near one the listing alone is named.
@@ -161,35 +143,34 @@ std::string unknown_key(const std::string& key, const std::vector<std::string>& 
 
 }  // namespace
 
-std::string_view option_type_name(OptionType type) { return kTypeNames.at(static_cast<std::size_t>(type)); }
+std::string_view option_type_name(FieldKind type) { return kTypeNames.at(static_cast<std::size_t>(type)); }
 
-std::string describe_allowed(const OptionDescription& option) {
-  switch (option.type) {
-    case OptionType::boolean:
+std::string describe_allowed(const Field& option) {
+  switch (option.kind) {
+    case FieldKind::boolean:
       return "true or false";
-    case OptionType::choice:
+    case FieldKind::choice:
       return join(option.choices);
-    case OptionType::text:
+    case FieldKind::text:
       return "any text";
-    case OptionType::integer:
-    case OptionType::number:
+    default:
       break;
   }
   return format_bound(option, option.low) + " to " + format_bound(option, option.high);
 }
 
-std::string print_options(const std::vector<OptionDescription>& options) {
+std::string print_options(const std::vector<Field>& options) {
   std::size_t key_width = 0;
   std::size_t default_width = 0;
-  for (const OptionDescription& option : options) {
+  for (const Field& option : options) {
     key_width = std::max(key_width, option.key.size());
-    default_width = std::max(default_width, format_option_value(option.default_value).size());
+    default_width = std::max(default_width, default_text(option).size());
   }
   std::string text;
-  for (const OptionDescription& option : options) {
+  for (const Field& option : options) {
     std::string line = option.key;
     line.resize(key_width + 2, ' ');
-    line += format_option_value(option.default_value);
+    line += default_text(option);
     line.resize(key_width + default_width + 4, ' ');
     line += option.help + " [" + describe_allowed(option) + (option.unit.empty() ? "" : "; " + option.unit);
     text += line + "]\n";
@@ -198,15 +179,14 @@ std::string print_options(const std::vector<OptionDescription>& options) {
 }
 
 std::vector<std::optional<OptionValue>> checked_values(const OptionMap& map,
-                                                       const std::vector<OptionDescription>& options,
+                                                       const std::vector<Field>& options,
                                                        std::string_view listing,
                                                        std::vector<Problem>& problems) {
   std::vector<std::optional<OptionValue>> values(options.size());
   for (const OptionEntry& entry : map.entries()) {
     const std::string where = entry.where.empty() ? entry.key : entry.where;
-    const auto option = std::find_if(options.begin(), options.end(), [&](const OptionDescription& candidate) {
-      return candidate.key == entry.key;
-    });
+    const auto option = std::find_if(options.begin(), options.end(),
+                                     [&](const Field& candidate) { return candidate.key == entry.key; });
     if (option == options.end()) {
       problems.push_back({where, unknown_key(entry.key, keys_of(options), listing)});
       continue;

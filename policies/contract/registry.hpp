@@ -44,7 +44,7 @@ template <class Made, class... Setting>
 struct PolicyKind {
   std::string name;
   std::string summary;  ///< one line
-  std::vector<OptionDescription> options;
+  std::vector<Field> options;
   std::vector<PolicyProfile> profiles;  ///< may be empty
   std::string default_profile;          ///< taken where none is named; empty if there are no profiles
 

@@ -25,7 +25,7 @@ const OptionTable<BackOffOptions>& table() {
           {"safety_margin", &O::safety_margin, "share of the memory", 0.01, 1, "largest peak of a good size"},
           {"then_bisect", &O::then_bisect, "", 0, 0,
            "after the first size that fits, bisects up to the last that did not"},
-          {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
+          {"cards", one_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
            "several cards: the fullest decides, or peaks and totals are summed"},
       }};
   return rows;

@@ -28,13 +28,13 @@ const OptionTable<LinearFitOptions>& table() {
       .options = {
           {"probes", &O::probes, "", 2, 20, "this many sizes are tried: 1, 2, 4 …"},
           {"fraction", &O::fraction, "share of free memory", 0.01, 1, "where the line is read"},
-          {"nothing_fits", choice_of<&O::nothing_fits>({"error", "fallback"}), "", 0, 0,
+          {"nothing_fits", one_of<&O::nothing_fits>({"error", "fallback"}), "", 0, 0,
            "what to answer if no size fits, or the line says nonsense"},
           {"fallback", &O::fallback, "samples", 1, 1e6, "that answer"},
           {"verify", &O::verify, "", 0, 0,
            "tries the answer where it lies beyond twice the largest size tried, and bisects if it is bad"},
           {"largest", &O::largest, "samples", 1, 1e6, "a larger answer of the line counts as nonsense"},
-          {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
+          {"cards", one_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
            "several cards: the one that is full first, or all of them as if they were one"},
       }};
   return rows;

@@ -33,9 +33,9 @@ const OptionTable<ModelOptions>& table() {
           {"safety_margin", &O::safety_margin, "share of the memory", 0.01, 1, "largest peak of a good size"},
           {"tolerance", &O::tolerance, "ratio", 0, 1,
            "a good size is taken if the line sees less than this share of it above"},
-          {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
+          {"cards", one_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
            "several cards: the one that is full first, or all of them as if they were one"},
-          {"memory", choice_of<&O::memory>({"reserved", "allocated"}), "", 0, 0,
+          {"memory", one_of<&O::memory>({"reserved", "allocated"}), "", 0, 0,
            "whose peak counts: what the allocator holds, fragments included, or what tensors hold"},
       }};
   return rows;

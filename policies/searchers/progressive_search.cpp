@@ -22,7 +22,7 @@ const OptionTable<ProgressiveOptions>& table() {
           {"largest", &O::largest, "samples", 1, 1e6, "the last size of the list"},
           {"stop_at_first", &O::stop_at_first, "", 0, 0, "take the first size that works, which is 1"},
           {"safety_margin", &O::safety_margin, "share of the memory", 0.01, 1, "largest peak of a good size"},
-          {"cards", choice_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
+          {"cards", one_of<&O::cards>({"fullest", "sum"}), "", 0, 0,
            "several cards: the fullest decides, or peaks and totals are summed"},
       }};
   return rows;

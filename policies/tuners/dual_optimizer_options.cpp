@@ -7,10 +7,10 @@ using O = DualOptimizerOptions;
 constexpr const char* kRatio = "ratio of the total";
 constexpr double kMany = 1e6;
 
-std::vector<Option<O>> goal_rows() {
+std::vector<Row<O>> goal_rows() {
   return {
       {"enabled", &O::enabled, "", 0, 0, "false: never changes anything"},
-      {"preset", choice_of<&O::preset>({"none", "rtx-3060", "rtx-3080", "rtx-4090"}), "", 0, 0,
+      {"preset", one_of<&O::preset>({"none", "rtx-3060", "rtx-3080", "rtx-4090"}), "", 0, 0,
        "target and bounds recommended for a card; other options override them"},
       {"aggressive", &O::aggressive, "", 0, 0, "takes the upper end of the preset's target"},
       {"target_vram_usage", &O::target_vram_usage, kRatio, 0.01, 1, "usage to steer towards"},
@@ -24,26 +24,26 @@ std::vector<Option<O>> goal_rows() {
       {"lq_granularity", &O::lq_granularity, "pixels", 1, 4096, "lq is always a multiple of this"},
       {"vram_history_size", &O::vram_history_size, "steps", 1, kMany, "readings kept for avg_usage"},
       {"max_adjustments", &O::max_adjustments, "", 0, kMany, "how many adjustments there may be"},
-      {"max_adjustments_counts", choice_of<&O::max_adjustments_counts>({"recoveries", "all"}), "", 0, 0,
+      {"max_adjustments_counts", one_of<&O::max_adjustments_counts>({"recoveries", "all"}), "", 0, 0,
        "recoveries: those after an OOM, then the next OOM ends the run; all: every one, then only an OOM "
        "changes anything"},
   };
 }
 
-std::vector<Option<O>> timing_rows() {
+std::vector<Row<O>> timing_rows() {
   return {
-      {"usage_source", choice_of<&O::usage_source>({"allocated", "peak"}), "", 0, 0,
+      {"usage_source", one_of<&O::usage_source>({"allocated", "peak"}), "", 0, 0,
        "usage is what is allocated after the step, or the device's peak counter"},
       {"warm_up", &O::warm_up, "", 0, 0, "no look before iteration adjustment_frequency"},
       {"hold_band", &O::hold_band, "", 0, 0, "no change while usage is closer to the target than the margin"},
-      {"cooldown_after", choice_of<&O::cooldown_after>({"change", "evaluation"}), "", 0, 0,
+      {"cooldown_after", one_of<&O::cooldown_after>({"change", "evaluation"}), "", 0, 0,
        "after what to wait for adjustment_frequency steps"},
-      {"peak_after_period", choice_of<&O::peak_after_period>({"keep", "reset"}), "", 0, 0,
+      {"peak_after_period", one_of<&O::peak_after_period>({"keep", "reset"}), "", 0, 0,
        "keep: the device's counter is never reset, so an old peak survives a smaller step"},
   };
 }
 
-std::vector<Option<O>> growth_rows() {
+std::vector<Row<O>> growth_rows() {
   return {
       {"lq_up_min_room", &O::lq_up_min_room, kRatio, 0, 1, "lq grows only if target - usage is above this"},
       {"lq_up_unit", &O::lq_up_unit, kRatio, 0.001, 1, "room for each lq_up_factor pixels"},
@@ -55,7 +55,7 @@ std::vector<Option<O>> growth_rows() {
        "the target"},
       {"batch_up_min_room", &O::batch_up_min_room, kRatio, 0, 1,
        "batch grows (lq at its maximum) only if target - usage is above this"},
-      {"batch_up_unit_from", choice_of<&O::batch_up_unit_from>({"constant", "sample"}), "", 0, 0,
+      {"batch_up_unit_from", one_of<&O::batch_up_unit_from>({"constant", "sample"}), "", 0, 0,
        "room for each further sample: batch_up_unit, or usage / batch times sample_headroom"},
       {"batch_up_unit", &O::batch_up_unit, kRatio, 0.001, 1, "room for each further sample (constant)"},
       {"sample_headroom", &O::sample_headroom, "factor", 1, 10,
@@ -68,7 +68,7 @@ std::vector<Option<O>> growth_rows() {
   };
 }
 
-std::vector<Option<O>> shrink_rows() {
+std::vector<Row<O>> shrink_rows() {
   return {
       {"batch_down", &O::batch_down, "samples", 1, kMany, "step down of batch"},
       {"batch_down_far", &O::batch_down_far, "samples", 1, kMany,
@@ -80,9 +80,9 @@ std::vector<Option<O>> shrink_rows() {
   };
 }
 
-std::vector<Option<O>> recovery_rows() {
+std::vector<Row<O>> recovery_rows() {
   return {
-      {"oom_rule", choice_of<&O::oom_rule>({"scale", "safe-pair"}), "", 0, 0,
+      {"oom_rule", one_of<&O::oom_rule>({"scale", "safe-pair"}), "", 0, 0,
        "scale: both parameters times oom_factor; safe-pair: the last safe pair if smaller, else the one "
        "moved last times oom_factor"},
       {"oom_factor", &O::oom_factor, "factor", 0.01, 0.99, "what is left of a parameter after an OOM"},
@@ -100,7 +100,7 @@ std::vector<Option<O>> recovery_rows() {
   };
 }
 
-std::vector<Option<O>> report_rows() {
+std::vector<Row<O>> report_rows() {
   return {
       {"warning_usage", &O::warning_usage, kRatio, 0, 1,
        "warns when more than this is allocated after a step"},
@@ -171,14 +171,11 @@ OptionMap preset_choice(const OptionMap& map) {
 }  // namespace
 
 const OptionTable<DualOptimizerOptions>& dual_optimizer_table() {
-  static const OptionTable<O> table = [] {
-    OptionTable<O> result{.owner = "dual-optimizer", .options = {}, .check = check};
-    for (const auto& rows :
-         {goal_rows(), timing_rows(), growth_rows(), shrink_rows(), recovery_rows(), report_rows()}) {
-      result.options.insert(result.options.end(), rows.begin(), rows.end());
-    }
-    return result;
-  }();
+  static const OptionTable<O> table{
+      .owner = "dual-optimizer",
+      .options = Record<O>(joined<O>(goal_rows(), timing_rows(), growth_rows(), shrink_rows(),
+                                     recovery_rows(), report_rows())),
+      .check = check};
   return table;
 }
 

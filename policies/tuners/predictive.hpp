@@ -24,8 +24,6 @@ struct PredictiveFigures {
   bool under_pressure = false;
 };
 
-std::string pair_text(const WorkPair& pair);
-
 /// "grow: …"; `expected` and `upper` are those of `target`, `gain` a share of the objective.
 std::string grow_reason(const PredictiveFigures& figures, const WorkPair& target, double expected,
                         double upper, double gain);

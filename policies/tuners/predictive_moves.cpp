@@ -11,6 +11,10 @@ std::string ratio(double value) { return fixed_point(value, 3); }
 
 std::string percent(double share) { return fixed_point(100 * share, 1) + " %"; }
 
+std::string pair_text(const WorkPair& pair) {
+  return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.size) + ")";
+}
+
 // Where things stand, as every sentence begins.
 std::string standing(const PredictiveFigures& figures) {
   std::string text = "peak " + ratio(figures.peak) + " at " + pair_text(figures.now);
@@ -20,10 +24,6 @@ std::string standing(const PredictiveFigures& figures) {
 }
 
 }  // namespace
-
-std::string pair_text(const WorkPair& pair) {
-  return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.size) + ")";
-}
 
 std::string grow_reason(const PredictiveFigures& figures, const WorkPair& target, double expected,
                         double upper, double gain) {

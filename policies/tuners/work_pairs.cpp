@@ -28,13 +28,13 @@ const OptionTable<PredictiveOptions>& predictive_table() {
           {
               {"target_vram_usage", &O::target_vram_usage, kRatio, 0.01, 1, "middle of the band"},
               {"safety_margin", &O::safety_margin, kRatio, 0, 0.5, "half the width of the band"},
-              {"bound_at", choice_of<&O::bound_at>({"band", "target"}), "", 0, 0,
+              {"bound_at", one_of<&O::bound_at>({"band", "target"}), "", 0, 0,
                "what a predicted peak's upper bound may reach: the upper end of the band, or the target"},
               {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, 1e6,
                "steps between two looks at unchanged parameters; after a change the first look comes as soon "
                "as readings are steady"},
-              {"objective", choice_of<&O::objective>({"lq-then-batch", "pixels_per_s", "samples_per_s"}), "",
-               0, 0, "what is made as large as possible: batch times size squared a step, or a rate"},
+              {"objective", one_of<&O::objective>({"lq-then-batch", "pixels_per_s", "samples_per_s"}), "", 0,
+               0, "what is made as large as possible: batch times size squared a step, or a rate"},
               {"batch_parameter", &O::batch_parameter, "", 0, 0,
                "the parameter that counts samples; empty = batch, or the workload's first"},
               {"size_parameter", &O::size_parameter, "", 0, 0,

@@ -32,7 +32,7 @@ const OptionTable<Sample>& table() {
                   {"count", &Sample::count, "steps", 1, 1e6, "how many"},
                   {"share", &Sample::share, "ratio", 0, 1, "how much"},
                   {"label", &Sample::label, "", 0, 0, "what it is called"},
-                  {"colour", choice_of<&Sample::colour>({"red", "green"}), "", 0, 0, "how it looks"}},
+                  {"colour", one_of<&Sample::colour>({"red", "green"}), "", 0, 0, "how it looks"}},
       .check = check_sample};
   return rows;
 }
@@ -115,14 +115,14 @@ TEST(OptionTable, WithoutAPlaceTheKeyIsThePlace) {
 TEST(OptionTable, DescribesEveryOptionForHelpAndSchema) {
   const auto rows = table().describe();
   ASSERT_EQ(rows.size(), 5u);
-  EXPECT_EQ(rows[1].type, OptionType::integer);
-  EXPECT_EQ(rows[1].default_value, OptionValue(std::int64_t{3}));
+  EXPECT_EQ(rows[1].kind, FieldKind::integer);
+  EXPECT_EQ(default_text(rows[1]), "3");
   EXPECT_EQ(rows[1].unit, "steps");
   EXPECT_EQ(rows[1].high, 1e6);
-  EXPECT_EQ(rows[4].type, OptionType::choice);
-  EXPECT_EQ(rows[4].default_value, OptionValue(std::string("green")));
+  EXPECT_EQ(rows[4].kind, FieldKind::choice);
+  EXPECT_EQ(default_text(rows[4]), "green");
   EXPECT_THAT(rows[4].choices, ElementsAre("red", "green"));
-  EXPECT_EQ(option_type_name(rows[0].type), "boolean");
+  EXPECT_EQ(option_type_name(rows[0].kind), "boolean");
   EXPECT_THAT(print_options(rows), HasSubstr("count   3      how many [1 to 1000000; steps]\n"));
 }
 

@@ -29,7 +29,7 @@ TEST(Registry, ListsTheBuiltins) {
     names.push_back(entry.name);
     EXPECT_FALSE(entry.summary.empty());
     EXPECT_NE(entry.make, nullptr);
-    for (const OptionDescription& option : entry.options) EXPECT_FALSE(option.help.empty()) << option.key;
+    for (const Field& option : entry.options) EXPECT_FALSE(option.help.empty()) << option.key;
   }
   EXPECT_THAT(names,
               testing::IsSupersetOf({"fixed", "threshold-step", "aimd", "dual-optimizer", "predictive"}));

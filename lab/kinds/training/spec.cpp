@@ -187,7 +187,7 @@ class TrainingReader {
   OptionMap with_goal(const TunerEntry& tuner, const OptionMap& given) const {
     OptionMap target;
     const bool has_target = file_.given_target && given.find("preset") == nullptr;
-    for (const OptionDescription& option : tuner.options) {
+    for (const Field& option : tuner.options) {
       if (option.key == "objective") target.set(option.key, objective_name(file_.objective), "/objective");
       if (!has_target) continue;
       if (option.key == "target_vram_usage") target.set(option.key, file_.target.usage, "/target/usage");
