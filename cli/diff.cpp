@@ -1,4 +1,5 @@
 // vramlab diff: what grew between two snapshots or two models, or what changed between two results.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -35,42 +36,47 @@ std::string signed_size(std::int64_t bytes) {
   return fmt::format("{}{}", bytes < 0 ? "-" : "+", format_bytes(static_cast<Bytes>(std::abs(bytes))));
 }
 
-// --- Snapshots ---
+// --- Snapshots and models ---
 
-struct Row {
-  std::string name;
-  Bytes a = 0;
-  Bytes b = 0;
-  std::uint64_t blocks_a = 0;
-  std::uint64_t blocks_b = 0;
-};
+Table growth_table(const char* what, const std::string& counted) {
+  return Table{
+      {{what, Align::left}, {"A"}, {"B"}, {"growth"}, {"bytes"}, {counted + " A"}, {counted + " B"}}};
+}
 
-void add_row(Table& table, const Row& row, bool has_blocks) {
-  table.add_row({row.name, format_bytes(row.a), format_bytes(row.b), signed_size(growth(row.a, row.b)),
-                 fmt::format("{:+}", growth(row.a, row.b)), has_blocks ? fmt::format("{}", row.blocks_a) : "",
-                 has_blocks ? fmt::format("{}", row.blocks_b) : ""});
+void add_row(Table& table, const GrowthRow& row, bool has_count = true) {
+  table.add_row({row.name, format_bytes(row.a), format_bytes(row.b), signed_size(row.growth()),
+                 fmt::format("{:+}", row.growth()), has_count ? fmt::format("{}", row.count_a) : "",
+                 has_count ? fmt::format("{}", row.count_b) : ""});
+}
+
+// At most `top` rows, and one for the others; 0 = all.
+void add_rows(Table& table, const std::vector<GrowthRow>& rows, std::size_t top) {
+  const std::size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
+  GrowthRow others{.name = fmt::format("({} others)", rows.size() - shown)};
+  for (std::size_t i = 0; i < rows.size(); ++i) i < shown ? add_row(table, rows[i]) : others.add(rows[i]);
+  if (shown < rows.size()) add_row(table, others);
+}
+
+Json row_json(const GrowthRow& row, const char* key, const std::string& counted) {
+  return {{key, row.name},
+          {"a_bytes", row.a},
+          {"b_bytes", row.b},
+          {"growth_bytes", row.growth()},
+          {"a_" + counted, row.count_a},
+          {"b_" + counted, row.count_b}};
+}
+
+Json rows_json(const std::vector<GrowthRow>& rows, const char* key, const std::string& counted) {
+  Json json = Json::array();
+  for (const GrowthRow& row : rows) json.push_back(row_json(row, key, counted));
+  return json;
 }
 
 // Every byte of reserved memory is in exactly one row above the total.
-Table shares_table(const char* what, const std::vector<ShareDifference>& shares, const PeakDifference& peaks,
+Table shares_table(const char* what, const std::vector<GrowthRow>& shares, const PeakDifference& peaks,
                    std::size_t top) {
-  Table table{{{what, Align::left}, {"A"}, {"B"}, {"growth"}, {"bytes"}, {"blocks A"}, {"blocks B"}}};
-  Row others{.name = ""};
-  std::size_t shown = 0;
-  std::size_t hidden = 0;
-  for (const ShareDifference& share : shares) {
-    const Row row{share.name, share.a.bytes, share.b.bytes, share.a.blocks, share.b.blocks};
-    if (top == 0 || shown < top) {
-      ++shown;
-      add_row(table, row, true);
-      continue;
-    }
-    ++hidden;
-    others = {"", others.a + row.a, others.b + row.b, others.blocks_a + row.blocks_a,
-              others.blocks_b + row.blocks_b};
-  }
-  others.name = fmt::format("({} others)", hidden);
-  if (hidden > 0) add_row(table, others, true);
+  Table table = growth_table(what, "blocks");
+  add_rows(table, shares, top);
   add_row(table, {"(rounding, tails, cached)", peaks.a.rest, peaks.b.rest}, false);
   add_row(table, {"reserved", peaks.a.reserved, peaks.b.reserved}, false);
   return table;
@@ -85,19 +91,6 @@ bool has_stacks(const PeakDifference& peaks) {
   return peaks.by_frame.size() > 1 || (!peaks.by_frame.empty() && peaks.by_frame.front().name != kNoStack);
 }
 
-Json shares_json(const std::vector<ShareDifference>& shares, const char* key) {
-  Json json = Json::array();
-  for (const ShareDifference& share : shares) {
-    json.push_back({{key, share.name},
-                    {"a_bytes", share.a.bytes},
-                    {"b_bytes", share.b.bytes},
-                    {"growth_bytes", share.growth()},
-                    {"a_blocks", share.a.blocks},
-                    {"b_blocks", share.b.blocks}});
-  }
-  return json;
-}
-
 Json pair_json(Bytes a, Bytes b) { return {{"a_bytes", a}, {"b_bytes", b}, {"growth_bytes", growth(a, b)}}; }
 
 Json peaks_json(const PeakDifference& peaks) {
@@ -107,8 +100,8 @@ Json peaks_json(const PeakDifference& peaks) {
   json["requested"] = pair_json(peaks.a.requested, peaks.b.requested);
   json["rest"] = pair_json(peaks.a.rest, peaks.b.rest);
   json["reserved"] = pair_json(peaks.a.reserved, peaks.b.reserved);
-  json["by_frame"] = shares_json(peaks.by_frame, "frame");
-  json["by_size_class"] = shares_json(peaks.by_size_class, "size_class");
+  json["by_frame"] = rows_json(peaks.by_frame, "frame", "blocks");
+  json["by_size_class"] = rows_json(peaks.by_size_class, "size_class", "blocks");
   return json;
 }
 
@@ -236,27 +229,9 @@ Json diff_results(InputFile& file_a, InputFile& file_b, Output& output) {
   return {{"kind", "results"}, {"a", a}, {"b", b}, {"scenarios", scenarios}};
 }
 
-void add_row(Table& table, const LawDifference& row) {
-  table.add_row({row.law, format_bytes(row.a), format_bytes(row.b), signed_size(row.growth()),
-                 fmt::format("{:+}", row.growth()), fmt::format("{}", row.count_a),
-                 fmt::format("{}", row.count_b)});
-}
-
-Table laws_table(const std::vector<LawDifference>& rows, const LawDifference& total, std::size_t top) {
-  Table table{{{"law", Align::left}, {"A"}, {"B"}, {"growth"}, {"bytes"}, {"tensors A"}, {"tensors B"}}};
-  LawDifference others;
-  std::size_t hidden = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (top == 0 || i < top || rows.size() == top + 1) {
-      add_row(table, rows[i]);
-      continue;
-    }
-    ++hidden;
-    others = {"", others.a + rows[i].a, others.b + rows[i].b, others.count_a + rows[i].count_a,
-              others.count_b + rows[i].count_b};
-  }
-  others.law = fmt::format("({} others)", hidden);
-  if (hidden > 0) add_row(table, others);
+Table laws_table(const std::vector<GrowthRow>& rows, const GrowthRow& total, std::size_t top) {
+  Table table = growth_table("law", "tensors");
+  add_rows(table, rows, rows.size() == top + 1 ? 0 : top);  // a row for one other would say less
   add_row(table, total);
   return table;
 }
@@ -297,18 +272,6 @@ std::string point_text(const PredictionQuestion& question) {
   return text;
 }
 
-Json row_json(const LawDifference& row) {
-  return {{"law", row.law},           {"a_bytes", row.a},
-          {"b_bytes", row.b},         {"growth_bytes", row.growth()},
-          {"a_tensors", row.count_a}, {"b_tensors", row.count_b}};
-}
-
-Json rows_json(const std::vector<LawDifference>& rows) {
-  Json json = Json::array();
-  for (const LawDifference& row : rows) json.push_back(row_json(row));
-  return json;
-}
-
 // What grew between two models at `settings` (batch=8; both models' parameters that have the name), at most
 // `top` laws (0 = all). Parameters that nobody sets are in the middle of A's recorded range, in B too where
 // it has them.
@@ -320,7 +283,7 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
   PredictionQuestion at_b(*model_b);
   settle(at_a, at_b, settings);
   const ModelDifference difference = compare_models(*model_a, at_a.point, *model_b, at_b.point);
-  const LawDifference& peak = difference.peak_total;
+  const GrowthRow& peak = difference.peak_total;
   output.line(fmt::format("A settled step holds {} at most in A and {} in B ({}, as requested).",
                           format_bytes(peak.a), format_bytes(peak.b), signed_size(peak.growth())));
   output.line(fmt::format("A = {} at {}, B = {} at {}", a, point_text(at_a), b, point_text(at_b)));
@@ -332,10 +295,10 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
           {"a", a},
           {"b", b},
           {"parameters", {{"a", point_json(at_a)}, {"b", point_json(at_b)}}},
-          {"peak", row_json(difference.peak_total)},
-          {"peak_by_law", rows_json(difference.peak)},
-          {"step", row_json(difference.step_total)},
-          {"step_by_law", rows_json(difference.step)}};
+          {"peak", row_json(difference.peak_total, "law", "tensors")},
+          {"peak_by_law", rows_json(difference.peak, "law", "tensors")},
+          {"step", row_json(difference.step_total, "law", "tensors")},
+          {"step_by_law", rows_json(difference.step, "law", "tensors")}};
 }
 
 int run(const Arguments& arguments) {

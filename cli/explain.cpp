@@ -1,4 +1,5 @@
 // vramlab explain: what an out-of-memory message means, why it came, and what would have helped.
+#include <array>
 #include <cctype>
 #include <iostream>
 
@@ -15,29 +16,12 @@
 namespace vramlab {
 namespace {
 
-const char* name_of(FigureCheck::Outcome outcome) {
-  switch (outcome) {
-    case FigureCheck::Outcome::holds:
-      return "holds";
-    case FigureCheck::Outcome::explained:
-      return "explained";
-    case FigureCheck::Outcome::broken:
-      return "broken";
-  }
-  return "";
-}
+// In the order of the enumerations.
+constexpr std::array kOutcomes{"holds", "explained", "broken"};
+constexpr std::array kHelps{"yes", "perhaps", "no"};
 
-const char* name_of(OomAdvice::Helps helps) {
-  switch (helps) {
-    case OomAdvice::Helps::yes:
-      return "yes";
-    case OomAdvice::Helps::perhaps:
-      return "perhaps";
-    case OomAdvice::Helps::no:
-      return "no";
-  }
-  return "";
-}
+const char* name_of(FigureCheck::Outcome outcome) { return kOutcomes.at(static_cast<std::size_t>(outcome)); }
+const char* name_of(OomAdvice::Helps helps) { return kHelps.at(static_cast<std::size_t>(helps)); }
 
 std::string sentence(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -126,12 +110,14 @@ int run(const Arguments& arguments) {
   const auto [diagnosis, messages] = diagnose(file);
   output.line(fmt::format("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict)));
   if (messages > 1) output.line(fmt::format("The text holds {} messages; this is the first one.", messages));
-  if (!diagnosis.figures.empty()) output.line("");
-  if (!diagnosis.figures.empty()) output.table(figures_table(diagnosis));
-  if (!diagnosis.checks.empty()) output.line("");
-  if (!diagnosis.checks.empty()) output.table(checks_table(diagnosis));
-  if (!diagnosis.advice.empty()) output.line("");
-  if (!diagnosis.advice.empty()) output.table(advice_table(diagnosis));
+  const auto show = [&](const auto& rows, const Table& table) {
+    if (rows.empty()) return;
+    output.line("");
+    output.table(table);
+  };
+  show(diagnosis.figures, figures_table(diagnosis));
+  show(diagnosis.checks, checks_table(diagnosis));
+  show(diagnosis.advice, advice_table(diagnosis));
   output.json(diagnosis_json(diagnosis));
   return kDone;
 }

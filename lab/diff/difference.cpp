@@ -14,20 +14,36 @@ namespace {
 
 using Shares = std::vector<PeakShare>;
 
-std::vector<ShareDifference> pair_up(const Shares& a, const Shares& b) {
-  std::vector<ShareDifference> pairs;
+std::vector<GrowthRow> pair_up(const Shares& a, const Shares& b) {
+  std::vector<GrowthRow> pairs;
   std::map<std::string, std::size_t> places;
-  const auto pair_of = [&](const PeakShare& share) -> ShareDifference& {
-    const auto [place, is_new] = places.try_emplace(share.name, pairs.size());
-    if (is_new) pairs.emplace_back().name = share.name;
-    return pairs[place->second];
+  const auto add = [&](const Shares& shares, Bytes GrowthRow::*bytes, std::uint64_t GrowthRow::*count) {
+    for (const PeakShare& share : shares) {
+      const auto [place, is_new] = places.try_emplace(share.name, pairs.size());
+      if (is_new) pairs.push_back({.name = share.name});
+      pairs[place->second].*bytes = share.bytes;
+      pairs[place->second].*count = share.blocks;
+    }
   };
-  for (const PeakShare& share : a) pair_of(share).a = share;
-  for (const PeakShare& share : b) pair_of(share).b = share;
+  add(a, &GrowthRow::a, &GrowthRow::count_a);
+  add(b, &GrowthRow::b, &GrowthRow::count_b);
   return pairs;
 }
 
+void sort_by_change(std::vector<GrowthRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const GrowthRow& x, const GrowthRow& y) {
+    return std::abs(x.growth()) > std::abs(y.growth());
+  });
+}
+
 }  // namespace
+
+void GrowthRow::add(const GrowthRow& row) {
+  a += row.a;
+  b += row.b;
+  count_a += row.count_a;
+  count_b += row.count_b;
+}
 
 std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSnapshot& b) {
   std::set<int> devices;
@@ -41,10 +57,7 @@ std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSna
     difference.a = attribute_peak(a, device);
     difference.b = attribute_peak(b, device);
     difference.by_frame = pair_up(difference.a.by_frame, difference.b.by_frame);
-    std::stable_sort(difference.by_frame.begin(), difference.by_frame.end(),
-                     [](const ShareDifference& x, const ShareDifference& y) {
-                       return std::abs(x.growth()) > std::abs(y.growth());
-                     });
+    sort_by_change(difference.by_frame);
     difference.by_size_class = pair_up(difference.a.by_size_class, difference.b.by_size_class);
     differences.push_back(std::move(difference));
   }
@@ -210,7 +223,7 @@ std::vector<std::string> laws_of(const WorkloadModel& model, const Point& point)
 
 struct Holding {
   Bytes bytes = 0;
-  std::uint64_t count = 0;
+  std::uint64_t blocks = 0;
 };
 using Holdings = std::map<std::string, Holding>;
 
@@ -258,7 +271,7 @@ class Count {
     for (Holdings* holdings : {&live_, &allocated}) {
       Holding& holding = (*holdings)[law];
       holding.bytes += size;
-      ++holding.count;
+      ++holding.blocks;
     }
     live_bytes_ += size;
     if (live_bytes_ > most_) {
@@ -271,7 +284,7 @@ class Count {
     if (!slots_[slot]) return;
     Holding& holding = live_[slots_[slot]->law];
     holding.bytes -= slots_[slot]->size;
-    --holding.count;
+    --holding.blocks;
     live_bytes_ -= slots_[slot]->size;
     slots_[slot].reset();
   }
@@ -282,35 +295,24 @@ class Count {
   Bytes most_ = 0;
 };
 
-std::vector<LawDifference> differences(const Holdings& a, const Holdings& b) {
-  std::map<std::string, LawDifference> rows;
-  for (const auto& [law, holding] : a) {
-    rows[law].a = holding.bytes;
-    rows[law].count_a = holding.count;
-  }
-  for (const auto& [law, holding] : b) {
-    rows[law].b = holding.bytes;
-    rows[law].count_b = holding.count;
-  }
-  std::vector<LawDifference> sorted;
-  for (auto& [law, row] : rows) {
-    row.law = law;
-    if (row.count_a + row.count_b > 0) sorted.push_back(row);
-  }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const LawDifference& x, const LawDifference& y) {
-    return std::abs(x.growth()) > std::abs(y.growth());
-  });
-  return sorted;
+Shares shares_of(const Holdings& holdings) {
+  Shares shares;
+  for (const auto& [law, holding] : holdings) shares.push_back({law, {}, holding.bytes, holding.blocks});
+  return shares;
 }
 
-LawDifference sum_of(const std::vector<LawDifference>& rows) {
-  LawDifference sum{.law = "total"};
-  for (const LawDifference& row : rows) {
-    sum.a += row.a;
-    sum.b += row.b;
-    sum.count_a += row.count_a;
-    sum.count_b += row.count_b;
-  }
+// Laws by name before they are sorted by their change: equal changes stay in that order.
+std::vector<GrowthRow> differences(const Holdings& a, const Holdings& b) {
+  std::vector<GrowthRow> rows = pair_up(shares_of(a), shares_of(b));
+  std::erase_if(rows, [](const GrowthRow& row) { return row.count_a + row.count_b == 0; });
+  std::sort(rows.begin(), rows.end(), [](const GrowthRow& x, const GrowthRow& y) { return x.name < y.name; });
+  sort_by_change(rows);
+  return rows;
+}
+
+GrowthRow sum_of(const std::vector<GrowthRow>& rows) {
+  GrowthRow sum{.name = "total"};
+  for (const GrowthRow& row : rows) sum.add(row);
   return sum;
 }
 

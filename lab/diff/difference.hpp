@@ -12,15 +12,19 @@
 
 namespace vramlab {
 
-/// One frame or size class in both.
-struct ShareDifference {
+/// What one frame, one size class or one law of sizes holds in both.
+struct GrowthRow {
   std::string name;
-  PeakShare a;
-  PeakShare b;
+  Bytes a = 0;  ///< bytes as requested
+  Bytes b = 0;
+  std::uint64_t count_a = 0;  ///< blocks, of models tensors
+  std::uint64_t count_b = 0;
 
   [[nodiscard]] std::int64_t growth() const {
-    return static_cast<std::int64_t>(b.bytes) - static_cast<std::int64_t>(a.bytes);
+    return static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a);
   }
+  /// Adds what another row holds.
+  void add(const GrowthRow& row);
 };
 
 /// Two snapshots at their peaks. The growths of a list, and that of `rest`, add up to that of `reserved`.
@@ -28,8 +32,8 @@ struct PeakDifference {
   int device = 0;
   PeakAttribution a;
   PeakAttribution b;
-  std::vector<ShareDifference> by_frame;       ///< largest change first
-  std::vector<ShareDifference> by_size_class;  ///< smallest class first
+  std::vector<GrowthRow> by_frame;       ///< largest change first
+  std::vector<GrowthRow> by_size_class;  ///< smallest class first
 };
 
 /// Every device of either.
@@ -70,28 +74,15 @@ struct ResultDifference {
 std::vector<ResultDifference> compare_results(const Json& a, const std::string& name_a, const Json& b,
                                               const std::string& name_b);
 
-// What grew between two models: the memory of a step by the laws of its sizes.
-
-/// Everything of one law in both models. A law is the text of a form ("64 + 4*batch*seq"), or one of the
-/// words in brackets for what has none of its own.
-struct LawDifference {
-  std::string law;
-  Bytes a = 0;  ///< bytes as requested
-  Bytes b = 0;
-  std::uint64_t count_a = 0;  ///< allocations
-  std::uint64_t count_b = 0;
-
-  [[nodiscard]] std::int64_t growth() const {
-    return static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a);
-  }
-};
+// What grew between two models: the memory of a step by the laws of its sizes. A law is the text of a form
+// ("64 + 4*batch*seq"), or one of the words in brackets for what has none of its own.
 
 /// Two lists of which each adds up to its total; largest change first.
 struct ModelDifference {
-  std::vector<LawDifference> peak;  ///< what lives when a settled step holds most
-  std::vector<LawDifference> step;  ///< everything that a settled step allocates
-  LawDifference peak_total;
-  LawDifference step_total;
+  std::vector<GrowthRow> peak;  ///< what lives when a settled step holds most
+  std::vector<GrowthRow> step;  ///< everything that a settled step allocates
+  GrowthRow peak_total;
+  GrowthRow step_total;
 };
 
 /// Compares `a` at `at_a` with `b` at `at_b`. Throws InputError where a size leaves what 62 bits hold.

@@ -67,8 +67,6 @@ std::optional<OomSizes> oom_sizes(const OomMessage& message);
 /// the most that was measured on an H100 with torch 2.11 (771 MiB, R10.4).
 inline constexpr std::int64_t kLargestMeasuredContext = 771LL << 20;
 
-// The steps of a diagnosis: what refused, what alone would have made the request fit, which relations hold.
-
 /// Who refused the request.
 struct OomRefusal {
   Answer by_limit = Answer::no;

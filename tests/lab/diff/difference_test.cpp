@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 
 const fs::path kFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
 
-std::int64_t growth_of(const std::vector<ShareDifference>& shares) {
+std::int64_t growth_of(const std::vector<GrowthRow>& shares) {
   std::int64_t total = 0;
-  for (const ShareDifference& share : shares) total += share.growth();
+  for (const GrowthRow& share : shares) total += share.growth();
   return total;
 }
 
