@@ -48,7 +48,8 @@ class Fitter {
     union_ = merge_shapes(shapes_, values, first_step_, chosen_.first_shape);
     laws_ = find_size_laws(union_, shapes_, parameters_, sample_values());
     model_.spec.main_product = laws_.main_product;
-    fill_sizes();
+    model_.spec.forms = laws_.forms;
+    model_.spec.tables = laws_.tables;
     fill_program();
     fill_first_step();
     fill_refusals();
@@ -152,11 +153,6 @@ class Fitter {
         }
       }
     }
-  }
-
-  void fill_sizes() {
-    model_.spec.forms = laws_.forms;
-    model_.spec.tables = laws_.tables;
   }
 
   // A library asks for workspaces around one kernel; their sizes follow the algorithm, not the tensors alone.

@@ -155,13 +155,15 @@ std::size_t RecordedItems::follows(const RecordedLoop& loop, std::int32_t number
   return count;
 }
 
+std::size_t RecordedItems::largest_shape() const {
+  const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+  return static_cast<std::size_t>(std::max_element(kinds_.begin(), kinds_.end(), fewer) - kinds_.begin());
+}
+
 std::vector<Bytes> RecordedItems::sizes_by_kind(const RecordedLoop& loop, std::size_t allocation,
                                                 const std::vector<ShapeProgram>& programs) const {
   std::vector<Bytes> sizes(kind_names_.size(), 0);
-  std::size_t largest = 0;
-  for (std::size_t s = 1; s < programs.size(); ++s) {
-    if (items(s) > items(largest)) largest = s;
-  }
+  const std::size_t largest = largest_shape();
   const ShapeAllocation& one = programs[largest].allocations[allocation];
   for (std::size_t round = 0; round < one.sizes.size(); ++round) {
     Bytes& size = sizes[kinds_[largest][item_at(loop, largest, round)]];
@@ -174,10 +176,7 @@ std::vector<Bytes> RecordedItems::sizes_by_kind(const RecordedLoop& loop, std::s
 
 void RecordedItems::find_kind_field(const std::vector<RecordedLoop>& loops,
                                     const std::vector<ShapeProgram>& programs) {
-  std::size_t largest = 0;
-  for (std::size_t s = 1; s < programs.size(); ++s) {
-    if (items(s) > items(largest)) largest = s;
-  }
+  const std::size_t largest = largest_shape();
   for (std::size_t a = 0; a < programs[largest].allocations.size(); ++a) {
     const std::int32_t loop = programs[largest].allocations[a].loop;
     if (loop < 0) continue;

@@ -68,6 +68,7 @@ class RecordedItems {
                                                       const ShapeProgram& program);
   [[nodiscard]] std::size_t follows(const RecordedLoop& loop, std::int32_t number,
                                     const std::vector<ShapeProgram>& programs) const;
+  [[nodiscard]] std::size_t largest_shape() const;
   void find_kind_names();
   void read_items(const StepParameters& shape);
   [[nodiscard]] std::optional<bool> place_follows(const RecordedLoop& loop, std::int32_t number,

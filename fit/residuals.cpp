@@ -42,6 +42,12 @@ void add(FitResiduals& r, SizeKnowledge knowledge, Bytes bytes) {
   }
 }
 
+std::vector<std::string> variable_names(const RecordedSpec& spec) {
+  std::vector<std::string> names;
+  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
+  return names;
+}
+
 }  // namespace
 
 FitResiduals count_residuals(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
@@ -63,8 +69,6 @@ FitResiduals count_residuals(const UnionProgram& program, const std::vector<Shap
 }
 
 void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warnings) {
-  std::vector<std::string> names;
-  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
   for (std::uint32_t number = 0; number < spec.groups.size(); ++number) {
     const RecordedGroup& group = spec.groups[number];
     if (group.monomial < 0) continue;
@@ -79,7 +83,7 @@ void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warn
       if (value >= group.from) high = std::min(high, value);
     }
     if (count < 2 || high - low < 2) continue;
-    const std::string product = monomial.text(names);
+    const std::string product = monomial.text(variable_names(spec));
     warnings.push_back(std::to_string(count) + " allocations " + (group.below ? "end" : "begin") +
                        " somewhere between " + product + " = " + std::to_string(low) + " and " +
                        std::to_string(high) + "; " + std::to_string(group.from) +
@@ -90,20 +94,15 @@ void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warn
 void warn_of_workspaces(const RecordedSpec& spec, const FitResiduals& r, std::vector<std::string>& warnings) {
   const Bytes inexact = r.by_algorithm_bytes + r.interpolated_bytes + r.single_bytes;
   if (r.bytes == 0 || 50 * inexact < r.bytes || spec.shapes.size() < 2) return;
-  std::vector<std::string> names;
-  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
   const Monomial& monomial = spec.monomials[spec.main_product];
-  std::int64_t low = std::numeric_limits<std::int64_t>::max();
-  std::int64_t high = 0;
-  for (const VariableValues& shape : spec.shapes) {
-    low = std::min(low, monomial.value(shape).value_or(0));
-    high = std::max(high, monomial.value(shape).value_or(0));
-  }
+  std::vector<std::int64_t> products;
+  for (const VariableValues& shape : spec.shapes) products.push_back(monomial.value(shape).value_or(0));
+  const auto [low, high] = std::minmax_element(products.begin(), products.end());
   warnings.push_back(std::to_string(100 * inexact / r.bytes) +
                      " % of the bytes follow no form (workspaces); between recorded shapes they are "
                      "interpolated along " +
-                     monomial.text(names) + ", beyond " + std::to_string(low) + " and " +
-                     std::to_string(high) +
+                     monomial.text(variable_names(spec)) + ", beyond " + std::to_string(*low) + " and " +
+                     std::to_string(*high) +
                      " they are a guess. Record the smallest and largest steps "
                      "you care about.");
 }

@@ -13,45 +13,11 @@ namespace {
 
 using Action = TraceEntry::Action;
 
-std::optional<AllocatorEvent::Action> event_of(Action action) {
-  switch (action) {
-    case Action::alloc:
-      return AllocatorEvent::Action::alloc;
-    case Action::free_requested:
-      return AllocatorEvent::Action::free_requested;
-    case Action::free_completed:
-      return AllocatorEvent::Action::free_completed;
-    case Action::segment_alloc:
-      return AllocatorEvent::Action::segment_alloc;
-    case Action::segment_free:
-      return AllocatorEvent::Action::segment_free;
-    case Action::segment_map:
-      return AllocatorEvent::Action::segment_map;
-    case Action::segment_unmap:
-      return AllocatorEvent::Action::segment_unmap;
-    case Action::oom:
-      return AllocatorEvent::Action::oom;
-    case Action::snapshot:
-    case Action::other:
-      break;
-  }
-  return std::nullopt;
-}
-
-// Nothing for entries that the allocator's own work does not leave.
+// Nothing for entries that the allocator's own work does not leave. The others are named as its events are.
 std::optional<AllocatorEvent> event_of(const TraceEntry& entry) {
-  const auto action = event_of(entry.action);
-  if (!action) return std::nullopt;
-  return AllocatorEvent{*action, entry.address, entry.size, entry.stream};
-}
-
-const char* name_of(AllocatorEvent::Action action) {
-  // The actions of both kinds have the same names.
-  for (int i = 0; i <= static_cast<int>(Action::other); ++i) {
-    const auto candidate = static_cast<Action>(i);
-    if (event_of(candidate) == action) return name_of(candidate);
-  }
-  return "other";
+  if (entry.action > Action::oom) return std::nullopt;
+  return AllocatorEvent{static_cast<AllocatorEvent::Action>(entry.action), entry.address, entry.size,
+                        entry.stream};
 }
 
 bool is_segment_event(AllocatorEvent::Action action) {
@@ -61,8 +27,8 @@ bool is_segment_event(AllocatorEvent::Action action) {
 }
 
 std::string text(const AllocatorEvent& event) {
-  return std::string(name_of(event.action)) + " at " + std::to_string(event.address) + " of " +
-         std::to_string(event.size) + " on stream " + std::to_string(event.stream);
+  return std::string(name_of(static_cast<Action>(event.action))) + " at " + std::to_string(event.address) +
+         " of " + std::to_string(event.size) + " on stream " + std::to_string(event.stream);
 }
 
 // Peaks and totals of the time before the history are lost (R11.12).

@@ -1,41 +1,16 @@
 #include "recordings/scripts/client_program.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace vramlab {
 
 const char* name_of(ClientAction::Kind kind) {
-  switch (kind) {
-    case ClientAction::Kind::alloc:
-      return "alloc";
-    case ClientAction::Kind::free:
-      return "free";
-    case ClientAction::Kind::record_stream:
-      return "record_stream";
-    case ClientAction::Kind::finish:
-      return "finish";
-    case ClientAction::Kind::attempt:
-      return "attempt";
-    case ClientAction::Kind::sync:
-      return "sync";
-    case ClientAction::Kind::empty_cache:
-      return "empty_cache";
-    case ClientAction::Kind::reset_peak:
-      return "reset_peak";
-    case ClientAction::Kind::settings:
-      return "settings";
-    case ClientAction::Kind::pool_new:
-      return "pool_new";
-    case ClientAction::Kind::pool_del:
-      return "pool_del";
-    case ClientAction::Kind::capture_begin:
-      return "capture_begin";
-    case ClientAction::Kind::capture_end:
-      return "capture_end";
-    case ClientAction::Kind::mark:
-      return "mark";
-  }
-  return "";
+  constexpr std::array kNames{"alloc",    "free",          "record_stream", "finish",   "attempt",
+                              "sync",     "empty_cache",   "reset_peak",    "settings", "pool_new",
+                              "pool_del", "capture_begin", "capture_end",   "mark"};
+  static_assert(kNames.size() == static_cast<std::size_t>(ClientAction::Kind::mark) + 1);
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string mark_after(const ClientProgram& program, std::size_t action) {

@@ -26,16 +26,10 @@ OracleProgram oracle_program(const OracleLog& log);
 
 // The client program of a snapshot: what its history says that the program did (R11.13).
 
-/// A moment of a recording with a name.
-struct ProgramMark {
-  std::string text;
-  std::int64_t time_us = 0;  ///< Unix time; the history's entries up to it come before the mark
-};
-
 /// What is known beside the snapshot.
 struct SnapshotProgramOptions {
   const TruthFile* truth = nullptr;  ///< gives the limit and the card
-  std::vector<ProgramMark> marks;    ///< in order of time
+  std::vector<StepMark> marks;       ///< in order of time; their labels name stretches of the program
 };
 
 /// The program of one device. The history is replayed once under its own settings, to tell explicit

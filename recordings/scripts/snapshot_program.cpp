@@ -106,7 +106,7 @@ class ProgramWriter {
 
   void add_mark() {
     add(Kind::mark, 0).detail = static_cast<std::uint32_t>(program_.texts.size());
-    program_.texts.push_back(options_.marks[next_mark_++].text);
+    program_.texts.push_back(options_.marks[next_mark_++].label);
   }
 
   void add_entry(std::size_t i) {
@@ -261,13 +261,13 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
 
 namespace {
 
-std::vector<ProgramMark> marks_beside(const fs::path& file, const std::optional<TruthFile>& truth) {
-  std::vector<ProgramMark> marks;
-  if (truth) {
-    for (const TruthMark& mark : truth->marks) marks.push_back({mark.label, mark.time_us});
-  } else if (const auto marks_file = find_beside(file, ".marks.json")) {
-    for (const StepMark& mark : read_mark_times(*marks_file)) marks.push_back({mark.label, mark.time_us});
+std::vector<StepMark> marks_beside(const fs::path& file, const std::optional<TruthFile>& truth) {
+  if (!truth) {
+    const auto marks_file = find_beside(file, ".marks.json");
+    return marks_file ? read_mark_times(*marks_file) : std::vector<StepMark>{};
   }
+  std::vector<StepMark> marks;
+  for (const TruthMark& mark : truth->marks) marks.push_back({.time_us = mark.time_us, .label = mark.label});
   return marks;
 }
 

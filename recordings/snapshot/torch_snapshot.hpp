@@ -56,7 +56,7 @@ struct SnapshotSegment {
 
 /// One entry of a device's history (R11.3).
 struct TraceEntry {
-  enum class Action : std::uint8_t {
+  enum class Action : std::uint8_t {  // up to oom those of AllocatorEvent, in its order
     alloc,
     free_requested,
     free_completed,

@@ -10,29 +10,13 @@
 namespace vramlab {
 namespace {
 
-TraceEntry::Action action_of(AllocatorEvent::Action action) {
-  using Event = AllocatorEvent::Action;
-  using Entry = TraceEntry::Action;
-  switch (action) {
-    case Event::alloc:
-      return Entry::alloc;
-    case Event::free_requested:
-      return Entry::free_requested;
-    case Event::free_completed:
-      return Entry::free_completed;
-    case Event::segment_alloc:
-      return Entry::segment_alloc;
-    case Event::segment_free:
-      return Entry::segment_free;
-    case Event::segment_map:
-      return Entry::segment_map;
-    case Event::segment_unmap:
-      return Entry::segment_unmap;
-    case Event::oom:
-      return Entry::oom;
-  }
-  throw InternalError("an allocator event without a name");
+// PyTorch has the same names for both, and more for entries (R11.4).
+constexpr bool is_same(AllocatorEvent::Action event, TraceEntry::Action entry) {
+  return static_cast<int>(event) == static_cast<int>(entry);
 }
+static_assert(is_same(AllocatorEvent::Action::alloc, TraceEntry::Action::alloc));
+static_assert(is_same(AllocatorEvent::Action::segment_map, TraceEntry::Action::segment_map));
+static_assert(is_same(AllocatorEvent::Action::oom, TraceEntry::Action::oom));
 
 }  // namespace
 
@@ -43,7 +27,7 @@ TraceEntry trace_entry_of(const AllocatorEvent& event, std::int64_t time_us, Sta
   entry.stream = event.stream;
   entry.time_us = time_us;
   entry.stack = stack;
-  entry.action = action_of(event.action);
+  entry.action = static_cast<TraceEntry::Action>(event.action);
   return entry;
 }
 
