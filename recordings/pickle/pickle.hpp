@@ -13,8 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "recordings/pickle/stream.hpp"
-
 namespace vramlab {
 
 /// Like std::vector for very many small values: growing costs no copy and no memory beyond one chunk.
@@ -213,12 +211,21 @@ class PickleMemo {
 
 // A check that the containers of a pickle form no cycle and are not nested too deeply.
 
+/// Most levels of containers inside containers; a snapshot has about seven.
+inline constexpr std::size_t kPickleDepth = 100;
+
 /// Throws InputError if a container that can be reached from the root contains itself, at any distance, or if
-/// there are more than `depth` (at most 254) levels of containers. Looks at each container once, however
-/// often it is shared. `name` stands for the file in errors.
-void check_pickle_shape(const PickleDocument& document, const std::string& name, std::size_t depth);
+/// there are more than kPickleDepth levels of containers. Looks at each container once, however often it is
+/// shared. `name` stands for the file in errors.
+void check_pickle_shape(const PickleDocument& document, const std::string& name);
 
 // A reader of Python pickles that hold plain data only. Nothing in a file is ever executed.
+
+/// Whether `data` begins like a pickle of protocol 2 or later.
+bool looks_like_pickle(std::string_view data);
+
+/// Puts up to `size` bytes at a place and returns how many; fewer only at the end.
+using ReadBytes = std::function<std::size_t(char* place, std::size_t size)>;
 
 /// Takes the elements of long lists out of a pickle while it is read, so that they need not all be kept:
 /// those of the lists in the list at one key of the root.
@@ -251,9 +258,6 @@ void read_pickle(std::string_view data, const std::string& name, PickleDocument&
 void read_pickle(const ReadBytes& read, const std::string& name, PickleDocument& document,
                  PickleListTaker& taker);
 
-/// Most levels of containers inside containers; a snapshot has about seven.
-inline constexpr std::size_t kPickleDepth = 100;
-
 // Writes Python pickles of protocol 4, opcode by opcode as Python's own pickler does.
 
 /// Takes the bytes of a file piece by piece, in order. May throw to stop the writing.
@@ -281,8 +285,8 @@ class PickleWriter {
   MemoPlace text(std::string_view value);
   /// An object that was written before.
   void again(MemoPlace object);
-  MemoPlace empty_list();
-  MemoPlace empty_dict();
+  MemoPlace empty_list() { return empty(']'); }
+  MemoPlace empty_dict() { return empty('}'); }
 
   // --- Container parts ---
   void mark() { put('('); }
@@ -300,7 +304,8 @@ class PickleWriter {
  private:
   void value_begins();
   void put(char opcode) { frame_ += opcode; }
-  void put_number(std::uint64_t value, int bytes);
+  void put(char opcode, std::uint64_t number, int bytes);
+  MemoPlace empty(char opcode);
   MemoPlace memoize();
   void flush_frame();
 

@@ -32,21 +32,13 @@ void PickleWriter::end() {
 
 void PickleWriter::integer(std::int64_t value) {
   value_begins();
-  if (value >= 0 && value <= 0xFF) {
-    put('K');
-    put_number(static_cast<std::uint64_t>(value), 1);
-  } else if (value >= 0 && value <= 0xFFFF) {
-    put('M');
-    put_number(static_cast<std::uint64_t>(value), 2);
-  } else if (value >= INT32_MIN && value <= INT32_MAX) {
-    put('J');
-    put_number(static_cast<std::uint64_t>(value), 4);
-  } else {
-    const int bytes = length_of(value);
-    put('\x8a');
-    put_number(static_cast<std::uint64_t>(bytes), 1);
-    put_number(static_cast<std::uint64_t>(value), bytes);
-  }
+  const auto bits = static_cast<std::uint64_t>(value);
+  if (value >= 0 && value <= 0xFF) return put('K', bits, 1);
+  if (value >= 0 && value <= 0xFFFF) return put('M', bits, 2);
+  if (value >= INT32_MIN && value <= INT32_MAX) return put('J', bits, 4);
+  const int bytes = length_of(value);
+  put('\x8a', static_cast<std::uint64_t>(bytes), 1);
+  frame_ += little_endian(bits, bytes);
 }
 
 void PickleWriter::real(double value) {
@@ -63,13 +55,7 @@ void PickleWriter::boolean(bool value) {
 
 MemoPlace PickleWriter::text(std::string_view value) {
   value_begins();
-  if (value.size() < 256) {
-    put('\x8c');
-    put_number(value.size(), 1);
-  } else {
-    put('X');
-    put_number(value.size(), 4);
-  }
+  value.size() < 256 ? put('\x8c', value.size(), 1) : put('X', value.size(), 4);
   frame_ += value;
   return memoize();
 }
@@ -77,19 +63,12 @@ MemoPlace PickleWriter::text(std::string_view value) {
 void PickleWriter::again(MemoPlace object) {
   value_begins();
   const auto place = static_cast<std::uint32_t>(object);
-  put(place < 256 ? 'h' : 'j');
-  put_number(place, place < 256 ? 1 : 4);
+  place < 256 ? put('h', place, 1) : put('j', place, 4);
 }
 
-MemoPlace PickleWriter::empty_list() {
+MemoPlace PickleWriter::empty(char opcode) {
   value_begins();
-  put(']');
-  return memoize();
-}
-
-MemoPlace PickleWriter::empty_dict() {
-  value_begins();
-  put('}');
+  put(opcode);
   return memoize();
 }
 
@@ -102,7 +81,10 @@ void PickleWriter::value_begins() {
   if (frame_.size() >= kFrame) flush_frame();
 }
 
-void PickleWriter::put_number(std::uint64_t value, int bytes) { frame_ += little_endian(value, bytes); }
+void PickleWriter::put(char opcode, std::uint64_t number, int bytes) {
+  put(opcode);
+  frame_ += little_endian(number, bytes);
+}
 
 MemoPlace PickleWriter::memoize() {
   put('\x94');
