@@ -8,18 +8,6 @@ namespace {
 
 using State = SnapshotBlock::State;
 
-const char* name_of(State state) {
-  switch (state) {
-    case State::active_allocated:
-      return "active_allocated";
-    case State::active_pending_free:
-      return "active_pending_free";
-    case State::inactive:
-      return "inactive";
-  }
-  return "";
-}
-
 State state_of(BlockState state) {
   if (state == BlockState::allocated) return State::active_allocated;
   return state == BlockState::pending_free ? State::active_pending_free : State::inactive;
@@ -68,16 +56,21 @@ class Comparison {
     }
   }
 
-  void only(const char* where, const SnapshotSegment& segment, bool is_recorded) {
-    place_.clear();
-    ++result.segment_mismatches;
-    if (is_recorded) result.block_mismatches += segment.blocks.size();
-    if (is_recorded) result.blocks += segment.blocks.size();
-    value("segment at " + std::to_string(segment.address), is_recorded ? where : "absent",
-          is_recorded ? "absent" : where);
+  void only_recorded(const SnapshotSegment& segment) {
+    result.block_mismatches += segment.blocks.size();
+    result.blocks += segment.blocks.size();
+    one_sided(segment, "present", "absent");
   }
 
+  void only_simulated(const SnapshotSegment& segment) { one_sided(segment, "absent", "present"); }
+
  private:
+  void one_sided(const SnapshotSegment& segment, const char* recorded, const char* simulated) {
+    place_.clear();
+    ++result.segment_mismatches;
+    value("segment at " + std::to_string(segment.address), recorded, simulated);
+  }
+
   void compare(const SnapshotBlock& recorded, const SnapshotBlock& simulated) {
     place_ = " of the block at " + std::to_string(recorded.address);
     number("address", recorded.address, simulated.address);
@@ -142,13 +135,13 @@ SegmentComparison compare_segments(const std::vector<SnapshotSegment>& segments,
   for (const SnapshotSegment& simulated : snapshot_segments(allocator, device, pools)) {
     const auto counterpart = recorded.find(simulated.address);
     if (counterpart == recorded.end()) {
-      comparison.only("present", simulated, false);
+      comparison.only_simulated(simulated);
       continue;
     }
     comparison.compare(*counterpart->second, simulated);
     recorded.erase(counterpart);
   }
-  for (const auto& [address, segment] : recorded) comparison.only("present", *segment, true);
+  for (const auto& [address, segment] : recorded) comparison.only_recorded(*segment);
   return std::move(comparison.result);
 }
 

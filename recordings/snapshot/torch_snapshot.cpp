@@ -5,9 +5,6 @@
 #include <bit>
 
 #include "core/error.hpp"
-#include "recordings/input_file.hpp"
-#include "recordings/pickle/pickle.hpp"
-#include "recordings/snapshot/reader.hpp"
 
 namespace vramlab {
 
@@ -18,25 +15,9 @@ const char* name_of(TraceEntry::Action action) {
   return kNames[static_cast<std::size_t>(action)];
 }
 
-TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& name,
-                                   const SnapshotReadOptions& options) {
-  PickleDocument document;
-  SnapshotReader reader(document, name, options);
-  read_pickle(pickle, name, document, reader);
-  return reader.read();
-}
-
-TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options) {
-  InputFile in(file);
-  return read_torch_snapshot(in, options);
-}
-
-TorchSnapshot read_torch_snapshot(InputFile& in, const SnapshotReadOptions& options) {
-  const std::string name = in.name();
-  PickleDocument document(true);
-  SnapshotReader reader(document, name, options);
-  read_pickle([&in](char* place, std::size_t size) { return in.read(place, size); }, name, document, reader);
-  return reader.read();
+const char* name_of(SnapshotBlock::State state) {
+  constexpr std::array kNames{"active_allocated", "active_pending_free", "inactive"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot) {

@@ -38,6 +38,9 @@ struct SnapshotBlock {
   StackId stack = 0;
 };
 
+/// The name PyTorch gives a state.
+const char* name_of(SnapshotBlock::State state);
+
 /// One cudaMalloc, or one mapped run of an expandable segment (R11.1).
 struct SnapshotSegment {
   int device = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.hpp"
@@ -21,14 +22,12 @@ static_assert(is_same(AllocatorEvent::Action::oom, TraceEntry::Action::oom));
 }  // namespace
 
 TraceEntry trace_entry_of(const AllocatorEvent& event, std::int64_t time_us, StackId stack) {
-  TraceEntry entry;
-  entry.address = event.address;
-  entry.size = event.size;
-  entry.stream = event.stream;
-  entry.time_us = time_us;
-  entry.stack = stack;
-  entry.action = static_cast<TraceEntry::Action>(event.action);
-  return entry;
+  return {.address = event.address,
+          .size = event.size,
+          .stream = event.stream,
+          .time_us = time_us,
+          .stack = stack,
+          .action = static_cast<TraceEntry::Action>(event.action)};
 }
 
 HistoryRecorder::HistoryRecorder(std::size_t max_entries)
@@ -53,20 +52,12 @@ std::vector<TraceEntry> HistoryRecorder::entries() const {
 
 namespace {
 
-const char* name_of(SnapshotBlock::State state) {
-  switch (state) {
-    case SnapshotBlock::State::active_allocated:
-      return "active_allocated";
-    case SnapshotBlock::State::active_pending_free:
-      return "active_pending_free";
-    case SnapshotBlock::State::inactive:
-      return "inactive";
-  }
-  return "";
-}
-
 // Python's integers are signed; no address or size reaches 2^63.
 std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+std::int64_t written_split_size(const AllocatorSettings& settings) {
+  return settings.max_split_size == kUnlimited ? -1 : as_signed(settings.max_split_size);
+}
 
 }  // namespace
 
@@ -143,18 +134,35 @@ class SnapshotWriter::Impl {
     names_.emplace(std::string{name}, out_.text(name));
   }
 
-  void number(std::string_view name, std::uint64_t value) {
+  template <class Value>
+  void field(std::string_view name, const Value& value) {
     key(name);
-    out_.integer(as_signed(value));
+    if constexpr (std::is_same_v<Value, bool>) {
+      out_.boolean(value);
+    } else if constexpr (std::is_integral_v<Value>) {
+      out_.integer(static_cast<std::int64_t>(value));
+    } else {
+      key(value);
+    }
   }
 
+  template <class WriteFields>
+  MemoPlace dict(const WriteFields& write_fields) {
+    const MemoPlace place = out_.empty_dict();
+    out_.mark();
+    write_fields();
+    out_.set_items();
+    return place;
+  }
+
+  // As Python does: one item alone, several in batches.
   template <class Items, class Write>
-  void list(const Items& items, const Write& write) {
-    out_.empty_list();
+  MemoPlace list(const Items& items, const Write& write) {
+    const MemoPlace place = out_.empty_list();
     if (items.size() == 1) {
       write(*items.begin());
       out_.append();
-      return;
+      return place;
     }
     std::size_t n = 0;
     for (const auto& item : items) {
@@ -162,142 +170,105 @@ class SnapshotWriter::Impl {
       write(item);
       if (++n % PickleWriter::kBatch == 0 || n == items.size()) out_.appends();
     }
+    return place;
   }
 
   // One list for each stack, however often it occurs, and one for all that have none.
   void stack(StackId id) {
     if (stacks_[id]) return out_.again(*stacks_[id]);
-    const std::vector<std::uint32_t>& frames = around_.stacks[id];
-    stacks_[id] = out_.empty_list();
-    if (frames.empty()) return;
-    if (frames.size() > 1) out_.mark();
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      if (i > 0 && i % PickleWriter::kBatch == 0) {
-        out_.appends();
-        out_.mark();
-      }
-      frame(frames[i]);
-    }
-    frames.size() > 1 ? out_.appends() : out_.append();
+    stacks_[id] = list(around_.stacks[id], [&](std::uint32_t place) { frame(place); });
   }
 
   void frame(std::uint32_t id) {
     if (frames_[id]) return out_.again(*frames_[id]);
     const StackFrame& written = around_.frames[id];
-    frames_[id] = out_.empty_dict();
-    out_.mark();
-    key("name");
-    key(written.function);
-    key("filename");
-    key(written.file);
-    key("line");
-    out_.integer(written.line);
-    out_.set_items();
+    frames_[id] = dict([&] {
+      field("name", written.function);
+      field("filename", written.file);
+      field("line", written.line);
+    });
   }
 
   void write_segment(const SnapshotSegment& segment) {
-    out_.empty_dict();
-    out_.mark();
-    key("device");
-    out_.integer(segment.device);
-    number("address", segment.address);
-    number("total_size", segment.total_size);
-    number("allocated_size", segment.allocated_size);
-    number("active_size", segment.active_size);
-    number("requested_size", segment.requested_size);
-    number("stream", segment.stream);
-    key("segment_type");
-    key(segment.large ? "large" : "small");
-    key("segment_pool_id");
-    out_.tuple_begins();
-    out_.integer(as_signed(segment.pool.first));
-    out_.integer(as_signed(segment.pool.second));
-    out_.tuple2();
-    key("is_expandable");
-    out_.boolean(segment.expandable);
-    key("frames");
-    stack(segment.stack);
-    key("blocks");
-    list(segment.blocks, [&](const SnapshotBlock& block) { write_block(block); });
-    out_.set_items();
+    dict([&] {
+      field("device", segment.device);
+      field("address", segment.address);
+      field("total_size", segment.total_size);
+      field("allocated_size", segment.allocated_size);
+      field("active_size", segment.active_size);
+      field("requested_size", segment.requested_size);
+      field("stream", segment.stream);
+      field("segment_type", segment.large ? "large" : "small");
+      key("segment_pool_id");
+      out_.tuple_begins();
+      out_.integer(as_signed(segment.pool.first));
+      out_.integer(as_signed(segment.pool.second));
+      out_.tuple2();
+      field("is_expandable", segment.expandable);
+      key("frames");
+      stack(segment.stack);
+      key("blocks");
+      list(segment.blocks, [&](const SnapshotBlock& block) { write_block(block); });
+    });
   }
 
   void write_block(const SnapshotBlock& block) {
-    out_.empty_dict();
-    out_.mark();
-    number("address", block.address);
-    number("size", block.size);
-    number("requested_size", block.requested);
-    key("state");
-    key(name_of(block.state));
-    key("frames");
-    stack(block.stack);
-    out_.set_items();
+    dict([&] {
+      field("address", block.address);
+      field("size", block.size);
+      field("requested_size", block.requested);
+      field("state", name_of(block.state));
+      key("frames");
+      stack(block.stack);
+    });
   }
 
   void write_entry(const TraceEntry& entry) {
-    out_.empty_dict();
-    out_.mark();
-    key("action");
-    key(vramlab::name_of(entry.action));
-    number(entry.action == TraceEntry::Action::oom ? "device_free" : "addr", entry.address);
-    number("size", entry.size);
-    number("stream", entry.stream);
-    key("time_us");
-    out_.integer(entry.time_us);
-    key("compile_context");
-    out_.text("N/A");  // an object of its own in every entry (R11.9)
-    key("user_metadata");
-    key("");  // while Python has only one empty string
-    if (entry.stack != 0) {
+    dict([&] {
+      field("action", name_of(entry.action));
+      field(entry.action == TraceEntry::Action::oom ? "device_free" : "addr", entry.address);
+      field("size", entry.size);
+      field("stream", entry.stream);
+      field("time_us", entry.time_us);
+      key("compile_context");
+      out_.text("N/A");            // an object of its own in every entry (R11.9)
+      field("user_metadata", "");  // while Python has only one empty string
+      if (entry.stack == 0) return;
       key("frames");
       stack(entry.stack);
-    }
-    out_.set_items();
+    });
   }
 
   void write_settings(const AllocatorSettings& settings) {
-    out_.empty_dict();
-    out_.mark();
-    key("PYTORCH_CUDA_ALLOC_CONF");
-    key(settings.text);
-    key("max_split_size");
-    out_.integer(settings.max_split_size == kUnlimited ? -1 : as_signed(settings.max_split_size));
-    key("garbage_collection_threshold");
-    out_.real(settings.garbage_collection_threshold);
-    flag("expandable_segments", settings.expandable_segments);
-    number("pinned_num_register_threads", settings.pinned_num_register_threads);
-    flag("release_lock_on_cudamalloc", settings.release_lock_on_cudamalloc);
-    flag("pinned_use_cuda_host_register", settings.pinned_use_cuda_host_register);
-    flag("graph_capture_record_stream_reuse", settings.graph_capture_record_stream_reuse);
-    key("roundup_power2_divisions");
-    out_.empty_dict();
-    out_.mark();
-    for (std::size_t i = 0; i < settings.roundup_power2_divisions.size(); ++i) {
-      out_.text(std::to_string(Bytes{1} << i));
-      out_.integer(as_signed(settings.roundup_power2_divisions[i]));
-    }
-    out_.set_items();
-    out_.set_items();
-  }
-
-  void flag(std::string_view name, bool value) {
-    key(name);
-    out_.boolean(value);
+    dict([&] {
+      field("PYTORCH_CUDA_ALLOC_CONF", settings.text);
+      field("max_split_size", written_split_size(settings));
+      key("garbage_collection_threshold");
+      out_.real(settings.garbage_collection_threshold);
+      field("expandable_segments", settings.expandable_segments);
+      field("pinned_num_register_threads", settings.pinned_num_register_threads);
+      field("release_lock_on_cudamalloc", settings.release_lock_on_cudamalloc);
+      field("pinned_use_cuda_host_register", settings.pinned_use_cuda_host_register);
+      field("graph_capture_record_stream_reuse", settings.graph_capture_record_stream_reuse);
+      key("roundup_power2_divisions");
+      dict([&] {
+        for (std::size_t i = 0; i < settings.roundup_power2_divisions.size(); ++i) {
+          out_.text(std::to_string(Bytes{1} << i));
+          out_.integer(as_signed(settings.roundup_power2_divisions[i]));
+        }
+      });
+    });
   }
 
   void write_annotation(const SnapshotAnnotation& annotation) {
-    out_.empty_dict();
-    out_.mark();
-    key("stage");
-    out_.text(annotation.start ? "START" : "END");
-    key("name");
-    out_.text(annotation.name);
-    key("device");
-    out_.integer(annotation.device);
-    key("time_us");
-    out_.integer(annotation.time_us);
-    out_.set_items();
+    dict([&] {
+      key("stage");
+      out_.text(annotation.start ? "START" : "END");
+      key("name");
+      out_.text(annotation.name);
+      field("device", annotation.device);
+      field("time_us", annotation.time_us);
+    });
   }
 
   PickleWriter out_;
@@ -345,8 +316,7 @@ TorchSnapshot snapshot_of(const CachingAllocator& allocator, int device,
   for (const auto& [id, pool] : pools) snapshot.pools.push_back(pool);
   const AllocatorSettings& settings = allocator.settings();
   snapshot.settings.conf = settings.text;
-  snapshot.settings.max_split_size =
-      settings.max_split_size == kUnlimited ? -1 : as_signed(settings.max_split_size);
+  snapshot.settings.max_split_size = written_split_size(settings);
   snapshot.settings.garbage_collection_threshold = settings.garbage_collection_threshold;
   snapshot.settings.expandable_segments = settings.expandable_segments;
   snapshot.settings.roundup_power2_divisions.assign(settings.roundup_power2_divisions.begin(),

@@ -3,33 +3,26 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "recordings/input_file.hpp"
 #include "recordings/pickle/pickle.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
-#include "recordings/snapshot/reader.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace {
 
 using namespace vramlab;
 
-// The same bytes in small pieces must read the same.
+// The same bytes as a file that is read piece by piece must read the same.
 bool reads_in_pieces(std::string_view bytes) {
-  const std::string name = "fuzz.pickle";
-  std::size_t place = 0;
-  const ReadBytes read = [&](char* to, std::size_t size) {
-    const std::size_t taken = bytes.copy(to, size, place);
-    place += taken;
-    return taken;
-  };
+  std::istringstream in{std::string(bytes)};
+  InputFile file(in, "fuzz.pickle");
   try {
-    PickleDocument document(true);
-    SnapshotReader reader(document, name, {});
-    read_pickle(read, name, document, reader);
-    reader.read();
+    read_torch_snapshot(file);
     return true;
   } catch (const InputError&) {
     return false;
@@ -55,6 +48,7 @@ bool reads_at_once(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (!looks_like_pickle(bytes)) return 0;  // nor may it be compressed
   if (reads_at_once(bytes) != reads_in_pieces(bytes)) __builtin_trap();
   return 0;
 }
