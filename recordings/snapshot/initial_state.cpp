@@ -17,6 +17,24 @@ namespace {
 using Action = TraceEntry::Action;
 using State = SnapshotBlock::State;
 
+/// Held memory at some moment of a history: a cudaMalloc, or a mapped run of an expandable segment. What no
+/// final segment and no entry tells is empty.
+struct UndoneRange {
+  Address end = 0;
+  StreamId stream = 0;
+  bool expandable = false;
+  std::optional<bool> large;
+  std::optional<SnapshotPool> pool;
+};
+
+/// A block that was held or waited for other streams at that moment.
+struct UndoneBlock {
+  Bytes size = 0;  ///< 0 = not told: it was freed later on
+  Bytes requested = 0;
+  bool pending = false;       ///< freed already
+  bool size_in_file = false;  ///< it lives to the end, so the final segments tell its size
+};
+
 // What an allocator can hold: blocks that cover their segment in address order without holes (R0).
 void require_covered(const SnapshotSegment& segment, std::size_t number) {
   Address place = segment.address;
@@ -30,176 +48,187 @@ void require_covered(const SnapshotSegment& segment, std::size_t number) {
   }
 }
 
-}  // namespace
+/// The memory of one device before the entries that were undone.
+class UndoneTrace {
+ public:
+  using Ranges = std::map<Address, UndoneRange>;
+  using Blocks = std::map<Address, UndoneBlock>;
 
-UndoneTrace::UndoneTrace(const TorchSnapshot& snapshot, int device)
-    : snapshot_(snapshot),
-      trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
-      where_("/device_traces/" + std::to_string(device)) {
-  for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
-    const SnapshotSegment& segment = snapshot.segments[i];
-    if (segment.device != device) continue;
-    require_covered(segment, i);
-    const auto next = ranges_.lower_bound(segment.address);
-    if ((next != ranges_.end() && next->first < segment.address + segment.total_size) ||
-        (next != ranges_.begin() && std::prev(next)->second.end > segment.address)) {
-      throw InputError("/segments/" + std::to_string(i), "lies over another segment.");
+  /// Begins at the end: with the final segments. `snapshot` must outlive it and have a history of `device`.
+  UndoneTrace(const TorchSnapshot& snapshot, int device)
+      : snapshot_(snapshot),
+        trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
+        where_("/device_traces/" + std::to_string(device)) {
+    for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
+      const SnapshotSegment& segment = snapshot.segments[i];
+      if (segment.device != device) continue;
+      require_covered(segment, i);
+      const Address end = segment.address + segment.total_size;
+      if (is_held(segment.address, end)) {
+        throw InputError("/segments/" + std::to_string(i), "lies over another segment.");
+      }
+      ranges_[segment.address] = {end, segment.stream, segment.expandable, segment.large, segment.pool};
+      for (const SnapshotBlock& block : segment.blocks) {
+        if (block.state == State::inactive) continue;
+        blocks_[block.address] = {block.size, block.requested, block.state == State::active_pending_free,
+                                  true};
+      }
     }
-    ranges_[segment.address] = {segment.address + segment.total_size, segment.stream, segment.expandable,
-                                segment.large, segment.pool};
-    for (const SnapshotBlock& block : segment.blocks) {
-      if (block.state == State::inactive) continue;
-      blocks_[block.address] = {block.size, block.requested, block.state == State::active_pending_free, true};
+  }
+
+  /// Undoes the whole history. Throws InputError, naming the entry, where one cannot have happened: then
+  /// segments and history do not belong together, or some kinds of entries were not recorded.
+  void undo_all() {
+    for (entry_ = trace_.size(); entry_-- > 0;) undo(trace_[entry_]);
+  }
+
+  [[nodiscard]] const Ranges& ranges() const { return ranges_; }
+  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+
+ private:
+  [[noreturn]] void refuse(const char* why) const {
+    const TraceEntry& entry = trace_[entry_];
+    throw InputError(where_ + '/' + std::to_string(entry_),
+                     std::string(name_of(entry.action)) + " of " + std::to_string(entry.size) + " bytes at " +
+                         std::to_string(entry.address) + " contradicts the final segments: " + why +
+                         ". Segments and history do not belong together, or some kinds of entries were not "
+                         "recorded (skip_actions).");
+  }
+
+  void undo(const TraceEntry& entry) {
+    switch (entry.action) {
+      case Action::alloc:
+        return undo_alloc(entry);
+      case Action::free_requested:
+        return undo_free_requested(entry);
+      case Action::free_completed:
+        return undo_free_completed(entry);
+      case Action::segment_alloc:
+        return undo_segment_alloc(entry);
+      case Action::segment_map:
+        return undo_map(entry);
+      case Action::segment_free:
+      case Action::segment_unmap:
+        return undo_release(entry);
+      case Action::oom:
+      case Action::snapshot:
+      case Action::other:
+        return;
     }
   }
-}
 
-void UndoneTrace::refuse(const char* why) const {
-  const TraceEntry& entry = trace_[entry_];
-  throw InputError(where_ + '/' + std::to_string(entry_),
-                   std::string(name_of(entry.action)) + " of " + std::to_string(entry.size) + " bytes at " +
-                       std::to_string(entry.address) + " contradicts the final segments: " + why +
-                       ". Segments and history do not belong together, or some kinds of entries were not "
-                       "recorded (skip_actions).");
-}
-
-void UndoneTrace::undo_all() {
-  for (entry_ = trace_.size(); entry_-- > 0;) undo(trace_[entry_]);
-}
-
-void UndoneTrace::undo(const TraceEntry& entry) {
-  switch (entry.action) {
-    case Action::alloc:
-      return undo_alloc(entry);
-    case Action::free_requested:
-      return undo_free_requested(entry);
-    case Action::free_completed:
-      return undo_free_completed(entry);
-    case Action::segment_alloc:
-      return undo_segment_alloc(entry);
-    case Action::segment_map:
-      return undo_map(entry);
-    case Action::segment_free:
-    case Action::segment_unmap:
-      return undo_release(entry);
-    case Action::oom:
-    case Action::snapshot:
-    case Action::other:
-      return;
+  void undo_alloc(const TraceEntry& entry) {
+    const auto block = blocks_.find(entry.address);
+    if (block == blocks_.end()) refuse("no block is in use there afterwards");
+    if (block->second.pending) refuse("the block there was freed before");
+    if (block->second.size_in_file && block->second.size < entry.size) refuse("the block there is smaller");
+    blocks_.erase(block);
+    learn_end_of_block_before(entry.address);
   }
-}
 
-void UndoneTrace::undo_alloc(const TraceEntry& entry) {
-  const auto block = blocks_.find(entry.address);
-  if (block == blocks_.end()) refuse("no block is in use there afterwards");
-  if (block->second.pending) refuse("the block there was freed before");
-  if (block->second.size_in_file && block->second.size < entry.size) refuse("the block there is smaller");
-  blocks_.erase(block);
-  learn_end_of_block_before(entry.address);
-}
-
-// A request gets the low end of a free block (R3.2), and free neighbours are one (R3.6). So if nothing in use
-// lay between the block before and the new one, the one before ended where the new one began.
-void UndoneTrace::learn_end_of_block_before(Address address) {
-  auto before = blocks_.lower_bound(address);
-  if (before == blocks_.begin()) return;
-  --before;
-  if (before->second.size != 0) return;
-  const auto range = range_at(address);
-  if (range == ranges_.end() || before->first < range->first) return;
-  before->second.size = address - before->first;
-}
-
-void UndoneTrace::undo_free_completed(const TraceEntry& entry) {
-  const auto range = range_at(entry.address);
-  if (range == ranges_.end() || range->second.end - entry.address < entry.size) {
-    refuse("no segment holds that memory");
+  // A request gets the low end of a free block (R3.2), and free neighbours are one (R3.6). So if nothing in
+  // use lay between the block before and the new one, the one before ended where the new one began.
+  void learn_end_of_block_before(Address address) {
+    auto before = blocks_.lower_bound(address);
+    if (before == blocks_.begin()) return;
+    --before;
+    if (before->second.size != 0) return;
+    const auto range = range_at(address);
+    if (range == ranges_.end() || before->first < range->first) return;
+    before->second.size = address - before->first;
   }
-  const bool is_new = blocks_.emplace(entry.address, UndoneBlock{0, entry.size, true, false}).second;
-  if (!is_new) refuse("a block is in use there afterwards");
-}
 
-void UndoneTrace::undo_free_requested(const TraceEntry& entry) {
-  const auto block = blocks_.find(entry.address);
-  if (block == blocks_.end() || !block->second.pending) refuse("its completion is nowhere recorded");
-  block->second.pending = false;
-}
-
-void UndoneTrace::undo_segment_alloc(const TraceEntry& entry) {
-  const auto range = ranges_.find(entry.address);
-  const Address end = entry.address + entry.size;
-  if (range == ranges_.end() || range->second.end != end || range->second.expandable) {
-    refuse("there is no such segment afterwards");
+  void undo_free_completed(const TraceEntry& entry) {
+    const auto range = range_at(entry.address);
+    if (range == ranges_.end() || range->second.end - entry.address < entry.size) {
+      refuse("no segment holds that memory");
+    }
+    const bool is_new = blocks_.emplace(entry.address, UndoneBlock{0, entry.size, true, false}).second;
+    if (!is_new) refuse("a block is in use there afterwards");
   }
-  if (holds_blocks(entry.address, end)) refuse("blocks were in use there before");
-  ranges_.erase(range);
-}
 
-// The range is cut out of its run.
-void UndoneTrace::undo_map(const TraceEntry& entry) {
-  const auto range = range_at(entry.address);
-  const Address end = entry.address + entry.size;
-  if (range == ranges_.end() || range->second.end - entry.address < entry.size || !range->second.expandable) {
-    refuse("there is no such memory of an expandable segment afterwards");
+  void undo_free_requested(const TraceEntry& entry) {
+    const auto block = blocks_.find(entry.address);
+    if (block == blocks_.end() || !block->second.pending) refuse("its completion is nowhere recorded");
+    block->second.pending = false;
   }
-  if (holds_blocks(entry.address, end)) refuse("blocks were in use there before");
-  UndoneRange tail = range->second;
-  if (range->first == entry.address) {
+
+  void undo_segment_alloc(const TraceEntry& entry) {
+    const auto range = ranges_.find(entry.address);
+    const Address end = entry.address + entry.size;
+    if (range == ranges_.end() || range->second.end != end || range->second.expandable) {
+      refuse("there is no such segment afterwards");
+    }
+    if (holds_blocks(entry.address, end)) refuse("blocks were in use there before");
     ranges_.erase(range);
-  } else {
-    range->second.end = entry.address;
   }
-  if (end < tail.end) ranges_.emplace(end, std::move(tail));
-}
 
-void UndoneTrace::undo_release(const TraceEntry& entry) {
-  const bool expandable = entry.action == Action::segment_unmap;
-  UndoneRange range{entry.address + entry.size, entry.stream, expandable, {}, {}};
-  if (entry.pool >= 0) range.pool = snapshot_.pools[static_cast<std::size_t>(entry.pool)];
-  auto next = ranges_.lower_bound(entry.address);
-  const bool overlaps = (next != ranges_.end() && next->first < range.end) ||
-                        (next != ranges_.begin() && std::prev(next)->second.end > entry.address);
-  if (entry.size == 0 || range.end < entry.address || overlaps) refuse("the memory is held afterwards");
-
-  Address start = entry.address;
-  const auto joins = [&](const UndoneRange& other) {
-    return expandable && other.expandable && other.stream == range.stream;
-  };
-  const auto learn = [&](const UndoneRange& other) {
-    if (!range.large) range.large = other.large;
-    if (!range.pool) range.pool = other.pool;
-  };
-  if (next != ranges_.end() && next->first == range.end && joins(next->second)) {
-    learn(next->second);
-    range.end = next->second.end;
-    next = ranges_.erase(next);
-  }
-  if (next != ranges_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->second.end == start && joins(previous->second)) {
-      learn(previous->second);
-      start = previous->first;
-      ranges_.erase(previous);
+  // The range is cut out of its run.
+  void undo_map(const TraceEntry& entry) {
+    const auto range = range_at(entry.address);
+    const Address end = entry.address + entry.size;
+    if (range == ranges_.end() || range->second.end - entry.address < entry.size ||
+        !range->second.expandable) {
+      refuse("there is no such memory of an expandable segment afterwards");
     }
+    if (holds_blocks(entry.address, end)) refuse("blocks were in use there before");
+    UndoneRange tail = range->second;
+    if (range->first == entry.address) {
+      ranges_.erase(range);
+    } else {
+      range->second.end = entry.address;
+    }
+    if (end < tail.end) ranges_.emplace(end, std::move(tail));
   }
-  ranges_[start] = range;
-}
 
-bool UndoneTrace::holds_blocks(Address start, Address end) const {
-  const auto block = blocks_.lower_bound(start);
-  return block != blocks_.end() && block->first < end;
-}
+  void undo_release(const TraceEntry& entry) {
+    const bool expandable = entry.action == Action::segment_unmap;
+    Address start = entry.address;
+    UndoneRange range{start + entry.size, entry.stream, expandable, {}, {}};
+    if (entry.pool >= 0) range.pool = snapshot_.pools[static_cast<std::size_t>(entry.pool)];
+    if (range.end <= start || is_held(start, range.end)) refuse("the memory is held afterwards");
+    for (const Address neighbour : {range.end, start - 1}) {
+      const auto other = range_at(neighbour);
+      const bool joins = other != ranges_.end() && expandable && other->second.expandable &&
+                         other->second.stream == range.stream;
+      if (!joins) continue;
+      if (!range.large) range.large = other->second.large;
+      if (!range.pool) range.pool = other->second.pool;
+      start = std::min(start, other->first);
+      range.end = std::max(range.end, other->second.end);
+      ranges_.erase(other);
+    }
+    ranges_[start] = range;
+  }
 
-UndoneTrace::Ranges::iterator UndoneTrace::range_at(Address address) {
-  auto range = ranges_.upper_bound(address);
-  if (range == ranges_.begin()) return ranges_.end();
-  --range;
-  return address < range->second.end ? range : ranges_.end();
-}
+  // Whether any of it is.
+  [[nodiscard]] bool is_held(Address start, Address end) const {
+    const auto next = ranges_.lower_bound(end);
+    return next != ranges_.begin() && std::prev(next)->second.end > start;
+  }
 
-namespace {
+  [[nodiscard]] bool holds_blocks(Address start, Address end) const {
+    const auto block = blocks_.lower_bound(start);
+    return block != blocks_.end() && block->first < end;
+  }
 
-using Action = TraceEntry::Action;
+  [[nodiscard]] Ranges::iterator range_at(Address address) {
+    auto range = ranges_.upper_bound(address);
+    if (range == ranges_.begin()) return ranges_.end();
+    --range;
+    return address < range->second.end ? range : ranges_.end();
+  }
+
+  const TorchSnapshot& snapshot_;
+  const std::vector<TraceEntry>& trace_;
+  std::string where_;
+  std::size_t entry_ = 0;  ///< the one being undone
+  Ranges ranges_;
+  Blocks blocks_;
+};
+
+// --- Where the reserved ranges of expandable segments begin ---
+
 using Key = std::tuple<StreamId, bool, SnapshotPool>;
 
 /// One reserved range, as far as it is mapped.
@@ -220,8 +249,11 @@ std::optional<bool> is_for_large(const std::vector<TraceEntry>& trace, std::size
   return std::nullopt;
 }
 
-}  // namespace
-
+/// For each of the `segments` that a device held at the beginning of its history: the base of its reserved
+/// range, or its own address if it is a plain one. No file tells a base. Taken is the lowest address that is
+/// mapped at the beginning, or later on while something of the range is still mapped: a hole in front that is
+/// never filled makes no difference to this history (R5.3). Runs of one stream, kind and pool share a range
+/// (R5.2).
 std::vector<Address> find_bases(const TorchSnapshot& snapshot, int device, const AllocatorSettings& settings,
                                 const std::vector<SnapshotSegment>& segments) {
   std::map<Key, Reserved> ranges;
@@ -240,10 +272,9 @@ std::vector<Address> find_bases(const TorchSnapshot& snapshot, int device, const
     if (entry.action == Action::segment_unmap) {
       for (auto& [key, range] : ranges) {
         if (std::get<StreamId>(key) != entry.stream || range.mapped == 0) continue;
-        if (entry.address >= range.base && entry.address < range.end) {
-          range.mapped -= static_cast<std::int64_t>(entry.size);
-          break;
-        }
+        if (entry.address < range.base || entry.address >= range.end) continue;
+        range.mapped -= static_cast<std::int64_t>(entry.size);
+        break;
       }
     }
     if (entry.action != Action::segment_map) continue;
@@ -267,9 +298,6 @@ std::vector<Address> find_bases(const TorchSnapshot& snapshot, int device, const
   return bases;
 }
 
-namespace {
-
-using State = SnapshotBlock::State;
 using BlockPlace = UndoneTrace::Blocks::const_iterator;
 
 /// Fills undone ranges with blocks.
@@ -358,25 +386,19 @@ class Rebuilding {
     if (inside != undone_.blocks().end() && inside->first < range.end) {
       return !is_small(rounded_size(std::max<Bytes>(inside->second.requested, 1), settings_));
     }
-    const auto known = kind_of_range_around(start, range.stream);
-    return known.value_or(true);
+    return range_around_is_large(start, range.stream);
   }
 
   // Runs of one expandable segment share a reserved range, which is filled from its beginning on.
-  [[nodiscard]] std::optional<bool> kind_of_range_around(Address start, StreamId stream) const {
-    const SnapshotSegment* below = nullptr;
-    const SnapshotSegment* above = nullptr;
+  [[nodiscard]] bool range_around_is_large(Address start, StreamId stream) const {
+    std::map<Address, bool> known;
     for (const SnapshotSegment& segment : snapshot_.segments) {
       if (segment.device != device_ || !segment.expandable || segment.stream != stream) continue;
-      const bool is_below = segment.address <= start;
-      const SnapshotSegment*& nearest = is_below ? below : above;
-      const bool nearer = nearest == nullptr || (is_below ? segment.address > nearest->address
-                                                          : segment.address < nearest->address);
-      if (nearer) nearest = &segment;
+      known[segment.address] = segment.large;
     }
-    if (below != nullptr) return below->large;
-    if (above != nullptr) return above->large;
-    return std::nullopt;
+    const auto above = known.upper_bound(start);
+    if (above != known.begin()) return std::prev(above)->second;
+    return above == known.end() || above->second;
   }
 
   const TorchSnapshot& snapshot_;
