@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 
+#include <boost/icl/interval_set.hpp>
+
 #include "core/error.hpp"
 #include "sim/memory/caching/rounding.hpp"
 
 namespace vramlab {
 namespace {
 
+namespace icl = boost::icl;
 using Action = TraceEntry::Action;
 using Kind = TraceStep::Kind;
 
@@ -22,6 +25,12 @@ bool completes(std::span<const TraceEntry> trace, std::size_t request) {
 }
 
 }  // namespace
+
+std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device) {
+  const auto place = static_cast<std::size_t>(device);
+  if (place >= snapshot.traces.size()) return {};
+  return snapshot.traces[place];
+}
 
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {
   std::vector<TraceStep> steps;
@@ -40,21 +49,12 @@ std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::sp
       cuts = cuts.subspan(1);
     }
     const std::size_t entry = i;
-    const bool completed = trace[entry].action == Action::free_requested && completes(trace, entry);
+    const Action action = trace[entry].action;
+    const bool completed = action == Action::free_requested && completes(trace, entry);
     i += completed ? 2 : 1;
-    switch (trace[entry].action) {
-      case Action::alloc:
-        close(Kind::allocation, entry, i);
-        break;
-      case Action::oom:
-        close(Kind::failure, entry, i);
-        break;
-      case Action::free_requested:
-        close(completed ? Kind::free : Kind::deferred_free, entry, i);
-        break;
-      default:
-        break;
-    }
+    if (action == Action::alloc) close(Kind::allocation, entry, i);
+    if (action == Action::oom) close(Kind::failure, entry, i);
+    if (action == Action::free_requested) close(completed ? Kind::free : Kind::deferred_free, entry, i);
   }
   if (open.first < trace.size()) close(Kind::none, trace.size(), trace.size());
   return steps;
@@ -116,7 +116,7 @@ class PrivateRanges {
 }  // namespace
 
 std::vector<PoolUse> find_pool_uses(const TorchSnapshot& snapshot, int device) {
-  const std::span<const TraceEntry> trace = snapshot.traces.at(static_cast<std::size_t>(device));
+  const std::span<const TraceEntry> trace = history_of(snapshot, device);
   const PrivateRanges ranges(snapshot, device, trace);
   if (ranges.empty() && snapshot.pools.size() == 1) return {};
 
@@ -145,59 +145,24 @@ std::vector<PoolUse> find_pool_uses(const TorchSnapshot& snapshot, int device) {
 
 namespace {
 
-/// Address ranges; touching ones are one.
-class RangeSet {
- public:
-  /// False, and no change, if part of the range is there already, or if it is none.
-  bool add(Address start, Bytes size) {
-    if (size == 0 || start + size < start) return false;
-    Address end = start + size;
-    auto next = ranges_.lower_bound(start);
-    if (next != ranges_.end() && next->first < end) return false;
-    if (next != ranges_.end() && next->first == end) {
-      end = next->second;
-      next = ranges_.erase(next);
-    }
-    if (next != ranges_.begin()) {
-      const auto previous = std::prev(next);
-      if (previous->second > start) return false;
-      if (previous->second == start) {
-        previous->second = end;
-        return true;
-      }
-    }
-    ranges_[start] = end;
-    return true;
-  }
-
-  /// False, and no change, unless the whole range is there.
-  bool remove(Address start, Bytes size) {
-    if (size == 0 || start + size < start) return false;
-    const Address end = start + size;
-    auto range = ranges_.upper_bound(start);
-    if (range == ranges_.begin()) return false;
-    --range;
-    const auto [first, last] = *range;
-    if (last < end) return false;
-    ranges_.erase(range);
-    if (first < start) ranges_[first] = start;
-    if (end < last) ranges_[end] = last;
-    return true;
-  }
-
- private:
-  std::map<Address, Address> ranges_;
-};
-
-void require_consistent(const std::vector<TraceEntry>& trace, const std::string& where) {
-  RangeSet held;
+void require_consistent(std::span<const TraceEntry> trace, const std::string& where) {
+  icl::interval_set<Address> held;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const TraceEntry& entry = trace[i];
-    if (is_acquisition(entry.action) && !held.add(entry.address, entry.size)) {
-      throw InputError(where + '/' + std::to_string(i), "acquires memory that is held already.");
+    const Address end = entry.address + entry.size;
+    const bool is_range = entry.address < end;  // neither empty nor past the end of all addresses
+    const auto range = icl::interval<Address>::right_open(entry.address, end);
+    if (is_acquisition(entry.action)) {
+      if (!is_range || icl::intersects(held, range)) {
+        throw InputError(where + '/' + std::to_string(i), "acquires memory that is held already.");
+      }
+      held += range;
     }
-    if (is_release(entry.action) && !held.remove(entry.address, entry.size)) {
-      throw InputError(where + '/' + std::to_string(i), "releases memory that is not held.");
+    if (is_release(entry.action)) {
+      if (!is_range || !icl::contains(held, range)) {
+        throw InputError(where + '/' + std::to_string(i), "releases memory that is not held.");
+      }
+      held -= range;
     }
   }
 }
@@ -209,16 +174,12 @@ std::int64_t reserved_at_start(const TorchSnapshot& snapshot, int device) {
   for (const SnapshotSegment& segment : snapshot.segments) {
     if (segment.device == device) reserved += static_cast<std::int64_t>(segment.total_size);
   }
-  for (const TraceEntry& entry : snapshot.traces.at(static_cast<std::size_t>(device))) {
-    if (is_acquisition(entry.action)) reserved -= static_cast<std::int64_t>(entry.size);
-    if (is_release(entry.action)) reserved += static_cast<std::int64_t>(entry.size);
-  }
+  for (const TraceEntry& entry : history_of(snapshot, device)) reserved -= reserved_change(entry);
   return reserved;
 }
 
 void require_history(const TorchSnapshot& snapshot, int device) {
-  const auto index = static_cast<std::size_t>(device);
-  if (device < 0 || index >= snapshot.traces.size() || snapshot.traces[index].empty()) {
+  if (history_of(snapshot, device).empty()) {
     throw InputError("/device_traces/" + std::to_string(device),
                      "holds no history: recording was off, or the file has no such device.");
   }
@@ -227,7 +188,6 @@ void require_history(const TorchSnapshot& snapshot, int device) {
 void require_whole_history(const TorchSnapshot& snapshot, int device) {
   require_history(snapshot, device);
   const std::string where = "/device_traces/" + std::to_string(device);
-  const auto index = static_cast<std::size_t>(device);
   const std::int64_t reserved = reserved_at_start(snapshot, device);
   if (reserved > 0) {
     throw InputError(where, "starts with " + format_bytes(static_cast<Bytes>(reserved)) +
@@ -240,7 +200,7 @@ void require_whole_history(const TorchSnapshot& snapshot, int device) {
                                 " more than it releases and holds at the end: some kinds of entries were "
                                 "not recorded (skip_actions), or the segments are of another run.");
   }
-  require_consistent(snapshot.traces[index], where);
+  require_consistent(history_of(snapshot, device), where);
 }
 
 namespace {
@@ -253,9 +213,8 @@ RecordedLimit recorded_limit(const TorchSnapshot& snapshot, int device) {
   RecordedLimit found;
   const AllocatorSettings settings = allocator_settings_of(snapshot);
   std::int64_t reserved = reserved_at_start(snapshot, device);
-  for (const TraceEntry& entry : snapshot.traces.at(static_cast<std::size_t>(device))) {
-    if (is_acquisition(entry.action)) reserved += static_cast<std::int64_t>(entry.size);
-    if (is_release(entry.action)) reserved -= static_cast<std::int64_t>(entry.size);
+  for (const TraceEntry& entry : history_of(snapshot, device)) {
+    reserved += reserved_change(entry);
     if (entry.action != TraceEntry::Action::oom || reserved < 0) continue;
     const auto held = static_cast<Bytes>(reserved);
     const Bytes wanted = segment_size(entry.size, settings);

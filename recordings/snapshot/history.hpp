@@ -11,6 +11,9 @@
 
 namespace vramlab {
 
+/// The entries of a device; none for one that the snapshot does not know.
+std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device);
+
 /// One action of the program with all entries that it left, or entries that belong to no later action.
 struct TraceStep {
   enum class Kind : std::uint8_t {
@@ -40,6 +43,11 @@ constexpr bool is_release(TraceEntry::Action action) {
 /// Whether an entry gets memory from the device.
 constexpr bool is_acquisition(TraceEntry::Action action) {
   return action == TraceEntry::Action::segment_alloc || action == TraceEntry::Action::segment_map;
+}
+/// What an entry adds to the reserved bytes.
+constexpr std::int64_t reserved_change(const TraceEntry& entry) {
+  const auto size = static_cast<std::int64_t>(entry.size);
+  return is_acquisition(entry.action) ? size : is_release(entry.action) ? -size : 0;
 }
 
 // When requests went to private pools, read off the segments that are left at the end (spec 16.3, 16.5).

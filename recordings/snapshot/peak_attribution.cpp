@@ -97,17 +97,11 @@ struct LiveBlock {
 };
 using LiveBlocks = std::unordered_map<Address, LiveBlock>;
 
-std::span<const TraceEntry> trace_of(const TorchSnapshot& snapshot, int device) {
-  const auto place = static_cast<std::size_t>(device);
-  if (place >= snapshot.traces.size()) return {};
-  return snapshot.traces[place];
-}
-
 /// What was live before the first entry.
 LiveBlocks live_at_start(const TorchSnapshot& snapshot, int device) {
   LiveBlocks initial;
   std::unordered_map<Address, bool> live;  // by address that the history has spoken of
-  for (const TraceEntry& entry : trace_of(snapshot, device)) {
+  for (const TraceEntry& entry : history_of(snapshot, device)) {
     if (entry.action == Action::alloc) live[entry.address] = true;
     const bool ends = entry.action == Action::free_completed;
     if (!ends && entry.action != Action::free_requested) continue;
@@ -126,45 +120,25 @@ LiveBlocks live_at_start(const TorchSnapshot& snapshot, int device) {
   return initial;
 }
 
-std::int64_t reserved_before(const TorchSnapshot& snapshot, int device) {
-  if (!trace_of(snapshot, device).empty()) return reserved_at_start(snapshot, device);
-  std::int64_t reserved = 0;
-  for (const SnapshotSegment& segment : snapshot.segments) {
-    if (segment.device == device) reserved += static_cast<std::int64_t>(segment.total_size);
-  }
-  return reserved;
-}
-
 /// The live blocks and the reserved bytes, moved from entry to entry.
 class Walk {
  public:
   Walk(const TorchSnapshot& snapshot, int device)
-      : live_(live_at_start(snapshot, device)), reserved_(reserved_before(snapshot, device)) {
+      : live_(live_at_start(snapshot, device)), reserved_(reserved_at_start(snapshot, device)) {
     for (const auto& [address, block] : live_) requested_ += block.requested;
   }
 
   void step(const TraceEntry& entry) {
-    switch (entry.action) {
-      case Action::alloc:
-        live_[entry.address] = {entry.size, entry.stream, entry.stack};
-        requested_ += entry.size;
-        break;
-      case Action::free_completed:
-        if (const auto block = live_.find(entry.address); block != live_.end()) {
-          requested_ -= block->second.requested;
-          live_.erase(block);
-        }
-        break;
-      case Action::segment_alloc:
-      case Action::segment_map:
-        reserved_ += static_cast<std::int64_t>(entry.size);
-        break;
-      case Action::segment_free:
-      case Action::segment_unmap:
-        reserved_ -= static_cast<std::int64_t>(entry.size);
-        break;
-      default:
-        break;
+    reserved_ += reserved_change(entry);
+    if (entry.action == Action::alloc) {
+      live_[entry.address] = {entry.size, entry.stream, entry.stack};
+      requested_ += entry.size;
+    }
+    if (entry.action == Action::free_completed) {
+      const auto block = live_.find(entry.address);
+      if (block == live_.end()) return;
+      requested_ -= block->second.requested;
+      live_.erase(block);
     }
   }
 
@@ -177,10 +151,6 @@ class Walk {
   Bytes requested_ = 0;
   std::int64_t reserved_;
 };
-
-std::string frame_name(const TorchSnapshot& snapshot, StackId stack) {
-  return shown_frames(snapshot.frames, snapshot.stacks[stack]).front();
-}
 
 // PyTorch rounds to 512 bytes at least, so smaller ones are one class.
 int size_class(Bytes size) { return static_cast<int>(std::bit_width(std::max<Bytes>(size, 512) - 1)); }
@@ -205,8 +175,8 @@ void share_out(const TorchSnapshot& snapshot, const LiveBlocks& live, PeakAttrib
   std::map<int, PeakShare> classes;
   std::map<StreamId, PeakShare> streams;
   for (const auto& [address, block] : live) {
-    for (PeakShare* share : {&frames[frame_name(snapshot, block.stack)],
-                             &classes[size_class(block.requested)], &streams[block.stream]}) {
+    const std::string frame = shown_frames(snapshot.frames, snapshot.stacks[block.stack]).front();
+    for (PeakShare* share : {&frames[frame], &classes[size_class(block.requested)], &streams[block.stream]}) {
       share->bytes += block.requested;
       ++share->blocks;
     }
@@ -221,7 +191,7 @@ void share_out(const TorchSnapshot& snapshot, const LiveBlocks& live, PeakAttrib
 }  // namespace
 
 PeakAttribution attribute_peak(const TorchSnapshot& snapshot, int device) {
-  const std::span<const TraceEntry> trace = trace_of(snapshot, device);
+  const std::span<const TraceEntry> trace = history_of(snapshot, device);
   PeakAttribution peak;
   peak.device = device;
   peak.from_history = !trace.empty();
