@@ -1,8 +1,10 @@
-#include "recordings/runs/perfetto.hpp"
-
+// Traces of simulated runs for Perfetto and chrome://tracing (the JSON trace event format).
 #include <cstdio>
+#include <map>
 
 #include <nlohmann/json.hpp>
+
+#include "recordings/runs/run_trace.hpp"
 
 namespace vramlab {
 namespace {
@@ -18,57 +20,57 @@ std::string microseconds(SimTime time) {
   return text;
 }
 
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+// Names may hold anything.
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-}  // namespace
-
-void PerfettoEvents::add(const char* phase, const std::string& name, PerfettoTrack track, SimTime time,
-                         const std::string& args, const std::string& more) {
-  text_ += text_.empty() ? "" : ",\n";
-  text_ += R"({"ph":")" + std::string{phase} + R"(","name":)" + quoted(name) + R"(,"pid":)" +
-           std::to_string(track.process) + R"(,"tid":)" + std::to_string(track.thread) + R"(,"ts":)" +
-           microseconds(time) + more + R"(,"args":)" + args + "}";
-}
-
-void PerfettoEvents::slice(const std::string& name, PerfettoTrack track, SimTime begin, SimTime duration,
-                           const std::string& args) {
-  add("X", name, track, begin, args, R"(,"dur":)" + microseconds(duration));
-}
-
-void PerfettoEvents::name_process(PerfettoTrack track, const std::string& name) {
-  add("M", "process_name", track, SimTime{0}, R"({"name":)" + quoted(name) + "}");
-}
-
-void PerfettoEvents::name_thread(PerfettoTrack track, const std::string& name) {
-  add("M", "thread_name", track, SimTime{0}, R"({"name":)" + quoted(name) + "}");
-}
-
-std::string PerfettoEvents::file() const {
-  return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ + "\n]}\n";
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr PerfettoTrack kSteps{1, 1};
-
-// The run's counters and marks.
-class Events : public PerfettoEvents {
- public:
-  void counter(const char* name, SimTime time, Bytes bytes) {
-    add("C", name, kSteps, time, Json{{"bytes", bytes}}.dump());
-  }
-  // Over all tracks of the process.
-  void mark(const std::string& name, SimTime time, const Json& args) {
-    add("i", name, kSteps, time, dumped(args), R"(,"s":"p")");
-  }
-  static std::string dumped(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+/// Where an event is shown: a track of a process.
+struct Track {
+  int process = 1;
+  int thread = 1;
 };
+
+/// Gathers events.
+class Events {
+ public:
+  void slice(const std::string& name, Track track, SimTime begin, SimTime duration, const Json& args) {
+    add("X", name, track, begin, args, R"(,"dur":)" + microseconds(duration));
+  }
+
+  void counter(const char* name, Track track, SimTime time, const Json& value) {
+    add("C", name, track, time, value);
+  }
+
+  // Over all tracks of the process.
+  void mark(const std::string& name, Track track, SimTime time, const Json& args) {
+    add("i", name, track, time, args, R"(,"s":"p")");
+  }
+
+  void name_process(Track track, const std::string& name) {
+    add("M", "process_name", track, SimTime{0}, {{"name", name}});
+  }
+
+  void name_thread(Track track, const std::string& name) {
+    add("M", "thread_name", track, SimTime{0}, {{"name", name}});
+  }
+
+  /// The whole file.
+  [[nodiscard]] std::string file() const {
+    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ + "\n]}\n";
+  }
+
+ private:
+  void add(const char* phase, const std::string& name, Track track, SimTime time, const Json& args,
+           const std::string& more = "") {
+    text_ += text_.empty() ? "" : ",\n";
+    text_ += R"({"ph":")" + std::string{phase} + R"(","name":)" + dumped(name) + R"(,"pid":)" +
+             std::to_string(track.process) + R"(,"tid":)" + std::to_string(track.thread) + R"(,"ts":)" +
+             microseconds(time) + more + R"(,"args":)" + dumped(args) + "}";
+  }
+
+  std::string text_;
+};
+
+constexpr Track kSteps{1, 1};
 
 Json arguments_of(const ParameterSpace& space, const IterationRecord& record) {
   Json args;
@@ -84,9 +86,9 @@ Json arguments_of(const ParameterSpace& space, const IterationRecord& record) {
 }
 
 void add_memory(Events& events, SimTime time, Bytes allocated, Bytes reserved) {
-  events.counter("allocated", time, allocated);
-  events.counter("active", time, allocated);
-  events.counter("reserved", time, reserved);
+  events.counter("allocated", kSteps, time, {{"bytes", allocated}});
+  events.counter("active", kSteps, time, {{"bytes", allocated}});
+  events.counter("reserved", kSteps, time, {{"bytes", reserved}});
 }
 
 void add_change(Events& events, const ParameterSpace& space, const IterationRecord& record, SimTime time) {
@@ -96,8 +98,25 @@ void add_change(Events& events, const ParameterSpace& space, const IterationReco
     name += (name.empty() ? "" : ", ") + space.parameters[i].name + (record.delta[i] > 0 ? " +" : " ") +
             std::to_string(record.delta[i]);
   }
-  if (!name.empty()) events.mark(name, time, {{"reason", record.reason}});
+  if (!name.empty()) events.mark(name, kSteps, time, {{"reason", record.reason}});
 }
+
+Track card_track(CardId card, int thread = 1) { return {static_cast<int>(card) + 2, thread}; }
+
+/// Tracks of one card: a slice goes into the lowest that is free when it begins.
+class Lanes {
+ public:
+  int take(const JobStay& stay) {
+    std::size_t lane = 0;
+    while (lane < ends_.size() && ends_[lane] > stay.from) ++lane;
+    if (lane == ends_.size()) ends_.push_back({});
+    ends_[lane] = stay.to;
+    return static_cast<int>(lane) + 1;
+  }
+
+ private:
+  std::vector<SimTime> ends_;
+};
 
 }  // namespace
 
@@ -113,11 +132,40 @@ std::string trace_perfetto(const std::string& title, const ParameterSpace& space
     events.slice(oom     ? "step (OOM)"
                  : error ? "step (error)"
                          : "step",
-                 kSteps, record.start, record.duration, Events::dumped(arguments_of(space, record)));
+                 kSteps, record.start, record.duration, arguments_of(space, record));
     add_memory(events, record.start, record.step_peak_allocated, record.step_peak_reserved);
     add_memory(events, end, record.memory.allocated, record.memory.reserved);
-    if (oom) events.mark("OOM", end, {{"iteration", record.iteration}});
+    if (oom) events.mark("OOM", kSteps, end, {{"iteration", record.iteration}});
     add_change(events, space, record, end);
+  }
+  return events.file();
+}
+
+std::string queue_perfetto(const std::string& title, const std::vector<JobSpec>& jobs,
+                           const JobQueueRun& run) {
+  Events events;
+  const Track queue{1, 1};
+  events.name_process(queue, title);
+  for (const QueueMoment& moment : run.monitored) {
+    events.counter("active jobs", queue, moment.time, {{"jobs", moment.active}});
+    events.counter("pending jobs", queue, moment.time, {{"jobs", moment.pending}});
+  }
+  std::map<CardId, Lanes> lanes;
+  for (const CardMoment& moment : run.moments) {
+    const Track track = card_track(moment.card);
+    if (lanes.try_emplace(moment.card).second) {
+      events.name_process(track, "card " + std::to_string(moment.card));
+    }
+    events.counter("used", track, moment.time, {{"bytes", moment.used}});
+    events.counter("foreign", track, moment.time, {{"bytes", moment.foreign}});
+    events.counter("promised", track, moment.time, {{"bytes", moment.promised}});
+  }
+  for (const JobStay& stay : run.stays) {
+    const Json args{{"need", stay.need}, {"most_used", stay.most_used}};
+    const std::string name = jobs[stay.job].name + (stay.ran_out ? " (OOM)" : "");
+    for (const CardId card : stay.cards) {
+      events.slice(name, card_track(card, lanes[card].take(stay)), stay.from, stay.to - stay.from, args);
+    }
   }
   return events.file();
 }

@@ -20,6 +20,15 @@ std::string trace_jsonl(const ParameterSpace& space, const std::vector<Iteration
 /// The same columns as CSV with a header; changes are in columns named `d_` and the parameter.
 std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records);
 
+// The same as a trace that ui.perfetto.dev and chrome://tracing open.
+
+/// One slice a step with its parameters; a counter track each for allocated, active and reserved bytes; a
+/// mark for each step that ran out of memory and for each change of parameters. While a step lasts the
+/// counters show its peaks, from its end on what it left. Active equals allocated: nothing in a simulated
+/// step is used by a second stream (R8.7). Times are simulated.
+std::string trace_perfetto(const std::string& title, const ParameterSpace& space,
+                           const std::vector<IterationRecord>& records);
+
 // Reads the trace of a run back, as `vramlab run --trace` and `compare --trace-dir` wrote it.
 
 /// The iterations of a run, and the names of their parameters.

@@ -5,7 +5,6 @@
 #include "lab/kinds/training/view.hpp"
 #include "lab/page/drawing.hpp"
 #include "lab/page/sections.hpp"
-#include "recordings/runs/perfetto.hpp"
 #include "recordings/runs/run_trace.hpp"
 #include "report/output_file.hpp"
 #include "report/pictures.hpp"

@@ -1,4 +1,4 @@
-#include "recordings/runs/perfetto.hpp"
+#include "recordings/runs/run_trace.hpp"
 
 #include <string>
 

@@ -1,0 +1,125 @@
+// Traces as rows: one JSON object a line, or CSV with a header.
+#include <nlohmann/json.hpp>
+
+#include "core/csv.hpp"
+#include "recordings/runs/run_trace.hpp"
+
+namespace vramlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
+  Json row;
+  row["iteration"] = record.iteration;
+  row["start_s"] = to_seconds(record.start);
+  row["duration_s"] = to_seconds(record.duration);
+  for (std::size_t i = 0; i < space.size(); ++i) row[space.parameters[i].name] = record.point[i];
+  row["oom"] = record.result == StepResult::oom;
+  row["error"] = record.result == StepResult::error;
+  row["kept"] = record.kept;
+  row["allocated"] = record.memory.allocated;
+  row["peak_allocated"] = record.memory.peak_allocated;
+  row["reserved"] = record.memory.reserved;
+  row["peak_reserved"] = record.memory.peak_reserved;
+  row["step_peak_allocated"] = record.step_peak_allocated;
+  row["step_peak_reserved"] = record.step_peak_reserved;
+  row["limit"] = record.memory.total;
+  row["alloc_retries"] = record.memory.alloc_retries;
+  row["allocator_ooms"] = record.memory.allocator_ooms;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    row["d_" + space.parameters[i].name] = record.delta.empty() ? 0 : record.delta[i];
+  }
+  row["reason"] = record.reason;
+  return row;
+}
+
+Json card_row(const CardMoment& moment) {
+  return {{"time_s", to_seconds(moment.time)},
+          {"card", moment.card},
+          {"used", moment.used},
+          {"foreign", moment.foreign},
+          {"promised", moment.promised},
+          {"jobs", moment.jobs},
+          {"alert", moment.alert}};
+}
+
+Json monitor_row(const JobQueueRun& run, const QueueMoment& moment) {
+  const Bytes used = moment.used + moment.foreign;
+  return {
+      {"time_s", to_seconds(moment.time)},
+      {"total_memory", run.capacity},
+      {"used_memory", used},
+      {"free_memory", run.capacity - used},
+      {"utilization", run.capacity > 0 ? static_cast<double>(used) / static_cast<double>(run.capacity) : 0},
+      {"active_jobs", moment.active},
+      {"pending_jobs", moment.pending},
+      {"total_allocated", moment.promised},
+      {"pending_requirements", moment.pending_bytes},
+      {"cards_over_90", moment.cards_alerted}};
+}
+
+Json stay_row(const std::vector<JobSpec>& jobs, const JobStay& stay) {
+  std::string cards;
+  for (const CardId card : stay.cards) cards += (cards.empty() ? "" : " ") + std::to_string(card);
+  return {{"name", jobs.empty() ? "" : jobs[stay.job].name},
+          {"cards", cards},
+          {"from_s", to_seconds(stay.from)},
+          {"to_s", to_seconds(stay.to)},
+          {"need", stay.need},
+          {"most_used", stay.most_used},
+          {"oom", stay.ran_out}};
+}
+
+template <class Items, class RowOf>
+std::string as_jsonl(const Items& items, const RowOf& row_of) {
+  std::string text;
+  for (const auto& item : items) text += row_of(item).dump() + '\n';
+  return text;
+}
+
+std::string csv_line(const Json& row) {
+  std::string line;
+  for (const auto& [column, value] : row.items()) {
+    line += (line.empty() ? "" : ",") + csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return line + '\n';
+}
+
+// `blank` has the columns.
+template <class Items, class RowOf>
+std::string as_csv(const Json& blank, const Items& items, const RowOf& row_of) {
+  std::string text;
+  for (const auto& [column, value] : blank.items()) text += (text.empty() ? "" : ",") + column;
+  text += '\n';
+  for (const auto& item : items) text += csv_line(row_of(item));
+  return text;
+}
+
+}  // namespace
+
+std::string trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
+  return as_jsonl(records, [&](const IterationRecord& record) { return trace_row(space, record); });
+}
+
+std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
+  IterationRecord blank;
+  blank.point.resize(space.size());
+  return as_csv(trace_row(space, blank), records,
+                [&](const IterationRecord& record) { return trace_row(space, record); });
+}
+
+std::string cards_jsonl(const JobQueueRun& run) { return as_jsonl(run.moments, card_row); }
+
+std::string cards_csv(const JobQueueRun& run) { return as_csv(card_row({}), run.moments, card_row); }
+
+std::string stays_csv(const std::vector<JobSpec>& jobs, const JobQueueRun& run) {
+  return as_csv(stay_row({}, {}), run.stays, [&](const JobStay& stay) { return stay_row(jobs, stay); });
+}
+
+std::string monitor_csv(const JobQueueRun& run) {
+  return as_csv(monitor_row({}, {}), run.monitored,
+                [&](const QueueMoment& moment) { return monitor_row(run, moment); });
+}
+
+}  // namespace vramlab
