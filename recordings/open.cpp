@@ -78,9 +78,9 @@ std::string full_name(const KindRow& row) {
 }
 
 /// Keys of the outermost object, or of the objects of an outermost list, up to an error.
-class OuterKeys final : public nlohmann::json_sax<Json> {
- public:
-  [[nodiscard]] std::vector<std::string> take() { return std::move(keys_); }
+struct OuterKeys final : nlohmann::json_sax<Json> {
+  std::vector<std::string> keys;
+  int depth = 0;
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -91,17 +91,13 @@ class OuterKeys final : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return true; }
   bool start_array(std::size_t) override { return true; }
   bool end_array() override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ > 0; }
-  bool end_object() override { return --depth_ >= 0; }
+  bool start_object(std::size_t) override { return ++depth > 0; }
+  bool end_object() override { return --depth >= 0; }
   bool key(string_t& name) override {
-    if (depth_ == 1) keys_.push_back(name);
+    if (depth == 1) keys.push_back(name);
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
-
- private:
-  int depth_ = 0;
-  std::vector<std::string> keys_;
 };
 
 /// What tells kinds apart.
@@ -113,12 +109,11 @@ struct Content {
 
 Content content_of(std::string_view text) {
   if (looks_like_pickle(text)) return {Form::pickle, {}, text};
-  OuterKeys keys;
-  Json::sax_parse(text, &keys, Json::input_format_t::json, /*strict=*/false, /*ignore_comments=*/true);
-  std::vector<std::string> signs = keys.take();
+  OuterKeys outer;
+  Json::sax_parse(text, &outer, Json::input_format_t::json, /*strict=*/false, /*ignore_comments=*/true);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (!signs.empty() || (first != std::string_view::npos && text[first] == '{')) {
-    return {Form::json, std::move(signs), text};
+  if (!outer.keys.empty() || (first != std::string_view::npos && text[first] == '{')) {
+    return {Form::json, std::move(outer.keys), text};
   }
   const std::vector<CsvRecord> records = csv_records(text);
   return {Form::table, records.empty() ? std::vector<std::string>{} : records.front().cells, text};
