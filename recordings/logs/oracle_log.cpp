@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
-#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -20,50 +18,6 @@ constexpr std::array kKinds{"init",          "alloc",          "alloc_t",       
                             "alloc_oom",     "pool_alloc_oom", "graph_alloc_oom", "pool_new",   "pool_del",
                             "settings",      "capture_begin",  "capture_end",     "graph_del",  "stopped"};
 
-// Gives the blocks of a log their ids.
-class BlockNumbers {
- public:
-  void number(OracleOperation& op) {
-    if (op.kind == "free" || op.kind == "free_deferred") {
-      op.block = end(op.pointer);
-    } else if (op.text.empty() && allocates(op.kind)) {
-      op.block = begin(op.pointer);
-    }
-  }
-
-  [[nodiscard]] std::size_t count() const { return count_; }
-
- private:
-  static bool allocates(std::string_view kind) {
-    return kind == "oom" || kind == "alloc_t" || kind.ends_with("alloc") || kind.ends_with("alloc_oom");
-  }
-
-  LogBlock begin(std::uint64_t pointer) {
-    LogBlock block = count_;
-    if (spare_.empty()) {
-      ++count_;
-    } else {
-      block = spare_.back();
-      spare_.pop_back();
-    }
-    live_[pointer] = block;
-    return block;
-  }
-
-  LogBlock end(std::uint64_t pointer) {
-    const auto found = live_.find(pointer);
-    if (found == live_.end()) return kNoLogBlock;
-    const LogBlock block = found->second;
-    live_.erase(found);
-    spare_.push_back(block);
-    return block;
-  }
-
-  std::unordered_map<std::uint64_t, LogBlock> live_;  // by pointer
-  std::vector<LogBlock> spare_;
-  LogBlock count_ = 0;
-};
-
 class LogReader {
  public:
   LogReader(const json& root, const std::string& name) : root_(root), name_(name) {}
@@ -79,12 +33,9 @@ class LogReader {
     if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
     const json& operations = at("/ops");
     if (!operations.is_array()) fail("/ops", "is not a list");
-    BlockNumbers numbers;
     for (std::size_t i = 0; i < operations.size(); ++i) {
       log.operations.push_back(operation(operations[i], i, log));
-      numbers.number(log.operations.back());
     }
-    log.blocks = numbers.count();
     return log;
   }
 
@@ -130,9 +81,8 @@ class LogReader {
     OracleOperation op;
     op.kind = operation_field<std::string>(fields, index, 0);
     if (std::find(kKinds.begin(), kKinds.end(), op.kind) == kKinds.end()) {
-      fail(place(index, 0),
-           "\"" + op.kind + "\" is not a kind of operation." +
-               suggest_name(op.kind, std::vector<std::string>(kKinds.begin(), kKinds.end())));
+      fail(place(index, 0), "\"" + op.kind + "\" is not a kind of operation." +
+                                suggest_name(op.kind, {kKinds.begin(), kKinds.end()}));
     }
     op.bytes = operation_field<Bytes>(fields, index, 1);
     op.tag = operation_field<std::int64_t>(fields, index, 2);
@@ -155,6 +105,17 @@ class LogReader {
 };
 
 }  // namespace
+
+std::optional<Bytes> OracleLog::limit() const {
+  if (fraction >= 1) return std::nullopt;
+  return static_cast<Bytes>(fraction * static_cast<double>(total_memory));
+}
+
+std::optional<std::size_t> OracleLog::reserved_column() const {
+  const auto key = std::find(keys.begin(), keys.end(), "reserved_bytes.all.current");
+  if (key == keys.end()) return std::nullopt;
+  return static_cast<std::size_t>(key - keys.begin());
+}
 
 OracleLog parse_oracle_log(std::string_view text, const std::string& name) {
   try {

@@ -29,7 +29,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/units.hpp"
@@ -37,18 +36,12 @@
 
 namespace vramlab {
 
-/// A block of a log while it is live. Dense: the id freed last is given next, so there are as many ids as
-/// blocks were live at once.
-using LogBlock = std::uint32_t;
-inline constexpr LogBlock kNoLogBlock = 0xFFFF'FFFF;
-
 /// One recorded operation.
 struct OracleOperation {
   std::string kind;
   Bytes bytes = 0;
   std::int64_t tag = 0;                ///< index of a stream, or in pool logs the number of a pool or graph
   std::uint64_t pointer = 0;           ///< or the handle of a capture's stream
-  LogBlock block = kNoLogBlock;        ///< that it allocates or frees; none if it failed or frees no live one
   std::string argument;                ///< the fourth field where it is a text: a pool's kind, or settings
   std::vector<std::int64_t> counters;  ///< in the order of the log's keys
   std::string text;                    ///< message of a failed allocation
@@ -63,24 +56,12 @@ struct OracleLog {
   std::vector<std::string> keys;
   std::vector<StreamId> streams;
   std::vector<OracleOperation> operations;
-  std::size_t blocks = 0;  ///< ids of blocks are below it
-};
 
-/// What a replay made of the blocks of a log.
-template <class Value>
-class ReplayedBlocks {
- public:
-  explicit ReplayedBlocks(const OracleLog& log) : values_(log.blocks) {}
+  /// Most bytes that the allocator could reserve; empty = no limit (R9.1).
+  [[nodiscard]] std::optional<Bytes> limit() const;
 
-  void put(LogBlock block, Value value) { values_.at(block) = value; }
-
-  /// The value of a block, which has none after that. Empty for one that was never put.
-  std::optional<Value> take(LogBlock block) {
-    return block < values_.size() ? std::exchange(values_[block], std::nullopt) : std::nullopt;
-  }
-
- private:
-  std::vector<std::optional<Value>> values_;
+  /// Place of reserved_bytes.all.current among the keys, if it is one of them.
+  [[nodiscard]] std::optional<std::size_t> reserved_column() const;
 };
 
 /// Reads a log. Throws InputError naming the place for anything that is not as described above.

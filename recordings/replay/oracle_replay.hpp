@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/units.hpp"
-#include "recordings/logs/oracle_log.hpp"
+#include "recordings/scripts/recorded_program.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/others/driver_allocators.hpp"
 #include "sim/memory/segments/recorded_segments.hpp"
@@ -30,8 +30,6 @@ struct Divergence {
 /// One line about an allocator: reserved bytes and segments, allocated bytes and blocks, free blocks with the
 /// largest, and the settings that are not the default.
 std::string describe_state(const CachingAllocator& allocator);
-
-// Replays an oracle log on the simulated allocator and compares everything it recorded.
 
 /// How well the simulation meets a recording.
 struct ReplayResult {
@@ -57,52 +55,32 @@ struct ReplayResult {
 /// log of backend:cudaMallocAsync every address is taken, because that driver's choice is not known.
 class OracleReplay {
  public:
-  /// `log` must outlive the replay. Throws InputError, here or in a step, where the log contradicts itself.
+  /// `log` must outlive the replay. Throws InputError, here or in run(), where the log contradicts itself.
   explicit OracleReplay(const OracleLog& log);
   OracleReplay(const OracleReplay&) = delete;
   OracleReplay& operator=(const OracleReplay&) = delete;
 
-  /// Performs one operation and compares; false when none is left.
-  bool step();
-
-  /// Performs all that are left.
+  /// Performs all operations and compares.
   const ReplayResult& run();
 
-  [[nodiscard]] const ReplayResult& result() const { return result_; }
   /// The allocator, unless the log is one of backend:cudaMallocAsync.
   [[nodiscard]] CachingAllocator& allocator() { return *caching_; }
 
  private:
-  struct Graph {
-    PoolId pool{};
-    StreamId stream = 0;
-    bool reset = false;
-    bool object_alive = true;
-  };
-
-  void perform(const OracleOperation& op);
-  AllocationResult allocate(const OracleOperation& op, StreamId stream);
-  void allocate_in_pool(const OracleOperation& op);
-  void check_allocation(const OracleOperation& op, const AllocationResult& result);
+  void perform(const OracleOperation& op, const ClientAction& action);
+  void perform_native(const OracleOperation& op, const ClientAction& action);
+  void allocate(const OracleOperation& op, const ClientAction& action);
+  void supply(Address pointer);
+  void check_allocation(const OracleOperation& op, const ClientAction& action,
+                        const AllocationResult& result);
   void check_address(const OracleOperation& op, const Allocation& allocation);
   void check_oom_text(const OracleOperation& op, const OutOfMemory& oom);
-  bool check_figures(const OracleOperation& op, const OutOfMemory& oom);
   void check_counters(const OracleOperation& op);
-  void free(const OracleOperation& op);
-  void new_pool(const OracleOperation& op);
-  void begin_capture(const OracleOperation& op);
-  void delete_graph(const OracleOperation& op);
-  void graph_object_dies(Graph& graph);
   void warn(const std::string& warning);
   void diverge(const std::string& what, const std::string& recorded, const std::string& simulated);
-  [[noreturn]] void refuse(std::size_t field, const std::string& what) const;
-  [[nodiscard]] StreamId stream_of(const OracleOperation& op) const;
-  [[nodiscard]] StreamId side_stream() const;
-  [[nodiscard]] PoolId pool_of(const OracleOperation& op) const;
-  [[nodiscard]] Graph& graph_of(const OracleOperation& op);
-  [[nodiscard]] bool next_is(const char* kind) const;
 
   const OracleLog& log_;
+  const OracleProgram written_;
   bool device_limited_ = false;
   std::unique_ptr<RecordedSegments> segments_;
   std::unique_ptr<CachingAllocator> caching_;
@@ -110,12 +88,9 @@ class OracleReplay {
   Allocator* allocator_ = nullptr;            ///< the one in use
   std::vector<std::size_t> counter_columns_;  ///< of each key in stat_values()
   std::size_t next_ = 0;
-  ReplayedBlocks<BlockId> live_;
-  std::map<Address, Address> symbolic_bases_;  ///< recorded bases of segments that were symbolic at first
-  std::map<std::int64_t, PoolId> pools_;
-  std::map<std::int64_t, Graph> graphs_;
-  std::optional<std::int64_t> newest_graph_;
-  std::vector<BlockId> generator_blocks_;
+  std::vector<std::optional<BlockId>> blocks_;  ///< by program block; none where it is not live
+  std::vector<PoolId> pools_;                   ///< by program pool
+  std::map<Address, Address> symbolic_bases_;   ///< recorded bases of segments that were symbolic at first
   std::vector<std::int64_t> counters_before_;
   std::vector<std::int64_t> recorded_before_;
   bool orphan_reported_ = false;
@@ -124,28 +99,5 @@ class OracleReplay {
 
 /// Replays a whole log.
 ReplayResult replay_oracle_log(const OracleLog& log);
-
-// How far the simulation of backend:cudaMallocAsync can be trusted, told by an oracle log of it.
-
-/// A log replayed twice: with the recorded addresses, and with addresses of the simulation's own.
-struct AsyncReplayResult {
-  /// With the recorded addresses; everything is compared.
-  ReplayResult given;
-  /// Lowest hole first. Its counters are all but those of reserved bytes, and the address of every allocation
-  /// is compared, but is not what makes it diverge.
-  ReplayResult predicted;
-
-  // What depends on the addresses, reserved bytes, under the predicted ones.
-  std::uint64_t reserved_checked = 0;  ///< operations
-  std::uint64_t reserved_mismatches = 0;
-  double reserved_mean_error =
-      0;  ///< |predicted − recorded| / recorded, over the operations with any reserved
-  double reserved_worst_error = 0;  ///< the same, at the worst operation
-  Bytes peak_reserved_recorded = 0;
-  Bytes peak_reserved_predicted = 0;
-};
-
-/// Replays a whole log both ways. Throws InputError for a log of another backend.
-AsyncReplayResult replay_async_log(const OracleLog& log);
 
 }  // namespace vramlab

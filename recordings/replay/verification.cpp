@@ -28,16 +28,12 @@ std::string plain_name(const std::filesystem::path& file) {
 std::vector<ReplayableRecording::Recorded> recorded_reserved(const OracleLog& log,
                                                              const OracleProgram& written) {
   std::vector<ReplayableRecording::Recorded> recorded;
-  const auto key = std::find(log.keys.begin(), log.keys.end(), "reserved_bytes.all.current");
-  if (key == log.keys.end()) return recorded;
-  const auto column = static_cast<std::size_t>(key - log.keys.begin());
-  const std::size_t operations = written.first_action.size();
-  for (std::size_t i = 0; i < operations; ++i) {
+  const auto column = log.reserved_column();
+  for (std::size_t i = 0; column && i < log.operations.size(); ++i) {
     const OracleOperation& op = log.operations[i];
-    const std::size_t next =
-        i + 1 < operations ? written.first_action[i + 1] : written.program.actions.size();
+    const std::size_t next = written.first_action[i + 1];
     if (next == written.first_action[i] || op.counters.empty()) continue;  // nothing was done
-    recorded.push_back({next - 1, static_cast<Bytes>(op.counters[column]), !op.text.empty()});
+    recorded.push_back({next - 1, static_cast<Bytes>(op.counters[*column]), !op.text.empty()});
   }
   return recorded;
 }
@@ -51,10 +47,7 @@ std::string VerifiedRecording::name() const {
 
 std::vector<VerifiedRecording> verify_oracle_log(InputFile& file) {
   const OracleLog log = parse_oracle_log(file.rest(), file.name());
-  const bool is_async = log.conf.find("cudaMallocAsync") != std::string::npos;
-  return {{.file = file.name(),
-           .kind = "oracle",
-           .replay = is_async ? replay_async_log(log).given : replay_oracle_log(log)}};
+  return {{.file = file.name(), .kind = "oracle", .replay = replay_oracle_log(log)}};
 }
 
 std::vector<VerifiedRecording> verify_snapshot(InputFile& file) {
@@ -85,6 +78,11 @@ std::vector<ReplayableRecording> replayable_oracle_log(InputFile& file) {
   const OracleLog log = parse_oracle_log(file.rest(), file.name());
   if (parse_allocator_settings(log.conf).backend != AllocatorBackend::native) return {};
   OracleProgram written = oracle_program(log);
+  for (std::size_t i = 0; i < log.operations.size(); ++i) {
+    const bool is_action = written.first_action[i] < written.first_action[i + 1];
+    if (is_action || !log.operations[i].kind.starts_with("free")) continue;
+    throw InputError("/ops/" + std::to_string(i), "frees a pointer that no operation allocated.");
+  }
   auto recorded = recorded_reserved(log, written);
   std::vector<ReplayableRecording> recordings;
   recordings.push_back({plain_name(file.path()), std::move(written.program), std::move(recorded)});

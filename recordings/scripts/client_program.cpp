@@ -13,6 +13,14 @@ const char* name_of(ClientAction::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+PoolOptions pool_options(const ClientAction& pool_new) {
+  const auto kind = static_cast<PoolKind>(pool_new.detail);
+  PoolOptions options;
+  options.use_on_oom = kind == PoolKind::use_on_oom;
+  options.no_split = kind == PoolKind::no_split;
+  return options;
+}
+
 std::string mark_after(const ClientProgram& program, std::size_t action) {
   for (std::size_t i = action; i < program.actions.size(); ++i) {
     if (program.actions[i].kind != ClientAction::Kind::mark) continue;

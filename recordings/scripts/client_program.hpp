@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +57,9 @@ const char* name_of(ClientAction::Kind kind);
 
 /// Options of a MemPool (detail of pool_new).
 enum class PoolKind : std::uint32_t { plain, use_on_oom, no_split };
+
+/// The options that a pool_new asks for.
+PoolOptions pool_options(const ClientAction& pool_new);
 
 /// The ordered actions of one program on one device.
 ///

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "core/error.hpp"
@@ -15,11 +16,9 @@ constexpr Bytes kGeneratorBlock = 8;  // seed and offset of the random generator
 
 class Writer {
  public:
-  explicit Writer(const OracleLog& log) : log_(log), live_(log) {
+  explicit Writer(const OracleLog& log) : log_(log) {
     program_.settings = parse_allocator_settings(log.conf);
-    if (log.fraction < 1) {
-      program_.limit = static_cast<Bytes>(log.fraction * static_cast<double>(log.total_memory));  // R9.1
-    }
+    program_.limit = log.limit();
     program_.device_total = log.total_memory;
   }
 
@@ -27,9 +26,9 @@ class Writer {
     OracleProgram written;
     for (at_ = 0; at_ < log_.operations.size(); ++at_) {
       written.first_action.push_back(program_.actions.size());
-      if (log_.operations[at_].kind == "stopped") break;
       perform(log_.operations[at_]);
     }
+    written.first_action.push_back(program_.actions.size());
     written.program = std::move(program_);
     return written;
   }
@@ -42,6 +41,7 @@ class Writer {
     bool object_alive = true;
   };
 
+  // `stopped` is no action: the request that raised the error is not in the log.
   void perform(const OracleOperation& op) {
     const std::string& kind = op.kind;
     if (kind == "init") {
@@ -59,7 +59,8 @@ class Writer {
     } else if (kind == "free" || kind == "free_deferred") {
       free(op);
     } else if (kind == "empty_cache") {
-      // The newest graph's object dies when the next one is made, just before the release.
+      // The newest graph's object dies when the next one is made, just before the release (see the log's
+      // format).
       if (next_is("capture_begin") && newest_graph_ && graphs_.at(*newest_graph_).reset) {
         graph_object_dies(graphs_.at(*newest_graph_));
       }
@@ -72,14 +73,13 @@ class Writer {
       new_pool(op);
     } else if (kind == "pool_del") {
       add({.pool = pool_of(op), .kind = Kind::pool_del});
+      pools_.erase(op.tag);
     } else if (kind == "capture_begin") {
       begin_capture(op);
     } else if (kind == "capture_end") {
       add({.pool = graph_of(op).pool, .kind = Kind::capture_end});
     } else if (kind == "graph_del") {
       delete_graph(op);
-    } else {
-      refuse("\"" + kind + "\" is not an operation that can be replayed.");
     }
   }
 
@@ -90,17 +90,18 @@ class Writer {
 
   void allocate(const OracleOperation& op, StreamId stream, ProgramPool pool) {
     add({.bytes = op.bytes, .stream = stream, .block = program_.blocks, .pool = pool, .kind = Kind::alloc});
-    if (op.text.empty()) live_.put(op.block, program_.blocks);
+    if (op.text.empty()) live_[op.pointer] = program_.blocks;
     ++program_.blocks;
   }
 
   void free(const OracleOperation& op) {
-    const auto block = live_.take(op.block);
-    if (!block) refuse("frees a pointer that no operation allocated.");
+    const auto live = live_.find(op.pointer);
+    if (live == live_.end()) return;
     const bool deferred = op.kind == "free_deferred";
-    if (deferred) add({.stream = side_stream(), .block = *block, .kind = Kind::record_stream});
-    add({.block = *block, .kind = Kind::free});
+    if (deferred) add({.stream = side_stream(), .block = live->second, .kind = Kind::record_stream});
+    add({.block = live->second, .kind = Kind::free});
     if (deferred) add({.kind = Kind::sync});
+    live_.erase(live);
   }
 
   void new_pool(const OracleOperation& op) {
@@ -145,25 +146,25 @@ class Writer {
   [[nodiscard]] StreamId stream_of(const OracleOperation& op) const {
     if (op.tag == kDefaultPools) return kDefaultStream;
     if (op.tag < 0 || static_cast<std::size_t>(op.tag) >= log_.streams.size()) {
-      refuse(std::to_string(op.tag) + " is not an index of a stream.");
+      refuse(2, std::to_string(op.tag) + " is not an index of a stream.");
     }
     return log_.streams[static_cast<std::size_t>(op.tag)];
   }
 
   [[nodiscard]] StreamId side_stream() const {
-    if (log_.streams.size() < 2) refuse("a deferred free needs a second stream, and the log names none.");
+    if (log_.streams.size() < 2) refuse(0, "a deferred free needs a second stream, and the log names none.");
     return log_.streams[1];
   }
 
   [[nodiscard]] ProgramPool pool_of(const OracleOperation& op) const {
     const auto pool = pools_.find(op.tag);
-    if (pool == pools_.end()) refuse(std::to_string(op.tag) + " is not a living MemPool.");
+    if (pool == pools_.end()) refuse(2, std::to_string(op.tag) + " is not a living MemPool.");
     return pool->second;
   }
 
   Graph& graph_of(const OracleOperation& op) {
     const auto graph = graphs_.find(op.tag);
-    if (graph == graphs_.end()) refuse(std::to_string(op.tag) + " is not a graph.");
+    if (graph == graphs_.end()) refuse(2, std::to_string(op.tag) + " is not a graph.");
     return graph->second;
   }
 
@@ -176,14 +177,14 @@ class Writer {
     return static_cast<std::uint32_t>(program_.texts.size() - 1);
   }
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError("/ops/" + std::to_string(at_), what);
+  [[noreturn]] void refuse(std::size_t field, const std::string& what) const {
+    throw InputError("/ops/" + std::to_string(at_) + '/' + std::to_string(field), what);
   }
 
   const OracleLog& log_;
   ClientProgram program_;
-  std::size_t at_ = 0;  ///< the operation being written
-  ReplayedBlocks<ProgramBlock> live_;
+  std::size_t at_ = 0;                              ///< the operation being written
+  std::unordered_map<Address, ProgramBlock> live_;  ///< by pointer
   std::map<std::int64_t, ProgramPool> pools_;
   std::map<std::int64_t, Graph> graphs_;
   std::optional<std::int64_t> newest_graph_;

@@ -1,9 +1,6 @@
 // Recordings of either kind as the programs that were run to record them.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
 #include <vector>
 
 #include "recordings/logs/oracle_log.hpp"
@@ -14,11 +11,10 @@
 namespace vramlab {
 
 /// A log's operations as a program's actions. A request that failed in the log is an allocation like any
-/// other: it may fail again, and then nothing is freed. `first_action` gives, for each operation, the number
-/// of actions before it.
+/// other: it may fail again, and then nothing is freed. The free of a pointer that is not live is no action.
 struct OracleProgram {
   ClientProgram program;
-  std::vector<std::size_t> first_action;
+  std::vector<std::size_t> first_action;  ///< by operation: number of actions before it; at the end, of all
 };
 
 /// Throws InputError, with the place in the log, for an operation that contradicts an earlier one.

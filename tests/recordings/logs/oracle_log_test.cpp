@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "recordings/scripts/recorded_program.hpp"
 
 namespace vramlab {
 namespace {
@@ -26,17 +27,22 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-// The pointer 34 is two blocks, one after the other; the failed allocation is none.
-TEST(OracleLog, NumbersBlocksDensely) {
+// The pointer 34 is two blocks, one after the other; the failed allocation is one that nothing frees, and
+// nothing is freed at 90.
+TEST(OracleProgram, NamesTheBlockOfAPointer) {
   const OracleLog log = parse_oracle_log(kHead + R"(["alloc", 12, 1, 34, [0]], ["alloc_t", 12, 0, 56, [0]],
                  ["free", 0, 0, 34, [0]], ["oom", 99, 0, 0, [1], "CUDA out of memory."],
-                 ["pool_alloc", 12, 0, 34, [1]], ["graph_alloc", 12, 1000, 78, [1]],
-                 ["free_deferred", 0, 0, 56, [1]], ["free", 0, 0, 90, [1]], ["free", 0, 0, 34, [1]]]})",
+                 ["alloc", 12, 0, 34, [1]], ["free_deferred", 0, 0, 56, [1]], ["free", 0, 0, 90, [1]],
+                 ["free", 0, 0, 34, [1]]]})",
                                          "x.json");
-  std::vector<LogBlock> blocks;
-  for (const OracleOperation& op : log.operations) blocks.push_back(op.block);
-  EXPECT_EQ(blocks, (std::vector<LogBlock>{0, 1, 0, kNoLogBlock, 0, 2, 1, kNoLogBlock, 0}));
-  EXPECT_EQ(log.blocks, 3u);
+  const OracleProgram written = oracle_program(log);
+  std::vector<ProgramBlock> freed;
+  for (const ClientAction& action : written.program.actions) {
+    if (action.kind == ClientAction::Kind::free) freed.push_back(action.block);
+  }
+  EXPECT_EQ(freed, (std::vector<ProgramBlock>{0, 1, 3}));
+  EXPECT_EQ(written.program.blocks, 4u);
+  EXPECT_EQ(written.first_action, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 8, 8, 9}));
 }
 
 TEST(OracleLog, ReadsItsFields) {

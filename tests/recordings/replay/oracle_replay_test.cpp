@@ -1,7 +1,6 @@
 // The acceptance test of the allocator: PyTorch's own answers to tens of thousands of operations.
 #include "recordings/replay/oracle_replay.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -112,18 +111,6 @@ TEST(OracleReplay, PredictsTheErrorThatStoppedARecording) {
   OracleReplay replay(log);
   replay.run();
   EXPECT_THROW(replay.allocator().allocate(50'319'937, kDefaultStream), AllocatorFault);
-}
-
-// The real allocator's own counter says how many were live at most.
-TEST(OracleReplay, HasAnIdForEachBlockThatWasLiveAtOnce) {
-  const OracleLog log = read_oracle_log(file_of(kFixtures, "default_1"));
-  const auto key = std::find(log.keys.begin(), log.keys.end(), "allocation.all.current");
-  ASSERT_NE(key, log.keys.end());
-  std::int64_t most = 0;
-  for (const OracleOperation& op : log.operations) {
-    most = std::max(most, op.counters[static_cast<std::size_t>(key - log.keys.begin())]);
-  }
-  EXPECT_EQ(log.blocks, static_cast<std::size_t>(most));
 }
 
 TEST(OracleReplay, SaysWhereItParts) {
