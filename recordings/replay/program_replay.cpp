@@ -27,51 +27,52 @@ AllocatorOptions options_of(const ReplaySetup& setup) {
   return options;
 }
 
+/// Who is told of a replay; null = nobody.
+struct Watchers {
+  HistoryRecorder* history = nullptr;
+  BlockUser* user = nullptr;
+  std::vector<ReplayedAction>* actions = nullptr;
+  bool sizes = false;  ///< of the blocks, for held_at_peak()
+};
+
 /// Performs a program's actions on an allocator over any source of segments.
 class ProgramReplay {
  public:
-  ProgramReplay(SegmentSource& source, const ClientProgram& program, const ReplaySetup& setup)
+  /// `simulated` is the source, where it is one of a pretended card.
+  ProgramReplay(SegmentSource& source, SimSegments* simulated, const ClientProgram& program,
+                const ReplaySetup& setup, const Watchers& told)
       : program_(program),
         setup_(setup),
+        told_(told),
+        simulated_(simulated),
         allocator_(source, options_of(setup)),
         blocks_(program.blocks, kFailed),
         freed_at_sync_(program.blocks, -1),
-        pools_(program.pools + 1U) {}
+        sizes_(told.sizes ? program.blocks : 0),
+        pools_(program.pools + 1U) {
+    allocator_.set_listener(told.history);
+  }
 
   void run() {
     try {
       for (std::size_t i = 0; i < program_.actions.size(); ++i) {
         allocation_ = {};
         perform(i);
-        if (noted_ != nullptr) note();
+        if (told_.actions != nullptr) note();
       }
     } catch (const AllocatorFault& fault) {
       outcome_.fault = fault.what();
     }
   }
 
-  virtual ~ProgramReplay() = default;
-  ProgramReplay(const ProgramReplay&) = delete;
-  ProgramReplay& operator=(const ProgramReplay&) = delete;
-
-  void record_into(HistoryRecorder* history) {
-    history_ = history;
-    allocator_.set_listener(history);
-  }
-
-  void note_sizes() { sizes_.resize(program_.blocks); }
-
-  void set_user(BlockUser* user) { user_ = user; }
-  void note_actions_in(std::vector<ReplayedAction>& actions) { noted_ = &actions; }
-
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
 
-  virtual ProgramOutcome outcome() {
+  ProgramOutcome outcome() {
     outcome_.stats = allocator_.stats();
+    if (simulated_ != nullptr) outcome_.driver_time = simulated_->driver_time() - probe_time_;
     return std::move(outcome_);
   }
 
-  /// Needs note_sizes() before the run.
   [[nodiscard]] std::vector<HeldBlock> held_at_peak() const {
     std::vector<HeldBlock> held;
     if (outcome_.highest_allocated == 0) return held;
@@ -88,23 +89,13 @@ class ProgramReplay {
     return held;
   }
 
- protected:
-  virtual void probe(const ClientAction&) {
-    throw InternalError("attempts are probed where memory cannot be put back");
-  }
-
-  CachingAllocator& probed_allocator() { return allocator_; }
-  [[nodiscard]] HistoryRecorder* history() const { return history_; }
-  void count_served_attempt() { ++outcome_.attempts_served; }
-
  private:
   // Never an id of the allocator, nor kNullBlock.
   static constexpr BlockId kFailed{0xFFFF'FFFE};
 
   struct PoolUse {
     PoolId id{};
-    std::uint32_t graphs = 0;  ///< captures that filled it; 0 for a MemPool
-    bool made = false;
+    std::uint32_t graphs = 0;  ///< captures that filled it
     bool mem_pool = false;
   };
 
@@ -114,9 +105,9 @@ class ProgramReplay {
 
   void perform(std::size_t index) {
     const ClientAction& action = program_.actions[index];
-    if (history_ != nullptr) {
-      history_->set_time_us(static_cast<std::int64_t>(index));
-      history_->set_stack(action.kind == Kind::alloc ? action.detail : 0);
+    if (told_.history != nullptr) {
+      told_.history->set_time_us(static_cast<std::int64_t>(index));
+      told_.history->set_stack(action.kind == Kind::alloc ? action.detail : 0);
     }
     switch (action.kind) {
       case Kind::alloc:
@@ -131,7 +122,7 @@ class ProgramReplay {
         if (setup_.probe_attempts) probe(action);
         return;
       case Kind::sync:
-        if (user_ != nullptr) user_->wait_for_all();
+        if (told_.user != nullptr) told_.user->wait_for_all();
         return allocator_.finish_events();
       case Kind::empty_cache:
         return allocator_.empty_cache();
@@ -140,7 +131,8 @@ class ProgramReplay {
       case Kind::settings:
         return allocator_.set_settings(program_.texts[action.detail]);
       case Kind::pool_new:
-        return make_pool(action);
+        pools_[action.pool] = {allocator_.new_mem_pool(pool_options(action)), 0, true};
+        return;
       case Kind::pool_del:
         return delete_pool(pools_[action.pool]);
       case Kind::capture_begin:
@@ -162,7 +154,7 @@ class ProgramReplay {
       blocks_[action.block] = result->block;
       allocation_.address = result->address;
       if (!sizes_.empty() && action.bytes > 0) sizes_[action.block] = allocator_.size_of(result->block);
-      if (user_ != nullptr && result->block != kNullBlock) use(*result, action.stream);
+      if (told_.user != nullptr && result->block != kNullBlock) use(*result, action.stream);
     } else {
       allocation_.failed = true;
       ++outcome_.ooms;
@@ -174,8 +166,8 @@ class ProgramReplay {
   // A full release took all deferred frees for done.
   void use(const Allocation& allocation, StreamId stream) {
     const std::int64_t syncs = allocator_.stats().num_sync_all_streams;
-    if (std::exchange(syncs_seen_, syncs) != syncs) user_->wait_for_all();
-    user_->allocated(allocation.block, allocation.address, allocator_.size_of(allocation.block), stream);
+    if (std::exchange(syncs_seen_, syncs) != syncs) told_.user->wait_for_all();
+    told_.user->allocated(allocation.block, allocation.address, allocator_.size_of(allocation.block), stream);
   }
 
   void note() {
@@ -183,7 +175,7 @@ class ProgramReplay {
     allocation_.allocated = current(stats.allocated_bytes);
     allocation_.reserved = current(stats.reserved_bytes);
     allocation_.segments = stats.segment.all().current;
-    noted_->push_back(allocation_);
+    told_.actions->push_back(allocation_);
   }
 
   void note_peaks(std::size_t index) {
@@ -212,14 +204,14 @@ class ProgramReplay {
     if (!holds(block)) return;
     ++outcome_.operations;
     freed_at_sync_[block] = allocator_.stats().num_sync_all_streams;
-    if (user_ != nullptr && blocks_[block] != kNullBlock) user_->freeing(blocks_[block]);
+    if (told_.user != nullptr && blocks_[block] != kNullBlock) told_.user->freeing(blocks_[block]);
     allocator_.free(blocks_[block]);
   }
 
   void record_stream(const ClientAction& action) {
     if (!holds(action.block)) return;
     const BlockId block = blocks_[action.block];
-    if (user_ != nullptr && block != kNullBlock) user_->stream_recorded(block, action.stream);
+    if (told_.user != nullptr && block != kNullBlock) told_.user->stream_recorded(block, action.stream);
     allocator_.record_stream(block, action.stream);
   }
 
@@ -233,16 +225,22 @@ class ProgramReplay {
     allocator_.process_events();  // what was parked during a capture gets its events (R3.9)
     const Block& record = allocator_.state().blocks[static_cast<BlockIndex>(blocks_[block])];
     if (!record.live || !record.is_pending()) return;
-    if (user_ != nullptr) user_->wait_for(blocks_[block]);
+    if (told_.user != nullptr) told_.user->wait_for(blocks_[block]);
     allocator_.finish_events(blocks_[block]);
     allocator_.process_events();
   }
 
-  void make_pool(const ClientAction& action) {
-    PoolOptions options;
-    options.use_on_oom = static_cast<PoolKind>(action.detail) == PoolKind::use_on_oom;
-    options.no_split = static_cast<PoolKind>(action.detail) == PoolKind::no_split;
-    pools_[action.pool] = {allocator_.new_mem_pool(options), 0, true, true};
+  void probe(const ClientAction& action) {
+    if (simulated_ == nullptr) throw InternalError("attempts are probed where memory cannot be put back");
+    const AllocatorState before = allocator_.save();
+    const SimSegments::State segments_before = simulated_->save();
+    const SimTime time_before = simulated_->driver_time();
+    allocator_.set_listener(nullptr);
+    if (allocator_.allocate(action.bytes, action.stream)) ++outcome_.attempts_served;
+    allocator_.set_listener(told_.history);
+    allocator_.restore(before);
+    simulated_->restore(segments_before);
+    probe_time_ += simulated_->driver_time() - time_before;
   }
 
   void delete_pool(const PoolUse& pool) {
@@ -252,8 +250,8 @@ class ProgramReplay {
 
   void begin_capture(const ClientAction& action) {
     PoolUse& pool = pools_[action.pool];
-    pool.id = allocator_.begin_capture(action.stream, pool.made ? std::optional(pool.id) : std::nullopt);
-    pool.made = true;
+    const bool made = pool.mem_pool || pool.graphs > 0;
+    pool.id = allocator_.begin_capture(action.stream, made ? std::optional(pool.id) : std::nullopt);
     ++pool.graphs;
     ++open_captures_;
   }
@@ -266,6 +264,8 @@ class ProgramReplay {
 
   const ClientProgram& program_;
   const ReplaySetup& setup_;
+  const Watchers told_;
+  SimSegments* simulated_;
   CachingAllocator allocator_;
   std::vector<BlockId> blocks_;              ///< by program block
   std::vector<std::int64_t> freed_at_sync_;  ///< num_sync_all_streams at its free; −1 = not freed
@@ -273,48 +273,10 @@ class ProgramReplay {
   std::vector<PoolUse> pools_;
   int open_captures_ = 0;
   std::vector<ProgramBlock> finished_in_capture_;
-  HistoryRecorder* history_ = nullptr;
-  BlockUser* user_ = nullptr;
   std::int64_t syncs_seen_ = 0;
-  std::vector<ReplayedAction>* noted_ = nullptr;
+  SimTime probe_time_{0};
   ReplayedAction allocation_;  ///< what the action being performed did
   ProgramOutcome outcome_;
-};
-
-/// The memory of a pretended card; a base, so that it is there before the allocator.
-struct PretendedMemory {
-  explicit PretendedMemory(const ReplaySetup& setup) : card(setup.total, setup.context), segments(card) {}
-
-  SimulatedCard card;
-  SimSegments segments;
-};
-
-class SimulatedReplay : private PretendedMemory, public ProgramReplay {
- public:
-  SimulatedReplay(const ClientProgram& program, const ReplaySetup& setup)
-      : PretendedMemory(setup), ProgramReplay(segments, program, setup) {}
-
-  ProgramOutcome outcome() override {
-    ProgramOutcome outcome = ProgramReplay::outcome();
-    outcome.driver_time = segments.driver_time() - probe_time_;
-    return outcome;
-  }
-
- private:
-  void probe(const ClientAction& action) override {
-    CachingAllocator& allocator = probed_allocator();
-    const AllocatorState before = allocator.save();
-    const SimSegments::State segments_before = segments.save();
-    const SimTime time_before = segments.driver_time();
-    allocator.set_listener(nullptr);
-    if (allocator.allocate(action.bytes, action.stream)) count_served_attempt();
-    allocator.set_listener(history());
-    allocator.restore(before);
-    segments.restore(segments_before);
-    probe_time_ += segments.driver_time() - time_before;
-  }
-
-  SimTime probe_time_{0};
 };
 
 }  // namespace
@@ -322,9 +284,7 @@ class SimulatedReplay : private PretendedMemory, public ProgramReplay {
 ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& program,
                                   const ReplaySetup& setup, BlockUser* user) {
   ReplayedProgram replayed;
-  ProgramReplay replay(source, program, setup);
-  replay.set_user(user);
-  replay.note_actions_in(replayed.actions);
+  ProgramReplay replay(source, nullptr, program, setup, {.user = user, .actions = &replayed.actions});
   replay.run();
   replayed.segments = replay.allocator().segments();
   replayed.outcome = replay.outcome();
@@ -333,9 +293,10 @@ ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& pr
 
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               const ReplayKeeps& keeps) {
-  SimulatedReplay replay(program, setup);
-  if (keeps.history != nullptr) replay.record_into(keeps.history);
-  if (keeps.held != nullptr) replay.note_sizes();
+  SimulatedCard card(setup.total, setup.context);
+  SimSegments segments(card);
+  ProgramReplay replay(segments, &segments, program, setup,
+                       {.history = keeps.history, .sizes = keeps.held != nullptr});
   replay.run();
   if (keeps.held != nullptr) *keeps.held = replay.held_at_peak();
   if (keeps.at_end) keeps.at_end(replay.allocator());
@@ -364,8 +325,7 @@ ReplayAgreement compare_replays(const ReplayedProgram& card, const ReplayedProgr
   const std::size_t both = std::min(card.actions.size(), simulated.actions.size());
   for (std::size_t i = 0; i < both; ++i) {
     const ReplayedAction& real = card.actions[i];
-    const ReplayedAction& pretended = simulated.actions[i];
-    const bool equal_address = real.address == pretended.address || !compare_addresses;
+    ReplayedAction pretended = simulated.actions[i];
     agreement.allocations += real.address != 0 ? 1 : 0;
     agreement.equal_addresses += real.address != 0 && real.address == pretended.address ? 1 : 0;
     agreement.ooms += real.failed ? 1 : 0;
@@ -373,10 +333,8 @@ ReplayAgreement compare_replays(const ReplayedProgram& card, const ReplayedProgr
     agreement.equal_ooms += real.failed && pretended.failed ? 1 : 0;
     agreement.equal_reserved += real.reserved == pretended.reserved ? 1 : 0;
     agreement.equal_segments += real.segments == pretended.segments ? 1 : 0;
-    const bool equal = equal_address && real.failed == pretended.failed &&
-                       real.reserved == pretended.reserved && real.allocated == pretended.allocated &&
-                       real.segments == pretended.segments;
-    if (!equal && !agreement.first_difference) agreement.first_difference = i;
+    if (!compare_addresses) pretended.address = real.address;
+    if (real != pretended && !agreement.first_difference) agreement.first_difference = i;
   }
   if (card.actions.size() != simulated.actions.size() && !agreement.first_difference) {
     agreement.first_difference = both;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -113,8 +112,6 @@ struct ReplayKeeps {
 /// context.
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               const ReplayKeeps& keeps = {});
-
-// Two replays of one program held against each other, action by action.
 
 /// How far two replays of one program agree.
 struct ReplayAgreement {
