@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "core/error.hpp"
@@ -65,8 +66,7 @@ SnapshotReplay::SnapshotReplay(const TorchSnapshot& snapshot, int device, Snapsh
 void SnapshotReplay::make_allocator() {
   const TruthFile* const truth = options_.truth;
   AllocatorOptions options;
-  options.settings = allocator_settings_of(snapshot_);
-  if (truth != nullptr && !snapshot_.settings.conf) options.settings = parse_allocator_settings(truth->conf);
+  options.settings = recorded_settings(snapshot_, truth);
   if (options.settings.backend != AllocatorBackend::native) {
     throw InputError("/allocator_settings", "is of backend:cudaMallocAsync, which records no history.");
   }
@@ -85,13 +85,9 @@ void SnapshotReplay::list_approximations() {
     result_.approximate.push_back("garbage collection ages");
   }
   if (options_.truth != nullptr || allocator_->limit()) return;
-  const auto recorded = [&](auto is_it) {
-    return std::any_of(trace_.begin(), trace_.end(),
-                       [&](const TraceEntry& entry) { return is_it(entry.action); });
-  };
-  if (recorded([](Action action) { return action == Action::oom; }))
-    result_.approximate.push_back("failures");
-  if (recorded(is_release)) result_.approximate.push_back("retries");
+  const auto is_failure = [](Action action) { return action == Action::oom; };
+  if (any_entry(0, trace_.size(), is_failure)) result_.approximate.push_back("failures");
+  if (any_entry(0, trace_.size(), is_release)) result_.approximate.push_back("retries");
   if (collects) result_.approximate.push_back("garbage collection");
 }
 
@@ -106,6 +102,12 @@ void SnapshotReplay::cut_at_marks() {
     }
   }
   steps_ = cut_into_steps(trace_, mark_places_);
+}
+
+bool SnapshotReplay::any_entry(std::size_t first, std::size_t end, bool (*is_it)(Action)) const {
+  const std::span entries = std::span(trace_).subspan(first, end - first);
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const TraceEntry& entry) { return is_it(entry.action); });
 }
 
 std::size_t SnapshotReplay::next_entry() const {
@@ -155,9 +157,7 @@ void SnapshotReplay::perform(const TraceStep& step) {
 // any in this state, else they are an explicit empty_cache (R11.13).
 void SnapshotReplay::request(const TraceStep& step) {
   const std::size_t completed = completed_first(step);
-  const bool releases = std::any_of(trace_.begin() + static_cast<std::ptrdiff_t>(step.first),
-                                    trace_.begin() + static_cast<std::ptrdiff_t>(step.action),
-                                    [](const TraceEntry& entry) { return is_release(entry.action); });
+  const bool releases = any_entry(step.first, step.action, is_release);
   const bool may_have_synchronized = completed > 0 && step.kind == Kind::failure;
   if (!releases && !may_have_synchronized) return settle(step, attempt(step, completed));
 
@@ -218,10 +218,7 @@ void SnapshotReplay::supply_bases(const TraceStep& step) {
 // Notes what a request gave. Its address was given by the recording if the request began a segment.
 void SnapshotReplay::settle(const TraceStep& step, const AllocationResult& result) {
   const TraceEntry& entry = trace_[step.action];
-  const bool base_given = std::any_of(trace_.begin() + static_cast<std::ptrdiff_t>(step.first),
-                                      trace_.begin() + static_cast<std::ptrdiff_t>(step.action),
-                                      [](const TraceEntry& before) { return is_acquisition(before.action); });
-  const bool given = base_given && segments_->supplied() == 0;
+  const bool given = any_entry(step.first, step.action, is_acquisition) && segments_->supplied() == 0;
   segments_->discard_supplied();
   if (!result) last_oom_ = result.oom();
   if (step.kind == Kind::failure) {
@@ -292,12 +289,8 @@ void SnapshotReplay::forget_completed() {
 
 void SnapshotReplay::lead_without_request(const TraceStep& step) {
   complete_deferred(step, completed_first(step));
-  const auto first = trace_.begin() + static_cast<std::ptrdiff_t>(step.first);
-  const std::size_t lead = step.kind == Kind::none ? step.end : step.action;
-  const auto end = trace_.begin() + static_cast<std::ptrdiff_t>(lead);
-  if (std::any_of(first, end, [](const TraceEntry& entry) { return is_release(entry.action); })) {
-    empty_cache(step);
-  }
+  const std::size_t end = step.kind == Kind::none ? step.end : step.action;
+  if (any_entry(step.first, end, is_release)) empty_cache(step);
 }
 
 // The program's own call, which gave memory back in this step.
@@ -329,6 +322,11 @@ void SnapshotReplay::end_pool_uses(const TraceStep& step) {
     allocator_->end_capture(pools_.at(use.pool));
     return true;
   });
+}
+
+AllocatorSettings recorded_settings(const TorchSnapshot& snapshot, const TruthFile* truth) {
+  const AllocatorSettings own = allocator_settings_of(snapshot);
+  return truth == nullptr || snapshot.settings.conf ? own : parse_allocator_settings(truth->conf);
 }
 
 std::vector<int> recorded_devices(const TorchSnapshot& snapshot) {

@@ -106,6 +106,7 @@ class SnapshotReplay {
   void list_approximations();
   void cut_at_marks();
   void perform(const TraceStep& step);
+  [[nodiscard]] bool any_entry(std::size_t first, std::size_t end, bool (*is_it)(TraceEntry::Action)) const;
 
   // snapshot_start.cpp
   void start_from_rebuilt();
@@ -166,6 +167,9 @@ class SnapshotReplay {
   std::optional<OutOfMemory> last_oom_;  ///< since the last mark
   SnapshotReplayResult result_;
 };
+
+/// The settings of a recording: those of the snapshot, or of `truth` (may be null) where it has no string.
+AllocatorSettings recorded_settings(const TorchSnapshot& snapshot, const TruthFile* truth);
 
 /// The devices that have a history in the snapshot.
 std::vector<int> recorded_devices(const TorchSnapshot& snapshot);

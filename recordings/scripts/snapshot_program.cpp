@@ -1,16 +1,11 @@
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.hpp"
-#include "recordings/input_file.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
-#include "recordings/scripts/allocation_script.hpp"
 #include "recordings/scripts/recorded_program.hpp"
 #include "recordings/snapshot/history.hpp"
 #include "recordings/snapshot/initial_state.hpp"
@@ -24,12 +19,15 @@ using Kind = ClientAction::Kind;
 
 class ProgramWriter {
  public:
-  ProgramWriter(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options)
+  /// `known`: the program but for its actions.
+  ProgramWriter(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options,
+                ClientProgram known)
       : trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
         options_(options),
         uses_(find_pool_uses(snapshot, device)),
         ends_(uses_.size(), false),
-        next_unknown_stream_(std::numeric_limits<StreamId>::max()) {
+        next_unknown_stream_(std::numeric_limits<StreamId>::max()),
+        program_(std::move(known)) {
     program_.actions.reserve(trace_.size());
   }
 
@@ -56,7 +54,7 @@ class ProgramWriter {
     for (std::size_t i = 0; i < trace_.size(); ++i) {
       add_marks_before(trace_[i]);
       if (next_empty_cache != empty_caches.end() && *next_empty_cache == i) {
-        add(Kind::empty_cache, i);
+        add({.kind = Kind::empty_cache}, i);
         ++next_empty_cache;
       }
       begin_pool_uses(i);
@@ -68,35 +66,35 @@ class ProgramWriter {
   }
 
  private:
-  ClientAction& add(Kind kind, std::size_t entry) {
-    ClientAction& action = program_.actions.emplace_back();
-    action.kind = kind;
-    action.source = static_cast<std::uint32_t>(entry);
-    return action;
+  void add(const ClientAction& action, std::size_t entry) {
+    program_.actions.push_back(action);
+    program_.actions.back().source = static_cast<std::uint32_t>(entry);
   }
 
   void add_initial(const SnapshotBlock& block, StreamId stream) {
-    ClientAction& action = add(Kind::alloc, 0);
-    action.bytes = block.requested;
-    action.stream = stream;
-    action.block = program_.blocks++;
+    const ProgramBlock number = program_.blocks++;
+    add({.bytes = block.requested, .stream = stream, .block = number, .kind = Kind::alloc}, 0);
     if (block.state == SnapshotBlock::State::active_allocated) {
-      live_[block.address] = action.block;
-      return;
+      live_[block.address] = number;
+    } else {
+      add_deferral(block.address, number, 0);
+      add({.block = number, .kind = Kind::free}, 0);
     }
-    ClientAction& use = add(Kind::record_stream, 0);
-    use.block = program_.blocks - 1;
-    use.stream = next_unknown_stream_--;
-    add(Kind::free, 0).block = program_.blocks - 1;
-    pending_[block.address] = program_.blocks - 1;
+  }
+
+  // Which stream a deferred free waits for was not recorded; one of its own keeps its place.
+  void add_deferral(Address address, ProgramBlock block, std::size_t entry) {
+    add({.stream = next_unknown_stream_--, .block = block, .kind = Kind::record_stream}, entry);
+    pending_[address] = block;
   }
 
   void note_initial(Bytes cached, bool in_pools) {
-    program_.notes.push_back(
+    std::vector<std::string> notes{
         "Recording began with " + std::to_string(program_.blocks) +
         " blocks in use; they are allocated first, in the order of their addresses. The " +
-        format_bytes(cached) + " that were cached then are not.");
-    if (in_pools) program_.notes.emplace_back("Some of them lay in private pools and are replayed outside.");
+        format_bytes(cached) + " that were cached then are not."};
+    if (in_pools) notes.emplace_back("Some of them lay in private pools and are replayed outside.");
+    program_.notes.insert(program_.notes.begin(), notes.begin(), notes.end());
   }
 
   void add_marks_before(const TraceEntry& entry) {
@@ -105,30 +103,25 @@ class ProgramWriter {
   }
 
   void add_mark() {
-    add(Kind::mark, 0).detail = static_cast<std::uint32_t>(program_.texts.size());
+    add({.detail = static_cast<std::uint32_t>(program_.texts.size()), .kind = Kind::mark}, 0);
     program_.texts.push_back(options_.marks[next_mark_++].label);
   }
 
   void add_entry(std::size_t i) {
     const TraceEntry& entry = trace_[i];
     switch (entry.action) {
-      case Action::alloc: {
-        ClientAction& action = add(Kind::alloc, i);
-        action.bytes = entry.size;
-        action.stream = entry.stream;
-        action.block = program_.blocks++;
-        action.detail = entry.stack;
-        live_[entry.address] = action.block;
-        return;
-      }
-      case Action::oom: {
-        ClientAction& action = add(Kind::attempt, i);
-        action.bytes = entry.size;
-        action.stream = entry.stream;
-        action.detail = entry.stack;
+      case Action::alloc:
+        live_[entry.address] = program_.blocks;
+        return add({.bytes = entry.size,
+                    .stream = entry.stream,
+                    .block = program_.blocks++,
+                    .detail = entry.stack,
+                    .kind = Kind::alloc},
+                   i);
+      case Action::oom:
         ++program_.attempts;
-        return;
-      }
+        return add(
+            {.bytes = entry.size, .stream = entry.stream, .detail = entry.stack, .kind = Kind::attempt}, i);
       case Action::free_requested:
         return add_free(i);
       case Action::free_completed:
@@ -143,20 +136,15 @@ class ProgramWriter {
     if (found == live_.end()) return;
     const bool completes = i + 1 < trace_.size() && trace_[i + 1].action == Action::free_completed &&
                            trace_[i + 1].address == trace_[i].address;
-    if (!completes) {  // which stream it waits for was not recorded; one of its own keeps its place
-      ClientAction& use = add(Kind::record_stream, i);
-      use.block = found->second;
-      use.stream = next_unknown_stream_--;
-      pending_[trace_[i].address] = found->second;
-    }
-    add(Kind::free, i).block = found->second;
+    if (!completes) add_deferral(found->first, found->second, i);
+    add({.block = found->second, .kind = Kind::free}, i);
     live_.erase(found);
   }
 
   void add_finish(std::size_t i) {
     const auto found = pending_.find(trace_[i].address);
     if (found == pending_.end()) return;
-    add(Kind::finish, i).block = found->second;
+    add({.block = found->second, .kind = Kind::finish}, i);
     pending_.erase(found);
   }
 
@@ -164,9 +152,7 @@ class ProgramWriter {
     for (; next_use_ < uses_.size() && uses_[next_use_].first <= i; ++next_use_) {
       ProgramPool& pool = pools_[uses_[next_use_].pool];
       if (pool == 0) pool = ++program_.pools;
-      ClientAction& action = add(Kind::capture_begin, i);
-      action.stream = uses_[next_use_].stream;
-      action.pool = pool;
+      add({.stream = uses_[next_use_].stream, .pool = pool, .kind = Kind::capture_begin}, i);
     }
   }
 
@@ -174,9 +160,7 @@ class ProgramWriter {
     for (std::size_t use = 0; use < next_use_; ++use) {
       if (ends_[use] || uses_[use].last > i) continue;
       ends_[use] = true;
-      ClientAction& action = add(Kind::capture_end, i);
-      action.stream = uses_[use].stream;
-      action.pool = pools_.at(uses_[use].pool);
+      add({.stream = uses_[use].stream, .pool = pools_.at(uses_[use].pool), .kind = Kind::capture_end}, i);
     }
   }
 
@@ -226,37 +210,28 @@ std::vector<std::size_t> find_empty_caches(const TorchSnapshot& snapshot, int de
 }  // namespace
 
 ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options) {
+  const RecordedLimit found = recorded_limit(snapshot, device);
   ClientProgram known;
+  known.device = device;
+  known.limit = found.limit;
+  known.limit_inferred = found.limit.has_value();
+  known.room = found.room;
   if (options.truth != nullptr) {
     known.limit = options.truth->limit;
+    known.limit_inferred = false;
     known.device_total = options.truth->total_memory;
-    known.room = recorded_limit(snapshot, device).room;
-  } else {
-    const RecordedLimit found = recorded_limit(snapshot, device);
-    known.limit = found.limit;
-    known.limit_inferred = found.limit.has_value();
-    known.room = found.room;
   }
   const std::vector<std::size_t> empty_caches = find_empty_caches(snapshot, device, options, known);
-  AllocatorSettings settings = allocator_settings_of(snapshot);
-  if (options.truth != nullptr && !snapshot.settings.conf) {
-    settings = parse_allocator_settings(options.truth->conf);
-  }
-  ProgramWriter writer(snapshot, device, options);
+  known.settings = recorded_settings(snapshot, options.truth);
+  known.frames = snapshot.frames;
+  known.stacks = snapshot.stacks;
+  std::optional<InitialState> initial;
   if (reserved_at_start(snapshot, device) > 0) {
-    writer.begin_with(rebuild_initial_state(snapshot, device, settings));
+    initial = rebuild_initial_state(snapshot, device, known.settings);
   }
-  ClientProgram program = writer.write(empty_caches);
-  program.device = device;
-  program.limit = known.limit;
-  program.limit_inferred = known.limit_inferred;
-  program.room = known.room;
-  program.device_total = known.device_total;
-  std::move(known.notes.begin(), known.notes.end(), std::back_inserter(program.notes));
-  program.settings = std::move(settings);
-  program.frames = snapshot.frames;
-  program.stacks = snapshot.stacks;
-  return program;
+  ProgramWriter writer(snapshot, device, options, std::move(known));
+  if (initial) writer.begin_with(*initial);
+  return writer.write(empty_caches);
 }
 
 namespace {
