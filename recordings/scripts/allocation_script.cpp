@@ -56,9 +56,12 @@ class ScriptReader {
   ClientProgram read(std::string_view source) {
     const std::vector<CsvRecord> records = csv_records(source);
     if (records.empty())
-      fail(1, "is empty. An allocation script begins with the header op,id,bytes,stream,pool,text");
+      fail("is empty. An allocation script begins with the header op,id,bytes,stream,pool,text");
     if (!problems_.empty() || !read_header(records.front())) throw InputError(std::move(problems_));
-    for (std::size_t i = 1; i < records.size(); ++i) read_line(records[i]);
+    for (std::size_t i = 1; i < records.size(); ++i) {
+      ClientAction action{};
+      if (read_line(records[i], action)) program_.actions.push_back(action);
+    }
     if (!problems_.empty()) throw InputError(std::move(problems_));
     return std::move(program_);
   }
@@ -79,47 +82,48 @@ class ScriptReader {
     std::uint32_t line = 0;
   };
 
-  void fail(std::uint32_t line, std::string what) {
-    problems_.push_back({name_ + ":" + std::to_string(line), std::move(what)});
+  // Notes the problem at the line being read.
+  bool fail(std::string what) {
+    problems_.push_back({name_ + ":" + std::to_string(line_), std::move(what)});
+    return false;
   }
 
   bool read_header(const CsvRecord& record) {
+    line_ = record.line;
     const std::vector<std::string> known(kColumns.begin(), kColumns.end());
     for (const std::string& cell : record.cells) {
       const auto found = std::find(known.begin(), known.end(), cell);
       if (found == known.end()) {
-        fail(record.line, in_quotes(cell) + " is not a column of an allocation script." +
-                              suggest_name(cell, known) + " The header is op,id,bytes,stream,pool,text");
+        fail(in_quotes(cell) + " is not a column of an allocation script." + suggest_name(cell, known) +
+             " The header is op,id,bytes,stream,pool,text");
         continue;
       }
       const auto column = static_cast<Column>(found - known.begin());
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
-        fail(record.line, "column " + in_quotes(cell) + " is there twice.");
+        fail("column " + in_quotes(cell) + " is there twice.");
       }
       columns_.push_back(column);
     }
     if (problems_.empty() && std::find(columns_.begin(), columns_.end(), op) == columns_.end()) {
-      fail(record.line, "the header lacks the column \"op\". It is op,id,bytes,stream,pool,text");
+      fail("the header lacks the column \"op\". It is op,id,bytes,stream,pool,text");
     }
     return problems_.empty();
   }
 
-  void read_line(const CsvRecord& record) {
+  bool read_line(const CsvRecord& record, ClientAction& action) {
     line_ = record.line;
     cells_ = {};
-    if (!record.closed) return fail(line_, "a quoted cell never ends.");
+    if (!record.closed) return fail("a quoted cell never ends.");
     if (record.cells.size() > columns_.size()) {
-      return fail(line_, std::to_string(record.cells.size()) + " cells, but the header names " +
-                             std::to_string(columns_.size()) +
-                             ". Put a text that holds commas in double quotes.");
+      return fail(std::to_string(record.cells.size()) + " cells, but the header names " +
+                  std::to_string(columns_.size()) + ". Put a text that holds commas in double quotes.");
     }
     for (std::size_t i = 0; i < record.cells.size(); ++i) cells_[columns_[i]] = record.cells[i];
     const OpRule* rule = find_rule();
-    if (rule == nullptr || !has_right_columns(*rule)) return;
-    ClientAction action{};
+    if (rule == nullptr || !has_right_columns(*rule)) return false;
     action.kind = rule->kind;
     action.source = line_;
-    if (read_action(action)) program_.actions.push_back(action);
+    return read_action(action);
   }
 
   const OpRule* find_rule() {
@@ -128,7 +132,7 @@ class ScriptReader {
       if (cells_[op] == name_of(rule.kind)) return &rule;
       names.emplace_back(name_of(rule.kind));
     }
-    fail(line_, in_quotes(cells_[op]) + " is not an op." + suggest_name(cells_[op], names));
+    fail(in_quotes(cells_[op]) + " is not an op." + suggest_name(cells_[op], names));
     return nullptr;
   }
 
@@ -139,11 +143,11 @@ class ScriptReader {
       const bool needed = std::any_of(rule.needs.begin(), rule.needs.end(), is_column);
       const bool taken = needed || std::any_of(rule.takes.begin(), rule.takes.end(), is_column);
       if (needed && cells_[column].empty()) {
-        fail(line_, cells_[op] + " needs a value in the column \"" + kColumns[column] + "\".");
+        fail(cells_[op] + " needs a value in the column \"" + kColumns[column] + "\".");
       }
       if (!taken && !cells_[column].empty()) {
-        fail(line_, cells_[op] + " has no use for " + in_quotes(cells_[column]) + " in the column \"" +
-                        kColumns[column] + "\".");
+        fail(cells_[op] + " has no use for " + in_quotes(cells_[column]) + " in the column \"" +
+             kColumns[column] + "\".");
       }
     }
     return problems_.size() == before;
@@ -157,7 +161,7 @@ class ScriptReader {
       case Kind::free:
         return read_free(action);
       case Kind::record_stream:
-        return find_live(action.block) != nullptr;
+        return find_live(action);
       case Kind::settings:
         return read_settings(action);
       case Kind::pool_new:
@@ -189,22 +193,19 @@ class ScriptReader {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
     if (error == std::errc{} && end == digits.data() + digits.size()) return true;
-    fail(line_, in_quotes(cells_[stream]) + " is not a stream. Write its number, 0 for the default stream.");
-    return false;
+    return fail(in_quotes(cells_[stream]) + " is not a stream. Write its number, 0 for the default stream.");
   }
 
   bool read_alloc(ClientAction& action) {
     const std::optional<Bytes> size = parse_bytes(cells_[bytes]);
     if (!size) {
-      fail(line_, in_quotes(cells_[bytes]) +
-                      " is not a size. Write a number of bytes up to 2^60, or 512MiB, 24GiB.");
-      return false;
+      return fail(in_quotes(cells_[bytes]) +
+                  " is not a size. Write a number of bytes up to 2^60, or 512MiB, 24GiB.");
     }
     const auto live = live_.find(cells_[id]);
     if (live != live_.end()) {
-      fail(line_, "id " + in_quotes(cells_[id]) + " is live since line " + std::to_string(live->second.line) +
-                      ". Free it first, or use another id.");
-      return false;
+      return fail("id " + in_quotes(cells_[id]) + " is live since line " + std::to_string(live->second.line) +
+                  ". Free it first, or use another id.");
     }
     if (!find_pool_of_alloc(action)) return false;
     action.bytes = *size;
@@ -217,10 +218,9 @@ class ScriptReader {
     const auto found = pools_.find(cells_[pool]);
     if (cells_[pool].empty() || (cells_[pool] == "0" && found == pools_.end())) return true;
     if (found == pools_.end() || found->second.deleted) {
-      fail(line_, "pool " + in_quotes(cells_[pool]) +
-                      (found == pools_.end() ? " was not made. A pool_new before it makes one."
-                                             : " is deleted already."));
-      return false;
+      return fail("pool " + in_quotes(cells_[pool]) +
+                  (found == pools_.end() ? " was not made. A pool_new before it makes one."
+                                         : " is deleted already."));
     }
     if (found->second.graph) return find_capture_of_alloc(action, found->second.number);
     action.pool = found->second.number;
@@ -232,28 +232,25 @@ class ScriptReader {
     const auto open = std::find_if(captures_.begin(), captures_.end(),
                                    [&](const Capture& capture) { return capture.pool == number; });
     if (open == captures_.end()) {
-      fail(line_, "pool " + in_quotes(cells_[pool]) + " belongs to a graph whose capture is over.");
-      return false;
+      return fail("pool " + in_quotes(cells_[pool]) + " belongs to a graph whose capture is over.");
     }
     if (cells_[stream].empty()) action.stream = open->stream;
     if (action.stream == open->stream) return true;
-    fail(line_, "pool " + in_quotes(cells_[pool]) + " is captured on stream " + std::to_string(open->stream) +
-                    ", not on stream " + cells_[stream] + '.');
-    return false;
+    return fail("pool " + in_quotes(cells_[pool]) + " is captured on stream " + std::to_string(open->stream) +
+                ", not on stream " + cells_[stream] + '.');
   }
 
-  const LiveId* find_live(ProgramBlock& block) {
+  bool find_live(ClientAction& action) {
     const auto found = live_.find(cells_[id]);
     if (found == live_.end()) {
-      fail(line_, "id " + in_quotes(cells_[id]) + " is not live here: no alloc before it, or freed already.");
-      return nullptr;
+      return fail("id " + in_quotes(cells_[id]) + " is not live here: no alloc before it, or freed already.");
     }
-    block = found->second.block;
-    return &found->second;
+    action.block = found->second.block;
+    return true;
   }
 
   bool read_free(ClientAction& action) {
-    if (find_live(action.block) == nullptr) return false;
+    if (!find_live(action)) return false;
     live_.erase(cells_[id]);
     return true;
   }
@@ -264,13 +261,12 @@ class ScriptReader {
       settings_ = parse_allocator_settings(cells_[text], settings_);
     } catch (const InputError& error) {
       for (const Problem& problem : error.problems()) {
-        fail(line_, problem.where.empty() ? problem.what : problem.where + ": " + problem.what);
+        fail(problem.where.empty() ? problem.what : problem.where + ": " + problem.what);
       }
       return false;
     }
     if (settings_.backend != AllocatorBackend::native) {
-      fail(line_, "the backend is chosen when the program starts, not by settings at run time.");
-      return false;
+      return fail("the backend is chosen when the program starts, not by settings at run time.");
     }
     action.detail = add_text(cells_[text]);
     return true;
@@ -279,17 +275,14 @@ class ScriptReader {
   bool read_pool_new(ClientAction& action) {
     const auto known = pools_.find(cells_[pool]);
     if (known != pools_.end() && !known->second.deleted) {
-      fail(line_, "pool " + in_quotes(cells_[pool]) + " exists since line " +
-                      std::to_string(known->second.line) +
-                      ". Delete it first (pool_del), or use another name.");
-      return false;
+      return fail("pool " + in_quotes(cells_[pool]) + " exists since line " +
+                  std::to_string(known->second.line) + ". Delete it first (pool_del), or use another name.");
     }
     const auto kind =
         std::find(kPoolKinds.begin(), kPoolKinds.end(), cells_[text].empty() ? "plain" : cells_[text]);
     if (kind == kPoolKinds.end()) {
-      fail(line_, in_quotes(cells_[text]) + " is not a kind of pool." +
-                      suggest_name(cells_[text], {kPoolKinds.begin(), kPoolKinds.end()}));
-      return false;
+      return fail(in_quotes(cells_[text]) + " is not a kind of pool." +
+                  suggest_name(cells_[text], {kPoolKinds.begin(), kPoolKinds.end()}));
     }
     action.pool = ++program_.pools;
     action.detail = static_cast<std::uint32_t>(kind - kPoolKinds.begin());
@@ -300,13 +293,11 @@ class ScriptReader {
   bool read_pool_del(ClientAction& action) {
     const auto known = pools_.find(cells_[pool]);
     if (known == pools_.end() || known->second.deleted) {
-      fail(line_, "there is no pool " + in_quotes(cells_[pool]) + " to delete here.");
-      return false;
+      return fail("there is no pool " + in_quotes(cells_[pool]) + " to delete here.");
     }
     if (std::any_of(captures_.begin(), captures_.end(),
                     [&](const Capture& capture) { return capture.pool == known->second.number; })) {
-      fail(line_, "pool " + in_quotes(cells_[pool]) + " is being captured into; end the capture first.");
-      return false;
+      return fail("pool " + in_quotes(cells_[pool]) + " is being captured into; end the capture first.");
     }
     known->second.deleted = true;
     action.pool = known->second.number;
@@ -317,8 +308,7 @@ class ScriptReader {
     const auto busy = std::find_if(captures_.begin(), captures_.end(),
                                    [&](const Capture& capture) { return capture.stream == action.stream; });
     if (busy != captures_.end()) {
-      fail(line_, "stream " + std::to_string(action.stream) + " is being captured already.");
-      return false;
+      return fail("stream " + std::to_string(action.stream) + " is being captured already.");
     }
     PoolRecord& record = pools_[cells_[pool].empty() ? " " + std::to_string(line_) : cells_[pool]];
     if (record.number == 0 || record.deleted) record = {++program_.pools, true, false, line_};
@@ -335,10 +325,7 @@ class ScriptReader {
       return cells_[stream].empty() || capture.stream == action.stream;
     };
     const auto open = std::find_if(captures_.rbegin(), captures_.rend(), matches);
-    if (open == captures_.rend()) {
-      fail(line_, "no such capture is open here.");
-      return false;
-    }
+    if (open == captures_.rend()) return fail("no such capture is open here.");
     action.pool = open->pool;
     action.stream = open->stream;
     captures_.erase(std::next(open).base());
@@ -349,7 +336,7 @@ class ScriptReader {
   std::vector<Problem> problems_;
   std::vector<Column> columns_;
   std::array<std::string, column_count> cells_;
-  std::uint32_t line_ = 0;
+  std::uint32_t line_ = 1;
 
   ClientProgram program_;
   std::unordered_map<std::string, LiveId> live_;

@@ -20,7 +20,6 @@
 // streams are handles, 0 the default stream. Pool 0 means the default pools unless a pool_new names it.
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
