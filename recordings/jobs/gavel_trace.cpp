@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
-#include <optional>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -74,15 +73,12 @@ class Line {
 GavelTrace read_gavel(const std::filesystem::path& trace, const std::filesystem::path& throughputs,
                       const GavelOptions& options) {
   const Throughputs known = read_throughputs(throughputs, options.gpu);
-  const std::string text = read_input_file(trace);
+  std::istringstream text(read_input_file(trace));
   GavelTrace read;
   std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view row{text.data() + begin, end - begin};
-    begin = end + 1;
+  for (std::string row; std::getline(text, row);) {
     ++number;
-    if (row.ends_with('\r')) row.remove_suffix(1);
+    if (row.ends_with('\r')) row.pop_back();
     if (row.empty()) continue;
     ++read.lines;
     const Line line{trace.string() + ":" + std::to_string(number), row};

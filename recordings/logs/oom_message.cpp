@@ -228,29 +228,11 @@ std::size_t count(std::string_view text, std::string_view words) {
 }  // namespace
 
 const char* name_of(OomLayout layout) {
-  switch (layout) {
-    case OomLayout::none:
-      return "none";
-    case OomLayout::torch_cached:
-      return "torch-cached";
-    case OomLayout::torch_reserved:
-      return "torch-reserved";
-    case OomLayout::torch_sentences:
-      return "torch-sentences";
-    case OomLayout::cuda_malloc_async:
-      return "cudaMallocAsync";
-    case OomLayout::absurd_size:
-      return "absurd-size";
-    case OomLayout::driver:
-      return "driver";
-    case OomLayout::resource_exhausted:
-      return "resource-exhausted";
-    case OomLayout::host_memory:
-      return "host-memory";
-    case OomLayout::other_cuda_error:
-      return "other-cuda-error";
-  }
-  return "";
+  constexpr std::array kNames{
+      "none",        "torch-cached", "torch-reserved",     "torch-sentences", "cudaMallocAsync",
+      "absurd-size", "driver",       "resource-exhausted", "host-memory",     "other-cuda-error"};
+  static_assert(kNames.size() == static_cast<std::size_t>(OomLayout::other_cuda_error) + 1);
+  return kNames[static_cast<std::size_t>(layout)];
 }
 
 std::optional<PrintedSize> parse_printed_size(std::string_view text) {
