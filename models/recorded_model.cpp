@@ -44,17 +44,15 @@ StepProgram RecordedModel::build() const {
 }
 
 StepProgram RecordedModel::step(const RecordedConditions& conditions) const {
-  return RecordedProgramWriter(spec_, conditions, std::nullopt).write();
+  return write_recorded_step(spec_, conditions).program;
 }
 
 StepProgram RecordedModel::recorded_step(std::size_t shape, const RecordedConditions& conditions) const {
-  return RecordedProgramWriter(spec_, conditions, shape).write();
+  return write_recorded_step(spec_, conditions, shape).program;
 }
 
 std::vector<std::uint32_t> RecordedModel::step_tensors(const RecordedConditions& conditions) const {
-  RecordedProgramWriter writer(spec_, conditions, std::nullopt);
-  writer.write();
-  return writer.tensors();
+  return write_recorded_step(spec_, conditions).tensors;
 }
 
 RecordedConditions RecordedModel::with_items(const Point& point) const {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,11 +57,10 @@ class RecordedModel : public WorkloadModel {
   ParameterSpace parameters_;
 };
 
-// A recorded model as a workload of batches.
-
-/// Two sorts of recorded model can be asked for a batch: one whose items are samples (a parameter counts the
-/// items of each task; the fields `text_lengths` and `units` are a sample's text and images), and one with
-/// the parameters `batch` and `seq` (rows, padded to the longest, or with several samples packed into each).
+/// A recorded model as a workload of batches. Two sorts of recorded model can be asked for a batch: one whose
+/// items are samples (a parameter counts the items of each task; the fields `text_lengths` and `units` are a
+/// sample's text and images), and one with the parameters `batch` and `seq` (rows, padded to the longest, or
+/// with several samples packed into each).
 class RecordedBatches : public BatchModel {
  public:
   /// `tasks` are the names of the data set's tasks, by number. Throws InputError if the model is neither

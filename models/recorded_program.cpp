@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr double kParameterWeight = 0.1;  // of a parameter's ratio beside that of the main product
 constexpr double kTie = 1e-9;
 constexpr double kMostBytes = 0x1p60;
+constexpr const char* kTooLarge = "a size at these parameters exceeds 2^62 bytes. Take smaller values.";
 
 std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions& conditions,
                       std::int64_t item) {
@@ -78,7 +80,7 @@ RecordedValues::RecordedValues(const RecordedSpec& spec, const RecordedCondition
 void RecordedValues::update_monomials() {
   for (std::size_t m = 0; m < monomials_.size(); ++m) {
     const auto value = spec_.monomials[m].value(variables_);
-    if (!value) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+    if (!value) throw InputError("", kTooLarge);
     monomials_[m] = *value;
   }
 }
@@ -104,85 +106,109 @@ std::int64_t RecordedValues::rounds(const RecordedLoop& loop) const {
   return std::max<std::int64_t>(variables_[loop.count] + loop.plus, 0);
 }
 
-RecordedNeighbours::RecordedNeighbours(const RecordedSpec& spec, const RecordedValues& values)
-    : spec_(spec), step_monomials_(values.monomials().begin(), values.monomials().end()) {
-  product_ = std::max<std::int64_t>(step_monomials_[spec.main_product], 1);
-  for (const VariableValues& shape : spec.shapes) {
-    const std::int64_t main = spec.monomials[spec.main_product].value(shape).value_or(1);
-    products_.push_back(std::max<std::int64_t>(main, 1));
-    double distance = std::abs(logarithm(products_.back()) - logarithm(product_));
-    for (std::size_t p = 0; p < spec.parameters.size(); ++p) {
-      distance += kParameterWeight * std::abs(logarithm(values.variables()[p] + 1) - logarithm(shape[p] + 1));
-    }
-    distances_.push_back(distance);
-  }
-}
+namespace {
 
-std::size_t RecordedNeighbours::nearest(ShapeSet within) const {
-  std::size_t best = spec_.shapes.size();
-  for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
-    if ((within >> shape & 1) == 0) continue;
-    if (best == spec_.shapes.size()) {
-      best = shape;
-      continue;
-    }
-    const double difference = distances_[shape] - distances_[best];
-    // in the middle between two, the larger one
-    if (difference < -kTie || (difference < kTie && products_[shape] > products_[best])) best = shape;
-  }
-  return best;
-}
-
-bool RecordedNeighbours::occurs(const RecordedGroup& group) const {
-  if (group.in == group.within) return true;
-  if (group.monomial < 0) return (group.in >> nearest(group.within) & 1) != 0;
-  const std::int64_t value = step_monomials_[static_cast<std::size_t>(group.monomial)];
-  return (value >= group.from) != group.below;
-}
-
-Bytes RecordedNeighbours::size(const RecordedTable& table) const {
-  ShapeSet seen = 0;
-  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
-    if (table.sizes[shape] > 0) seen |= ShapeSet{1} << shape;
-  }
-  const std::size_t shape = nearest(seen);
-  if (distances_[shape] < kTie) return table.sizes[shape];
-  if (table.forms[shape] < 0) return on_line(table);
-  const auto size = spec_.forms[static_cast<std::size_t>(table.forms[shape])].value(step_monomials_);
-  if (!size) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
+Bytes size_by(const SizeForm& form, std::span<const std::int64_t> monomials) {
+  const auto size = form.value(monomials);
+  if (!size) throw InputError("", kTooLarge);
   return *size;
 }
 
-Bytes RecordedNeighbours::on_line(const RecordedTable& table) const {
-  // of the shapes with one main product the nearest stands for all
-  std::map<std::int64_t, std::size_t> shapes;
-  for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
-    if (table.sizes[shape] == 0) continue;
-    const auto [entry, fresh] = shapes.try_emplace(products_[shape], shape);
-    if (!fresh && distances_[shape] < distances_[entry->second]) entry->second = shape;
+/// Answers for parameters between and beyond the recorded shapes.
+class Neighbours {
+ public:
+  /// `values` outside loops. Refers to `spec`.
+  Neighbours(const RecordedSpec& spec, const RecordedValues& values)
+      : spec_(spec), step_monomials_(values.monomials().begin(), values.monomials().end()) {
+    product_ = std::max<std::int64_t>(step_monomials_[spec.main_product], 1);
+    for (const VariableValues& shape : spec.shapes) {
+      const std::int64_t main = spec.monomials[spec.main_product].value(shape).value_or(1);
+      products_.push_back(std::max<std::int64_t>(main, 1));
+      double distance = std::abs(logarithm(products_.back()) - logarithm(product_));
+      for (std::size_t p = 0; p < spec.parameters.size(); ++p) {
+        distance +=
+            kParameterWeight * std::abs(logarithm(values.variables()[p] + 1) - logarithm(shape[p] + 1));
+      }
+      distances_.push_back(distance);
+    }
   }
-  const auto exact = shapes.find(product_);
-  if (exact != shapes.end()) return table.sizes[exact->second];
-  auto above = shapes.upper_bound(product_);
-  const bool inside = above != shapes.end() && above != shapes.begin();
-  const auto from = above == shapes.begin() ? above : std::prev(above);
-  const auto size = static_cast<double>(table.sizes[from->second]);
-  const double in_proportion = size / static_cast<double>(from->first);
-  double slope = table.scales ? in_proportion : 0;
-  if (shapes.size() > 1) {
-    if (above == shapes.end()) --above;
-    if (above == shapes.begin()) ++above;
-    const auto below = std::prev(above);
-    slope =
-        (static_cast<double>(table.sizes[above->second]) - static_cast<double>(table.sizes[below->second])) /
-        static_cast<double>(above->first - below->first);
-    if (!inside) slope = std::clamp(slope, 0.0, in_proportion);
-  }
-  const double result = size + slope * static_cast<double>(product_ - from->first);
-  return static_cast<Bytes>(std::clamp(std::round(result), 1.0, kMostBytes));
-}
 
-namespace {
+  /// The recorded shape of `within` that is nearest to the step: distance is the logarithm of the ratio of
+  /// main products plus a tenth of that of every parameter. `within` must not be empty.
+  [[nodiscard]] std::size_t nearest(ShapeSet within) const {
+    std::size_t best = spec_.shapes.size();
+    for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+      if ((within >> shape & 1) == 0) continue;
+      if (best == spec_.shapes.size()) {
+        best = shape;
+        continue;
+      }
+      const double difference = distances_[shape] - distances_[best];
+      // in the middle between two, the larger one
+      if (difference < -kTie || (difference < kTie && products_[shape] > products_[best])) best = shape;
+    }
+    return best;
+  }
+
+  /// Whether what `group` describes occurs.
+  [[nodiscard]] bool occurs(const RecordedGroup& group) const {
+    if (group.in == group.within) return true;
+    if (group.monomial < 0) return (group.in >> nearest(group.within) & 1) != 0;
+    const std::int64_t value = step_monomials_[static_cast<std::size_t>(group.monomial)];
+    return (value >= group.from) != group.below;
+  }
+
+  /// The size of a table at the step: at a recorded shape what was recorded, else the form of the nearest
+  /// shape, if it has one. Without a form the size lies on the straight line through the two neighbours along
+  /// the main product, for within one algorithm a workspace is a constant plus a multiple of it; beyond the
+  /// recorded products neither of the two parts may be negative. Throws InputError above 2^62 bytes.
+  [[nodiscard]] Bytes size(const RecordedTable& table) const {
+    ShapeSet seen = 0;
+    for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+      if (table.sizes[shape] > 0) seen |= ShapeSet{1} << shape;
+    }
+    const std::size_t shape = nearest(seen);
+    if (distances_[shape] < kTie) return table.sizes[shape];
+    if (table.forms[shape] < 0) return on_line(table);
+    return size_by(spec_.forms[static_cast<std::size_t>(table.forms[shape])], step_monomials_);
+  }
+
+ private:
+  [[nodiscard]] Bytes on_line(const RecordedTable& table) const {
+    // of the shapes with one main product the nearest stands for all
+    std::map<std::int64_t, std::size_t> shapes;
+    for (std::size_t shape = 0; shape < table.sizes.size(); ++shape) {
+      if (table.sizes[shape] == 0) continue;
+      const auto [entry, fresh] = shapes.try_emplace(products_[shape], shape);
+      if (!fresh && distances_[shape] < distances_[entry->second]) entry->second = shape;
+    }
+    const auto exact = shapes.find(product_);
+    if (exact != shapes.end()) return table.sizes[exact->second];
+    auto above = shapes.upper_bound(product_);
+    const bool inside = above != shapes.end() && above != shapes.begin();
+    const auto from = above == shapes.begin() ? above : std::prev(above);
+    const auto size = static_cast<double>(table.sizes[from->second]);
+    const double in_proportion = size / static_cast<double>(from->first);
+    double slope = table.scales ? in_proportion : 0;
+    if (shapes.size() > 1) {
+      if (above == shapes.end()) --above;
+      if (above == shapes.begin()) ++above;
+      const auto below = std::prev(above);
+      slope = (static_cast<double>(table.sizes[above->second]) -
+               static_cast<double>(table.sizes[below->second])) /
+              static_cast<double>(above->first - below->first);
+      if (!inside) slope = std::clamp(slope, 0.0, in_proportion);
+    }
+    const double result = size + slope * static_cast<double>(product_ - from->first);
+    return static_cast<Bytes>(std::clamp(std::round(result), 1.0, kMostBytes));
+  }
+
+  const RecordedSpec& spec_;
+  std::vector<std::int64_t> step_monomials_;
+  std::vector<std::int64_t> products_;  ///< main product, by shape; at least 1
+  std::vector<double> distances_;       ///< by shape
+  std::int64_t product_ = 1;            ///< the step's own
+};
 
 Bytes moved(Bytes size, Bytes first, Bytes own) {
   const Bytes distance = std::max(size, first) - std::min(size, first);
@@ -202,8 +228,6 @@ std::vector<Bytes> attempts_at(const std::vector<Bytes>& recorded, Bytes own) {
   return sizes;
 }
 
-using Kind = RecordedOp::Kind;
-
 RecordedSlots::RecordedSlots(const RecordedSpec& spec)
     : kept(spec.kept), extras(static_cast<std::uint32_t>(spec.extras.size())) {
   std::int64_t live = 0;
@@ -211,135 +235,160 @@ RecordedSlots::RecordedSlots(const RecordedSpec& spec)
   built = static_cast<std::uint32_t>(live);
 }
 
-RecordedProgramWriter::RecordedProgramWriter(const RecordedSpec& spec, const RecordedConditions& conditions,
-                                             std::optional<std::size_t> shape)
-    : spec_(spec),
-      values_(spec, conditions),
-      neighbours_(spec, values_),
-      slots_(spec),
-      writer_(slots_.all()),
-      rounds_(spec.tensors.size()),
-      outside_used_(spec.program.size(), 0),
-      old_is_freed_(spec.kept, false) {
-  writer_.reserve(spec.program.size());
-  for (const RecordedGroup& group : spec.groups) {
-    occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
-  }
-  for (const RecordedTable& table : spec.tables) table_sizes_.push_back(neighbours_.size(table));
-}
+namespace {
 
-StepProgram RecordedProgramWriter::write() {
-  for (std::size_t at = 0; at < spec_.program.size(); ++at) {
-    if (spec_.program[at].kind == Kind::loop) {
-      at = write_loop(at);
-    } else {
-      perform(at, 0);
+using Kind = RecordedOp::Kind;
+
+/// Writes one program. Used once.
+class Writer {
+ public:
+  Writer(const RecordedSpec& spec, const RecordedConditions& conditions, std::optional<std::size_t> shape)
+      : spec_(spec),
+        values_(spec, conditions),
+        neighbours_(spec, values_),
+        slots_(spec),
+        writer_(slots_.all()),
+        rounds_(spec.tensors.size()),
+        outside_used_(spec.program.size(), 0),
+        old_is_freed_(spec.kept, false) {
+    writer_.reserve(spec.program.size());
+    for (const RecordedGroup& group : spec.groups) {
+      occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
+    }
+    for (const RecordedTable& table : spec.tables) table_sizes_.push_back(neighbours_.size(table));
+  }
+
+  RecordedStep write() {
+    for (std::size_t at = 0; at < spec_.program.size(); ++at) {
+      if (spec_.program[at].kind == Kind::loop) {
+        at = write_loop(at);
+      } else {
+        perform(at, 0);
+      }
+    }
+    drop_what_is_left();
+    StepProgram program = writer_.finish();
+    program.duration = spec_.time.duration(values_.monomials());
+    program.workspace_refusals = spec_.workspace_refusals;
+    return {std::move(program), std::move(tensors_)};
+  }
+
+ private:
+  // Returns the place of the loop's end.
+  std::size_t write_loop(std::size_t begin) {
+    const RecordedLoop& loop = spec_.loops[spec_.program[begin].what];
+    std::size_t end = begin + 1;
+    while (spec_.program[end].kind != Kind::end) ++end;
+    const std::int64_t rounds = values_.rounds(loop);
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      values_.enter(&loop, round);
+      for (std::size_t at = begin + 1; at < end; ++at) perform(at, round);
+    }
+    values_.enter(nullptr, 0);
+    return end;
+  }
+
+  void perform(std::size_t at, std::int64_t round) {
+    const RecordedOp& op = spec_.program[at];
+    if (!occurs_[op.group]) return;
+    switch (op.kind) {
+      case Kind::allocate:
+        allocate(op.what);
+        break;
+      case Kind::free:
+        release(at, round);
+        break;
+      case Kind::ensure:
+        writer_.ensure({slots_.built + slots_.kept + op.what, spec_.extras[op.what]});
+        break;
+      case Kind::free_kept:
+        writer_.drop({slots_.built + op.what, 0});
+        old_is_freed_[op.what] = true;
+        break;
+      case Kind::loop:
+      case Kind::end:
+        break;
     }
   }
-  drop_what_is_left();
-  StepProgram program = writer_.finish();
-  program.duration = spec_.time.duration(values_.monomials());
-  program.workspace_refusals = spec_.workspace_refusals;
-  return program;
-}
 
-// Returns the place of the loop's end.
-std::size_t RecordedProgramWriter::write_loop(std::size_t begin) {
-  const RecordedLoop& loop = spec_.loops[spec_.program[begin].what];
-  std::size_t end = begin + 1;
-  while (spec_.program[end].kind != Kind::end) ++end;
-  const std::int64_t rounds = values_.rounds(loop);
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    values_.enter(&loop, round);
-    for (std::size_t at = begin + 1; at < end; ++at) perform(at, round);
+  void allocate(std::uint32_t number) {
+    const RecordedTensor& tensor = spec_.tensors[number];
+    const Bytes size = size_of(tensor);
+    tensors_.push_back(number);
+    if (tensor.kept >= 0) {
+      const auto rank = static_cast<std::uint32_t>(tensor.kept);
+      // parts of two recorded structures can miss the place where the old one is freed
+      if (!old_is_freed_[rank]) writer_.drop({slots_.built + rank, 0});
+      writer_.make_persistent({slots_.built + rank, size});
+      return;
+    }
+    rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size, attempts_of(tensor, size))
+                                               : writer_.make(size));
   }
-  values_.enter(nullptr, 0);
-  return end;
-}
 
-void RecordedProgramWriter::perform(std::size_t at, std::int64_t round) {
-  const RecordedOp& op = spec_.program[at];
-  if (!occurs_[op.group]) return;
-  switch (op.kind) {
-    case Kind::allocate:
-      allocate(op.what);
-      break;
-    case Kind::free:
-      release(at, round);
-      break;
-    case Kind::ensure:
-      writer_.ensure({slots_.built + slots_.kept + op.what, spec_.extras[op.what]});
-      break;
-    case Kind::free_kept:
-      writer_.drop({slots_.built + op.what, 0});
-      old_is_freed_[op.what] = true;
-      break;
-    case Kind::loop:
-    case Kind::end:
-      break;
+  std::uint32_t attempts_of(const RecordedTensor& tensor, Bytes size) {
+    if (tensor.kernel < 0 || size == 0) return 0;
+    const RecordedKernel& kernel = spec_.kernels[static_cast<std::size_t>(tensor.kernel)];
+    ShapeSet seen = 0;
+    for (const RecordedKernel::Refusal& refusal : kernel.refusals) seen |= ShapeSet{1} << refusal.shape;
+    const std::size_t nearest = neighbours_.nearest(seen);
+    const auto refusal = std::find_if(kernel.refusals.begin(), kernel.refusals.end(),
+                                      [&](const auto& one) { return one.shape == nearest; });
+    return writer_.know_attempts(
+        {static_cast<std::uint32_t>(tensor.kernel), attempts_at(refusal->sizes, size)});
   }
-}
 
-void RecordedProgramWriter::allocate(std::uint32_t number) {
-  const RecordedTensor& tensor = spec_.tensors[number];
-  const Bytes size = size_of(tensor);
-  tensors_.push_back(number);
-  if (tensor.kept >= 0) {
-    const auto rank = static_cast<std::uint32_t>(tensor.kept);
-    // parts of two recorded structures can miss the place where the old one is freed
-    if (!old_is_freed_[rank]) writer_.drop({slots_.built + rank, 0});
-    writer_.make_persistent({slots_.built + rank, size});
-    return;
+  void release(std::size_t at, std::int64_t round) {
+    const RecordedOp& op = spec_.program[at];
+    auto& made = rounds_[op.what];
+    const std::int64_t rounds = static_cast<std::int64_t>(made.size());
+    std::int64_t index = op.place.offset + op.place.step * round;
+    // counted from the end only where the loop is over, so that all its rounds are there
+    if (op.place.from_end) index = rounds - 1 + index;
+    if (index >= 0 && index < rounds) {
+      drop(made[static_cast<std::size_t>(index)]);
+    } else if (outside_used_[at] < op.place.outside.size()) {
+      auto& other = rounds_[op.place.outside[outside_used_[at]++]];
+      if (!other.empty()) drop(other.back());
+    }
   }
-  rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size, attempts_of(tensor, size))
-                                             : writer_.make(size));
-}
 
-std::uint32_t RecordedProgramWriter::attempts_of(const RecordedTensor& tensor, Bytes size) {
-  if (tensor.kernel < 0 || size == 0) return 0;
-  const RecordedKernel& kernel = spec_.kernels[static_cast<std::size_t>(tensor.kernel)];
-  ShapeSet seen = 0;
-  for (const RecordedKernel::Refusal& refusal : kernel.refusals) seen |= ShapeSet{1} << refusal.shape;
-  const std::size_t nearest = neighbours_.nearest(seen);
-  const auto refusal = std::find_if(kernel.refusals.begin(), kernel.refusals.end(),
-                                    [&](const auto& one) { return one.shape == nearest; });
-  return writer_.know_attempts(
-      {static_cast<std::uint32_t>(tensor.kernel), attempts_at(refusal->sizes, size)});
-}
-
-void RecordedProgramWriter::release(std::size_t at, std::int64_t round) {
-  const RecordedOp& op = spec_.program[at];
-  auto& made = rounds_[op.what];
-  const std::int64_t rounds = static_cast<std::int64_t>(made.size());
-  std::int64_t index = op.place.offset + op.place.step * round;
-  // counted from the end only where the loop is over, so that all its rounds are there
-  if (op.place.from_end) index = rounds - 1 + index;
-  if (index >= 0 && index < rounds) {
-    drop(made[static_cast<std::size_t>(index)]);
-  } else if (outside_used_[at] < op.place.outside.size()) {
-    auto& other = rounds_[op.place.outside[outside_used_[at]++]];
-    if (!other.empty()) drop(other.back());
+  void drop(std::optional<Tensor>& tensor) {
+    if (!tensor) return;
+    writer_.drop(*tensor);
+    tensor.reset();
   }
-}
 
-void RecordedProgramWriter::drop(std::optional<Tensor>& tensor) {
-  if (!tensor) return;
-  writer_.drop(*tensor);
-  tensor.reset();
-}
-
-// Parts of two recorded structures can leave a tensor behind that neither of them did.
-void RecordedProgramWriter::drop_what_is_left() {
-  for (auto& rounds : rounds_) {
-    for (auto& tensor : rounds) drop(tensor);
+  // Parts of two recorded structures can leave a tensor behind that neither of them did.
+  void drop_what_is_left() {
+    for (auto& rounds : rounds_) {
+      for (auto& tensor : rounds) drop(tensor);
+    }
   }
-}
 
-Bytes RecordedProgramWriter::size_of(const RecordedTensor& tensor) const {
-  if (tensor.size < 0) return table_sizes_[static_cast<std::size_t>(-1 - tensor.size)];
-  const auto size = spec_.forms[static_cast<std::size_t>(tensor.size)].value(values_.monomials());
-  if (!size) throw InputError("", "a size at these parameters exceeds 2^62 bytes. Take smaller values.");
-  return *size;
+  [[nodiscard]] Bytes size_of(const RecordedTensor& tensor) const {
+    if (tensor.size < 0) return table_sizes_[static_cast<std::size_t>(-1 - tensor.size)];
+    return size_by(spec_.forms[static_cast<std::size_t>(tensor.size)], values_.monomials());
+  }
+
+  const RecordedSpec& spec_;
+  RecordedValues values_;
+  Neighbours neighbours_;
+  RecordedSlots slots_;
+  ProgramWriter writer_;
+  std::vector<bool> occurs_;                                ///< by group
+  std::vector<Bytes> table_sizes_;                          ///< by table
+  std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
+  std::vector<std::size_t> outside_used_;                   ///< by operation
+  std::vector<std::uint32_t> tensors_;
+  std::vector<bool> old_is_freed_;  ///< by rank
+};
+
+}  // namespace
+
+RecordedStep write_recorded_step(const RecordedSpec& spec, const RecordedConditions& conditions,
+                                 std::optional<std::size_t> shape) {
+  return Writer(spec, conditions, shape).write();
 }
 
 }  // namespace vramlab
