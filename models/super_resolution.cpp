@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "models/super_resolution_step.hpp"
 
 namespace vramlab {
 namespace {
@@ -108,26 +107,8 @@ SuperResolution::SuperResolution(SuperResolutionSpec spec) : spec_(std::move(spe
   parameters_.parameters = {spec_.batch, spec_.lq};
 }
 
-StepProgram SuperResolution::build() const {
-  const SuperResolutionLayers layers(spec_);
-  ProgramWriter writer(layers.persistent_slots());
-  for (std::size_t i = 0; i < layers.tensors(); ++i) {
-    writer.make_persistent(layers.tensor(i, SuperResolutionLayers::Kept::value));
-  }
-  return writer.finish();
-}
-
-StepProgram SuperResolution::step(const Point& point) const {
-  StepProgram program = super_resolution_step(spec_, {point[0], point[1]});
-  program.duration = spec_.time.duration(pixels(point));
-  program.workspace_refusals = spec_.workspace_refusals;
-  return program;
-}
-
 std::int64_t SuperResolution::samples(const Point& point) const { return point[0]; }
 
 std::int64_t SuperResolution::pixels(const Point& point) const { return point[0] * point[1] * point[1]; }
-
-std::size_t SuperResolution::trained_tensors() const { return SuperResolutionLayers(spec_).tensors(); }
 
 }  // namespace vramlab

@@ -74,8 +74,6 @@ struct ConvolutionSides {
 Bytes workspace_size(const std::vector<WorkspaceRule>& rules, const ConvolutionSides& sides,
                      const WorkspaceShape& shape);
 
-// A super-resolution network in training: its memory and time as closed formulas of batch and patch size.
-
 /// A sum over many elements runs in two stages: partial sums into a buffer, which a counter per output
 /// guards. Follows PyTorch's reduction kernels.
 struct ReductionLaw {
@@ -126,9 +124,6 @@ class SuperResolution : public WorkloadModel {
   [[nodiscard]] std::int64_t pixels(const Point& point) const override;
 
   [[nodiscard]] const SuperResolutionSpec& spec() const { return spec_; }
-
-  /// Trained tensors: a weight and a bias for every convolution.
-  [[nodiscard]] std::size_t trained_tensors() const;
 
  private:
   SuperResolutionSpec spec_;
