@@ -58,9 +58,8 @@ struct SizeForm {
   friend auto operator<=>(const SizeForm&, const SizeForm&) = default;
 };
 
-// How long a step takes, as a function of a workload's products: launching kernels, or computing.
-
-/// max(floor, base + Σ slope · monomial). Below the floor the host is the bottleneck. All in seconds.
+/// How long a step takes: max(floor, base + Σ slope · monomial). Below the floor the host is the bottleneck.
+/// All in seconds.
 struct StepTimeForm {
   struct Slope {
     std::uint32_t monomial = 0;  ///< number in the workload's list

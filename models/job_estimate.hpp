@@ -24,8 +24,7 @@ struct JobEstimate {
 /// InputError at `where` for a type or size that is not in the table.
 Bytes estimated_bytes(const JobEstimate& estimate, const std::string& where = {});
 
-/// The types of the table, and the sizes of one of them.
+/// The types of the table.
 std::vector<std::string> estimate_types();
-std::vector<std::string> estimate_sizes(std::string_view type);
 
 }  // namespace vramlab

@@ -1,9 +1,7 @@
 #include "models/layer_split.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
-#include <utility>
 
 #include "core/error.hpp"
 

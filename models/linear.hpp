@@ -58,10 +58,8 @@ class LinearWorkload : public WorkloadModel {
   ParameterSpace parameters_;
 };
 
-// A workload of batches by a table: bytes for a sample by its number of images, and bytes for a token.
-
-/// The table. Sizes in bytes; each tensor is rounded up to 2 MiB, so that PyTorch's rules neither round nor
-/// split.
+/// Bytes for a sample by its number of images, and bytes for a token. Sizes in bytes; each tensor is rounded
+/// up to 2 MiB, so that PyTorch's rules neither round nor split.
 struct SampleSizes {
   Bytes resident = 0;             ///< weights, live all the time
   std::vector<Bytes> by_images;   ///< of a sample with 0, 1, 2 … images; the last counts for more

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/units.hpp"
@@ -50,8 +49,6 @@ struct StepProgram {
   std::vector<WorkspaceAttempts> attempts{};
   std::uint32_t workspace_refusals = 1;  ///< attempts at a workspace whose `attempts` are not known
 };
-
-// Writes step programs operation by operation and hands out their slots.
 
 /// A tensor of the program being written.
 struct Tensor {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "core/parameter_space.hpp"
 #include "core/units.hpp"
@@ -29,8 +28,6 @@ struct StepTimeLaw {
 
   friend bool operator==(const StepTimeLaw&, const StepTimeLaw&) = default;
 };
-
-// What a workload does to memory: a program that builds it, and a step program for every point.
 
 /// A workload whose memory use and step time follow from its parameters alone.
 class WorkloadModel {
@@ -66,8 +63,6 @@ class WorkloadModel {
   [[nodiscard]] virtual std::int64_t samples(const Point& point) const = 0;
   [[nodiscard]] virtual std::int64_t pixels(const Point& point) const = 0;
 };
-
-// What a batch of samples does to memory: a program that builds the workload, and a step for every batch.
 
 /// A workload whose steps follow from the samples of a batch.
 class BatchModel {
