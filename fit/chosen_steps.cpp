@@ -14,15 +14,6 @@ bool keeps_something(const RecordedRun& run) {
   });
 }
 
-bool is_seen_again(const StepRecord& step, const std::vector<RecordedRun>& runs) {
-  for (const RecordedRun& run : runs) {
-    for (std::size_t other = 1; other < run.steps.size(); ++other) {
-      if (!run.steps[other].mark.oom && run.steps[other].mark.parameters == step.mark.parameters) return true;
-    }
-  }
-  return false;
-}
-
 // Where a workspace was refused, the library goes on without it at that shape.
 bool lacks_workspaces(const StepRecord& step, const RecordedRun& run) {
   for (const StepRecord& earlier : run.steps) {
@@ -32,16 +23,20 @@ bool lacks_workspaces(const StepRecord& step, const RecordedRun& run) {
   return false;
 }
 
-bool is_seen_whole(const StepRecord& step, const std::vector<RecordedRun>& runs) {
+// Whether a step succeeded at the shape of `step` of which `stands(the step, its run)` holds.
+template <class Stands>
+bool is_seen(const StepRecord& step, const std::vector<RecordedRun>& runs, const Stands& stands) {
   for (const RecordedRun& run : runs) {
     for (const StepRecord& other : run.steps) {
-      if (!other.mark.oom && other.mark.parameters == step.mark.parameters && !lacks_workspaces(other, run)) {
-        return true;
-      }
+      if (!other.mark.oom && other.mark.parameters == step.mark.parameters && stands(other, run)) return true;
     }
   }
   return false;
 }
+
+bool has_workspaces(const StepRecord& step, const RecordedRun& run) { return !lacks_workspaces(step, run); }
+
+bool follows_another(const StepRecord& step, const RecordedRun& run) { return &step != &run.steps[0]; }
 
 class StepChooser {
  public:
@@ -54,11 +49,7 @@ class StepChooser {
     }
     require_enough();
     warn(warnings);
-    for (std::size_t shape = 0; shape < chosen_.settled.size(); ++shape) {
-      if (chosen_.settled[shape]->mark.parameters == chosen_.first->mark.parameters) {
-        chosen_.first_shape = shape;
-      }
-    }
+    chosen_.first_shape = chosen_.shape_of(*chosen_.first).value_or(0);
     return std::move(chosen_);
   }
 
@@ -68,11 +59,11 @@ class StepChooser {
       ++failed_;
       return;
     }
-    if (lacks_workspaces(step, run) && is_seen_whole(step, runs_)) return;
+    if (lacks_workspaces(step, run) && is_seen(step, runs_, has_workspaces)) return;
     if (chosen_.first == nullptr) chosen_.first = &step;
     // A first step finds no gradients to free, so that it cannot stand for later ones.
-    if (keeps_ && &step == &run.steps[0]) {
-      if (is_seen_again(step, runs_)) return;
+    if (keeps_ && !follows_another(step, run)) {
+      if (is_seen(step, runs_, follows_another)) return;
       if (chosen_.first != &step) {
         seen_once_.push_back(step.mark.label);
         return;
@@ -83,18 +74,14 @@ class StepChooser {
   }
 
   void settle(const StepRecord& step, const RecordedRun& run) {
-    const auto known =
-        std::find_if(chosen_.settled.begin(), chosen_.settled.end(),
-                     [&](const StepRecord* other) { return other->mark.parameters == step.mark.parameters; });
-    if (known == chosen_.settled.end()) {
+    ++visits_;
+    const std::optional<std::size_t> shape = chosen_.shape_of(step);
+    if (!shape) {
       chosen_.settled.push_back(&step);
-      visits_.push_back(1);
       recordings_.push_back(&run);
-      return;
+    } else if (recordings_[*shape] == &run) {  // another recording's steps may differ a little
+      chosen_.settled[*shape] = &step;
     }
-    const auto number = static_cast<std::size_t>(known - chosen_.settled.begin());
-    if (recordings_[number] == &run) *known = &step;  // another recording's steps may differ a little
-    ++visits_[number];
   }
 
   void require_enough() const {
@@ -105,7 +92,7 @@ class StepChooser {
       throw InputError("", "the steps have " + std::to_string(chosen_.settled.size()) +
                                " different shapes; at most " + std::to_string(kMostShapes) + " are fitted.");
     }
-    if (visits_.size() == 1 && visits_[0] == 1 && runs_[0].steps.size() == 1) {
+    if (visits_ == 1 && runs_[0].steps.size() == 1) {
       throw InputError("",
                        "only one step is recorded. Record every shape twice: what the first step of a "
                        "process keeps for good is told from gradients by the second.");
@@ -132,13 +119,20 @@ class StepChooser {
   const std::vector<RecordedRun>& runs_;
   bool keeps_;
   ChosenSteps chosen_;
-  std::vector<std::size_t> visits_;             ///< by shape
+  std::size_t visits_ = 0;
   std::vector<const RecordedRun*> recordings_;  ///< by shape
   std::size_t failed_ = 0;
   std::vector<std::string> seen_once_;
 };
 
 }  // namespace
+
+std::optional<std::size_t> ChosenSteps::shape_of(const StepRecord& step) const {
+  for (std::size_t shape = 0; shape < settled.size(); ++shape) {
+    if (settled[shape]->mark.parameters == step.mark.parameters) return shape;
+  }
+  return std::nullopt;
+}
 
 ChosenSteps choose_steps(const std::vector<RecordedRun>& runs, std::vector<std::string>& warnings) {
   return StepChooser(runs).run(warnings);

@@ -11,30 +11,6 @@
 namespace vramlab {
 namespace {
 
-/// The program's own actions as numbers that are equal where the actions are.
-struct Actions {
-  std::vector<std::int64_t> symbols;  ///< size of an allocation; −size of a free
-  std::vector<std::size_t> entries;   ///< where each stands in the history
-};
-
-Actions actions_of(const std::vector<TraceEntry>& trace) {
-  Actions actions;
-  std::map<Address, std::int64_t> live;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const TraceEntry& entry = trace[i];
-    if (entry.action == TraceEntry::Action::alloc) {
-      live[entry.address] = static_cast<std::int64_t>(entry.size) + 1;
-      actions.symbols.push_back(live[entry.address]);
-    } else if (entry.action == TraceEntry::Action::free_requested) {
-      actions.symbols.push_back(-live[entry.address]);
-    } else {
-      continue;
-    }
-    actions.entries.push_back(i);
-  }
-  return actions;
-}
-
 // For every place of `text` how far it agrees with the beginning (the Z function).
 std::vector<std::size_t> agreement(const std::vector<std::int64_t>& text) {
   std::vector<std::size_t> z(text.size(), 0);
@@ -51,35 +27,46 @@ std::vector<std::size_t> agreement(const std::vector<std::int64_t>& text) {
   return z;
 }
 
-}  // namespace
-
-RepeatedSteps find_repeated_steps(const std::vector<TraceEntry>& trace) {
-  Actions actions = actions_of(trace);
-  std::vector<std::int64_t> backwards(actions.symbols.rbegin(), actions.symbols.rend());
-  const std::vector<std::size_t> same = agreement(backwards);
+// Where the repetitions begin that the history ends with, and past the last entry of each of them; empty
+// without any. Of all periods (at least two equal repetitions of allocations and frees of the same sizes) the
+// one is taken that explains most of the history; the shorter of two.
+std::vector<std::size_t> repeated_steps(const std::vector<TraceEntry>& trace) {
+  std::vector<std::int64_t> symbols;  // of allocations and frees: size + 1, and −(size + 1)
+  std::vector<std::size_t> entries;   // where each stands in the history
+  std::map<Address, std::int64_t> live;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceEntry& entry = trace[i];
+    if (entry.action == TraceEntry::Action::alloc) {
+      live[entry.address] = static_cast<std::int64_t>(entry.size) + 1;
+      symbols.push_back(live[entry.address]);
+    } else if (entry.action == TraceEntry::Action::free_requested) {
+      symbols.push_back(-live[entry.address]);
+    } else {
+      continue;
+    }
+    entries.push_back(i);
+  }
+  const std::vector<std::size_t> same = agreement({symbols.rbegin(), symbols.rend()});
   std::size_t period = 0;
   for (std::size_t p = 1; p < same.size(); ++p) {
     if (same[p] >= p && (period == 0 || same[p] + p > same[period] + period)) period = p;
   }
-  RepeatedSteps steps;
-  if (period == 0) return steps;
-  const std::size_t count = (same[period] + period) / period;
-  const std::size_t first = actions.symbols.size() - count * period;
-  steps.begin = actions.entries[first];
-  for (std::size_t step = 1; step <= count; ++step) {
-    const std::size_t end = first + step * period;
-    steps.ends.push_back(end < actions.entries.size() ? actions.entries[end] : trace.size());
+  if (period == 0) return {};
+  const std::size_t repetitions = (same[period] + period) / period;
+  entries.push_back(trace.size());
+  std::vector<std::size_t> borders;
+  for (std::size_t at = symbols.size() - repetitions * period; at <= symbols.size(); at += period) {
+    borders.push_back(entries[at]);
   }
-  return steps;
+  return borders;
 }
-
-namespace {
 
 constexpr std::size_t kBuilding = static_cast<std::size_t>(-1);
 
 struct Owner {
   std::size_t step = kBuilding;
   std::uint32_t number = 0;
+  std::uint32_t born = 0;  // actions of the step before it
 };
 
 class Cutter {
@@ -89,12 +76,18 @@ class Cutter {
   /// `ends`: for each mark the first entry that does not belong to it.
   RecordedRun cut(const std::vector<StepMark>& marks, const std::vector<std::size_t>& ends) {
     std::size_t at = 0;
+    bool skipped = false;
     for (std::size_t m = 0; m < marks.size(); ++m) {
       if (marks[m].is_step) {
-        if (at >= ends[m] && !marks[m].oom) refuse_empty_step(m);
+        // Marks of another run end like this, and what they say of a shape would replace what is known of it.
+        if (at >= ends[m] && !marks[m].oom) {
+          throw InputError(name_,
+                           "no entry of the history lies between mark " + std::to_string(m + 1) +
+                               ", a step, and the one before it. Are these the marks of this snapshot?");
+        }
         run_.steps.push_back({.mark = marks[m]});
       } else if (!run_.steps.empty() && at < ends[m]) {
-        skipped_ = true;
+        skipped = true;
       }
       for (; at < ends[m]; ++at) enter(trace_[at], marks[m].is_step);
       if (marks[m].is_step) end_refusals(run_.steps.back());
@@ -106,21 +99,15 @@ class Cutter {
       run_.warnings.push_back(std::to_string(trace_.size() - at) +
                               " history entries lie after the last mark.");
     }
-    if (skipped_) {
+    if (skipped) {
       run_.warnings.push_back(
           "what happened in other phases between the steps is left out (validation, saving).");
     }
-    name_fates();
+    name_ranks();
     return std::move(run_);
   }
 
  private:
-  // Marks of another run end like this, and what they say of a shape would replace what is known of it.
-  [[noreturn]] void refuse_empty_step(std::size_t mark) const {
-    throw InputError(name_, "no entry of the history lies between mark " + std::to_string(mark + 1) +
-                                ", a step, and the one before it. Are these the marks of this snapshot?");
-  }
-
   void enter(const TraceEntry& entry, bool in_step) {
     if (entry.action == TraceEntry::Action::oom && in_step) {
       StepRecord& step = run_.steps.back();
@@ -163,7 +150,8 @@ class Cutter {
       owner.number = ++built_;
     } else if (in_step) {
       StepRecord& step = run_.steps.back();
-      owner = {run_.steps.size() - 1, static_cast<std::uint32_t>(step.allocations.size())};
+      owner = {run_.steps.size() - 1, static_cast<std::uint32_t>(step.allocations.size()),
+               static_cast<std::uint32_t>(step.actions.size())};
       step.allocations.push_back({entry.size, Fate::forever, 0});
       step.actions.push_back({StepAction::Kind::allocate, owner.number});
     } else {
@@ -188,8 +176,10 @@ class Cutter {
     if (owner.step != now && run_.steps[owner.step].mark.oom) {
       allocation.fate = Fate::freed;  // when the exception went, and no gradient
     } else if (owner.step == now && in_step) {
+      std::vector<StepAction>& actions = run_.steps[now].actions;
       allocation.fate = Fate::freed;
-      run_.steps[now].actions.push_back({StepAction::Kind::free, owner.number});
+      allocation.actions = static_cast<std::uint32_t>(actions.size()) - owner.born;
+      actions.push_back({StepAction::Kind::free, owner.number});
     } else {
       allocation.fate = Fate::kept;
       if (in_step) later_frees_.push_back({now, run_.steps[now].actions.size(), owner});
@@ -197,33 +187,21 @@ class Cutter {
     }
   }
 
-  // Ranks and lifetimes need to know what became of everything.
-  void name_fates() {
-    StepRecord& last = run_.steps.back();
-    for (StepAllocation& allocation : last.allocations) {
+  // Ranks need to know what became of everything.
+  void name_ranks() {
+    for (StepAllocation& allocation : run_.steps.back().allocations) {
       if (allocation.fate == Fate::forever && run_.steps.size() > 1) allocation.fate = Fate::kept;
     }
     std::vector<std::vector<std::uint32_t>> ranks;
     for (const StepRecord& step : run_.steps) {
-      auto& of_step = ranks.emplace_back();
       std::uint32_t rank = 0;
+      auto& of_step = ranks.emplace_back();
       for (const StepAllocation& allocation : step.allocations) {
-        of_step.push_back(rank);
-        rank += allocation.fate == Fate::kept ? 1U : 0U;
+        of_step.push_back(allocation.fate == Fate::kept ? rank++ : 0);
       }
     }
     for (const LaterFree& free : later_frees_) {
       run_.steps[free.step].actions[free.action].what = ranks[free.owner.step][free.owner.number];
-    }
-    for (StepRecord& step : run_.steps) {
-      std::vector<std::uint32_t> born(step.allocations.size(), 0);
-      for (std::uint32_t at = 0; at < step.actions.size(); ++at) {
-        const StepAction& action = step.actions[at];
-        if (action.kind == StepAction::Kind::allocate) born[action.what] = at;
-        if (action.kind == StepAction::Kind::free) {
-          step.allocations[action.what].actions = at - born[action.what];
-        }
-      }
     }
   }
 
@@ -241,7 +219,6 @@ class Cutter {
   std::uint32_t built_ = 0;
   bool in_a_row_ = false;  // the entry before was a refused request, too
   bool other_streams_ = false;
-  bool skipped_ = false;
 };
 
 const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const std::string& name) {
@@ -268,23 +245,18 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
                            const std::string& name) {
   const std::vector<TraceEntry>& trace = history_of(snapshot, name);
-  const RepeatedSteps steps = find_repeated_steps(trace);
-  if (steps.ends.size() < 2) {
+  const std::vector<std::size_t> ends = repeated_steps(trace);
+  if (ends.size() < 3) {
     throw InputError(name,
                      "no step was found: the end of the history does not repeat. Record at least three "
                      "equal steps, or give the marks (--marks).");
   }
-  std::vector<StepMark> marks{{.label = "before the steps"}};
-  std::vector<std::size_t> ends{steps.begin};
-  for (const std::size_t end : steps.ends) {
-    marks.push_back({.is_step = true, .label = "found", .parameters = parameters});
-    ends.push_back(end);
-  }
+  std::vector<StepMark> marks(ends.size(), {.is_step = true, .label = "found", .parameters = parameters});
+  marks[0] = {.label = "before the steps"};
   RecordedRun run = Cutter(trace, name).cut(marks, ends);
-  run.warnings.push_back(
-      std::to_string(steps.ends.size()) +
-      " equal steps were found by their repetition, without marks; what came before counts as "
-      "building, the first step of the process included.");
+  run.warnings.push_back(std::to_string(run.steps.size()) +
+                         " equal steps were found by their repetition, without marks; what came before "
+                         "counts as building, the first step of the process included.");
   return run;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct StepAllocation {
   Bytes size = 0;  ///< as requested
   Fate fate = Fate::freed;
   std::uint32_t actions = 0;  ///< actions between its birth and its free, both included; of a freed one
+
+  /// A workspace by its life: what a library asks for and returns around one kernel.
+  [[nodiscard]] bool is_brief() const { return fate == Fate::freed && actions <= 3; }
 };
 
 /// Requests refused one after another with nothing in between: attempts at a workspace.
@@ -75,28 +79,19 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
                            const std::string& name);
 
-// Finds the steps of a training run in its history when nobody marked them.
-
-/// The repeated part at the end of a history.
-struct RepeatedSteps {
-  std::size_t begin = 0;          ///< first entry of the first repetition
-  std::vector<std::size_t> ends;  ///< past the last entry of each repetition
-};
-
-/// Of all periods with which the history ends (at least two equal repetitions of allocations and
-/// frees of the same sizes) the one that explains most of it; the shorter of two.
-RepeatedSteps find_repeated_steps(const std::vector<TraceEntry>& trace);
-
 // Which of the recorded steps a model is made from.
 
 /// The step that stands for each shape, and the first step of the process.
 struct ChosenSteps {
-  std::vector<const StepRecord*>
-      settled;  ///< the last visit of each shape in the first run that has it, in order
+  /// The last visit of each shape in the first run that has it, in order.
+  std::vector<const StepRecord*> settled;
   const StepRecord* first = nullptr;
   std::size_t first_shape = 0;
   /// It stands for its shape, for want of another, though it frees no gradients.
   bool first_is_alone = false;
+
+  /// The number of the shape of `step` among the settled ones.
+  [[nodiscard]] std::optional<std::size_t> shape_of(const StepRecord& step) const;
 };
 
 /// Chooses them from the steps of all `runs` and adds warnings on those left out. Steps that ran out of
