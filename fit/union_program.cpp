@@ -1,20 +1,15 @@
 #include "fit/union_program.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
 
 namespace vramlab {
-namespace {
-
-constexpr std::uint32_t kBrief = 3;  // actions; what a library asks for and returns around one kernel
-
-}  // namespace
 
 ShapeProgram shape_program(const StepRecord& step, bool extras) {
   ShapeProgram program{.parameters = step.mark.parameters};
@@ -24,9 +19,8 @@ ShapeProgram shape_program(const StepRecord& step, bool extras) {
     const StepAllocation& allocation = step.allocations[i];
     if (allocation.fate == Fate::forever) continue;
     number[i] = static_cast<std::uint32_t>(program.allocations.size());
-    const bool kept = allocation.fate == Fate::kept;
     program.allocations.push_back(
-        {{allocation.size}, -1, kept ? rank++ : -1, !kept && allocation.actions <= kBrief});
+        {{allocation.size}, -1, allocation.fate == Fate::kept ? rank++ : -1, allocation.is_brief()});
   }
   std::uint32_t extra = 0;
   using Kind = RecordedOp::Kind;
@@ -61,9 +55,17 @@ __extension__ using Wide = __int128;
 using Alignment = std::vector<std::pair<std::size_t, std::size_t>>;
 
 /// Pairs with the highest sum of `score(i, j)`; pairs that score 0 are never made. Among equally good
-/// alignments the one whose pairs lie latest is taken. Needs one byte for each i and j.
+/// alignments the one whose pairs lie latest is taken. Needs one byte for each i and j; throws InputError for
+/// more than 2 · 10⁹.
 template <class Score>
 Alignment align_sequences(std::size_t first, std::size_t second, const Score& score) {
+  constexpr std::size_t kMostPairs = 2'000'000'000;
+  if (second > 0 && first > kMostPairs / second) {
+    throw InputError("",
+                     "steps of " + std::to_string(second) +
+                         " actions are too long to be compared with each other. Record shorter ones, such "
+                         "as fewer tokens or layers.");
+  }
   enum Step : std::uint8_t { kStop, kPair, kSkipFirst, kSkipSecond };
   const std::size_t width = second + 1;
   std::vector<std::uint8_t> steps((first + 1) * width, kStop);
@@ -100,10 +102,11 @@ Alignment align_sequences(std::size_t first, std::size_t second, const Score& sc
   return pairs;
 }
 
-/// Both sequences merged: pairs once, everything else at its place (the first sequence's before the
-/// second's). Each entry gives the places in both; `kNoPlace` where one has none.
+/// Both sequences merged by their alignment: pairs once, everything else at its place (the first sequence's
+/// before the second's). Each entry gives the places in both; `kNoPlace` where one has none.
 constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
-Alignment merge_sequences(std::size_t first, std::size_t second, const Alignment& pairs) {
+template <class Score>
+Alignment merge_sequences(std::size_t first, std::size_t second, const Score& score) {
   Alignment merged;
   std::size_t i = 0;
   std::size_t j = 0;
@@ -111,7 +114,7 @@ Alignment merge_sequences(std::size_t first, std::size_t second, const Alignment
     while (i < to_i) merged.emplace_back(i++, kNoPlace);
     while (j < to_j) merged.emplace_back(kNoPlace, j++);
   };
-  for (const auto& [a, b] : pairs) {
+  for (const auto& [a, b] : align_sequences(first, second, score)) {
     advance(a, b);
     merged.emplace_back(i++, j++);
   }
@@ -130,18 +133,11 @@ constexpr std::int64_t kSameBody = 100;            // two allocations of one loo
 constexpr Bytes kLarge = 1_MiB;
 
 /// What alignment of allocations sees: allocations, and the borders of loops between them.
-struct Item {
-  bool border = false;
-  std::uint32_t number = 0;  // of the allocation, or 2 · loop (+ 1 for its end)
-};
-
-std::vector<Item> items_of(const ShapeProgram& program) {
-  std::vector<Item> items;
-  for (const RecordedOp& op : program.ops) {
-    if (op.kind == Kind::allocate) items.push_back({false, op.what});
-    if (op.kind == Kind::loop) items.push_back({true, 2 * op.what});
-    if (op.kind == Kind::end) items.push_back({true, 2 * op.what + 1});
-  }
+std::vector<RecordedOp> items_of(const ShapeProgram& program) {
+  std::vector<RecordedOp> items;
+  std::copy_if(program.ops.begin(), program.ops.end(), std::back_inserter(items), [](const RecordedOp& op) {
+    return op.kind == Kind::allocate || op.kind == Kind::loop || op.kind == Kind::end;
+  });
   return items;
 }
 
@@ -155,17 +151,19 @@ Bytes bytes_of(const ShapeProgram& program) {
 
 /// An entry of the union's list of allocations and borders.
 struct UnionItem {
-  bool border = false;
-  std::uint32_t number = 0;
-  UnionTensor tensor{};
+  RecordedOp op;
+  UnionTensor tensor{};  ///< of an allocation
 };
+
+/// By allocation of a program: its number in the union, if it has one.
+using Numbers = std::vector<std::optional<std::uint32_t>>;
 
 class Merger {
  public:
   Merger(const std::vector<ShapeProgram>& shapes, const std::vector<std::vector<std::int64_t>>& monomials)
       : shapes_(shapes), monomials_(monomials), memory_(shapes.size() * shapes.size()) {}
 
-  void align_allocations() {
+  UnionProgram run(const ShapeProgram& first_step, std::size_t first_shape) {
     std::vector<std::size_t> order(shapes_.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -174,92 +172,62 @@ class Merger {
       return count_a != count_b ? count_a > count_b : bytes_of(shapes_[a]) > bytes_of(shapes_[b]);
     });
     for (const std::size_t shape : order) add_allocations(shape);
-    for (const UnionItem& item : list_) {
-      if (item.border) continue;
-      const auto number = static_cast<std::uint32_t>(result_.tensors.size());
-      result_.tensors.push_back(item.tensor);
-      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-        const std::int32_t local = item.tensor.in_shape[shape];
-        if (local >= 0) global_[shape][static_cast<std::size_t>(local)] = number;
-      }
+    // Every shape allocates in the order of the list. With all of it there from the start, two shapes cannot
+    // put their own tensors into an order that a third contradicts.
+    for (UnionItem& item : list_) {
+      if (item.op.kind == Kind::allocate) number(item);
+      result_.ops.push_back({item.op, 0});
     }
-  }
-
-  void merge_ops(const ShapeProgram& first_step, std::size_t first_shape) {
-    start_with_allocations();
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      merge(global_ops(shapes_[shape], shape), ShapeSet{1} << shape);
+      merge(renumbered(shapes_[shape], numbers_[shape]), ShapeSet{1} << shape);
     }
     // Only extras are taken from the first step; the rest is the same step once more, and what is not tells
     // nothing of their place.
-    merge(ops_of_first_step(first_step, first_shape), 0);
+    merge(renumbered(first_step, numbers_of_first_step(first_step, first_shape)), 0);
     std::erase_if(result_.ops,
                   [](const UnionOp& op) { return op.shapes == 0 && op.op.kind != Kind::ensure; });
+    return std::move(result_);
   }
-
-  UnionProgram take() { return std::move(result_); }
 
  private:
-  // Every shape allocates in the order of the list. With all of it there from the start, two shapes cannot
-  // put their own tensors into an order that a third contradicts.
-  void start_with_allocations() {
-    std::uint32_t tensor = 0;
-    for (const UnionItem& item : list_) {
-      RecordedOp op{Kind::allocate, tensor};
-      if (item.border) op = {item.number % 2 == 0 ? Kind::loop : Kind::end, item.number / 2};
-      if (!item.border) ++tensor;
-      result_.ops.push_back({op, 0});
+  void number(UnionItem& item) {
+    item.op.what = static_cast<std::uint32_t>(result_.tensors.size());
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const std::int32_t local = item.tensor.in_shape[shape];
+      if (local >= 0) numbers_[shape][static_cast<std::size_t>(local)] = item.op.what;
     }
-  }
-
-  // The table of an alignment has one byte a pair.
-  static void need_room(std::size_t first, std::size_t second) {
-    constexpr std::size_t kMostPairs = 2'000'000'000;
-    if (second == 0 || first <= kMostPairs / second) return;
-    throw InputError("",
-                     "steps of " + std::to_string(second) +
-                         " actions are too long to be compared with each other. Record shorter ones, such "
-                         "as fewer tokens or layers.");
+    result_.tensors.push_back(std::move(item.tensor));
   }
 
   void add_allocations(std::size_t shape) {
-    const ShapeProgram& program = shapes_[shape];
-    const std::vector<Item> items = items_of(program);
-    global_[shape].resize(program.allocations.size());
-    need_room(list_.size(), items.size());
-    const Alignment pairs = align_sequences(list_.size(), items.size(), [&](std::size_t i, std::size_t j) {
-      return score(list_[i], shape, items[j]);
-    });
+    const std::vector<RecordedOp> items = items_of(shapes_[shape]);
+    numbers_[shape].resize(shapes_[shape].allocations.size());
     std::vector<UnionItem> merged;
-    for (const auto& [i, j] : merge_sequences(list_.size(), items.size(), pairs)) {
+    const auto score_of = [&](std::size_t i, std::size_t j) { return score(list_[i], shape, items[j]); };
+    for (const auto& [i, j] : merge_sequences(list_.size(), items.size(), score_of)) {
       UnionItem item;
       if (i != kNoPlace) {
         item = std::move(list_[i]);
       } else {
-        item.border = items[j].border;
-        item.number = items[j].number;
+        item.op = items[j];
         item.tensor.in_shape.assign(shapes_.size(), -1);
       }
-      if (j != kNoPlace && !item.border) {
-        item.tensor.in_shape[shape] = static_cast<std::int32_t>(items[j].number);
-      }
+      if (j != kNoPlace) item.tensor.in_shape[shape] = static_cast<std::int32_t>(items[j].what);
       merged.push_back(std::move(item));
     }
     list_ = std::move(merged);
   }
 
-  std::int64_t score(const UnionItem& item, std::size_t shape, const Item& other) {
-    if (item.border || other.border) {
-      return item.border == other.border && item.number == other.number ? kSameLoop : 0;
-    }
-    const ShapeAllocation& one = shapes_[shape].allocations[other.number];
+  std::int64_t score(const UnionItem& item, std::size_t shape, const RecordedOp& other) {
+    if (item.op.kind != other.kind) return 0;
+    if (other.kind != Kind::allocate) return item.op.what == other.what ? kSameLoop : 0;
+    const ShapeAllocation& one = shapes_[shape].allocations[other.what];
     std::int64_t best = 0;
     for (std::size_t at = 0; at < shapes_.size(); ++at) {
-      const std::int32_t local = item.tensor.in_shape[at];
-      if (local < 0) continue;
-      const ShapeAllocation& known = shapes_[at].allocations[static_cast<std::size_t>(local)];
-      if (known.loop != one.loop || (known.kept >= 0) != (one.kept >= 0)) return 0;
-      best = std::max(best, relation(at, known.sizes[0], shape, one.sizes[0], one.loop >= 0));
+      const ShapeAllocation* known = item.tensor.in(shapes_, at);
+      if (known == nullptr) continue;
+      if (known->loop != one.loop || (known->kept >= 0) != (one.kept >= 0)) return 0;
+      best = std::max(best, relation(at, known->sizes[0], shape, one.sizes[0], one.loop >= 0));
     }
     return best;
   }
@@ -285,52 +253,36 @@ class Merger {
     return low >= kLarge && high <= 4 * low ? kBothLarge : 0;
   }
 
-  std::vector<RecordedOp> global_ops(const ShapeProgram& program, std::size_t shape) const {
-    std::vector<RecordedOp> ops = program.ops;
-    for (RecordedOp& op : ops) {
-      if (op.kind == Kind::allocate || op.kind == Kind::free) op.what = global_[shape][op.what];
-      for (std::uint32_t& other : op.place.outside) other = global_[shape][other];
-    }
-    return ops;
-  }
-
-  // By allocation of the first step: that of the settled step of the shape, if it makes it, too.
-  [[nodiscard]] std::vector<std::optional<std::uint32_t>> settled_partners(const ShapeProgram& first,
-                                                                           std::size_t shape) const {
+  // Those that the settled step of the shape makes, too.
+  [[nodiscard]] Numbers numbers_of_first_step(const ShapeProgram& first, std::size_t shape) const {
     const ShapeProgram& settled = shapes_[shape];
-    std::vector<std::optional<std::uint32_t>> partners(first.allocations.size());
-    if (first.allocations.size() == settled.allocations.size()) {
-      for (std::uint32_t i = 0; i < partners.size(); ++i) partners[i] = i;
-      return partners;
-    }
-    const std::vector<Item> known = items_of(settled);
-    const std::vector<Item> items = items_of(first);
-    need_room(known.size(), items.size());
-    const Alignment pairs = align_sequences(known.size(), items.size(), [&](std::size_t i, std::size_t j) {
-      if (known[i].border || items[j].border) {
-        return known[i].border == items[j].border && known[i].number == items[j].number ? kSameLoop : 0;
-      }
-      const ShapeAllocation& a = settled.allocations[known[i].number];
-      const ShapeAllocation& b = first.allocations[items[j].number];
+    if (first.allocations.size() == settled.allocations.size()) return numbers_[shape];
+    const std::vector<RecordedOp> known = items_of(settled);
+    const std::vector<RecordedOp> items = items_of(first);
+    const auto score_of = [&](std::size_t i, std::size_t j) -> std::int64_t {
+      if (known[i].kind != items[j].kind) return 0;
+      if (items[j].kind != Kind::allocate) return known[i].what == items[j].what ? kSameLoop : 0;
+      const ShapeAllocation& a = settled.allocations[known[i].what];
+      const ShapeAllocation& b = first.allocations[items[j].what];
       return a.loop == b.loop && a.sizes[0] == b.sizes[0] ? kSameAllocation : 0;
-    });
-    for (const auto& [i, j] : merge_sequences(known.size(), items.size(), pairs)) {
-      if (i != kNoPlace && j != kNoPlace && !items[j].border) partners[items[j].number] = known[i].number;
+    };
+    Numbers numbers(first.allocations.size());
+    for (const auto& [i, j] : merge_sequences(known.size(), items.size(), score_of)) {
+      if (i == kNoPlace || j == kNoPlace || items[j].kind != Kind::allocate) continue;
+      numbers[items[j].what] = numbers_[shape][known[i].what];
     }
-    return partners;
+    return numbers;
   }
 
-  [[nodiscard]] std::vector<RecordedOp> ops_of_first_step(const ShapeProgram& first,
-                                                          std::size_t shape) const {
-    const auto partners = settled_partners(first, shape);
-    const auto has_none = [&](std::uint32_t number) { return !partners[number]; };
+  // The operations on what has a number, with the numbers of the union.
+  static std::vector<RecordedOp> renumbered(const ShapeProgram& program, const Numbers& numbers) {
     std::vector<RecordedOp> ops;
-    for (RecordedOp op : first.ops) {
-      std::erase_if(op.place.outside, has_none);
-      for (std::uint32_t& other : op.place.outside) other = global_[shape][*partners[other]];
+    for (RecordedOp op : program.ops) {
+      std::erase_if(op.place.outside, [&](std::uint32_t other) { return !numbers[other]; });
+      for (std::uint32_t& other : op.place.outside) other = *numbers[other];
       if (op.kind == Kind::allocate || op.kind == Kind::free) {
-        if (has_none(op.what)) continue;
-        op.what = global_[shape][*partners[op.what]];
+        if (!numbers[op.what]) continue;
+        op.what = *numbers[op.what];
       }
       ops.push_back(std::move(op));
     }
@@ -339,15 +291,14 @@ class Merger {
 
   void merge(const std::vector<RecordedOp>& ops, ShapeSet bit) {
     const auto& known = result_.ops;
-    need_room(known.size(), ops.size());
-    const Alignment pairs = align_sequences(known.size(), ops.size(), [&](std::size_t i, std::size_t j) {
-      if (known[i].op.kind != ops[j].kind || known[i].op.what != ops[j].what) return std::int64_t{0};
+    const auto score_of = [&](std::size_t i, std::size_t j) -> std::int64_t {
+      if (known[i].op.kind != ops[j].kind || known[i].op.what != ops[j].what) return 0;
       if (ops[j].kind == Kind::loop || ops[j].kind == Kind::end) return kSameLoop;
       if (ops[j].kind == Kind::allocate) return kSameAllocation;
-      return known[i].op == ops[j] ? std::int64_t{1} : std::int64_t{0};
-    });
+      return known[i].op == ops[j] ? 1 : 0;
+    };
     std::vector<UnionOp> merged;
-    for (const auto& [i, j] : merge_sequences(known.size(), ops.size(), pairs)) {
+    for (const auto& [i, j] : merge_sequences(known.size(), ops.size(), score_of)) {
       UnionOp op = i != kNoPlace ? known[i] : UnionOp{ops[j], 0};
       if (j != kNoPlace) op.shapes |= bit;
       merged.push_back(std::move(op));
@@ -359,7 +310,7 @@ class Merger {
   const std::vector<std::vector<std::int64_t>>& monomials_;
   std::vector<std::map<std::pair<Bytes, Bytes>, std::int64_t>> memory_;  // by pair of shapes
   std::vector<UnionItem> list_;
-  std::vector<std::vector<std::uint32_t>> global_ = std::vector<std::vector<std::uint32_t>>(shapes_.size());
+  std::vector<Numbers> numbers_ = std::vector<Numbers>(shapes_.size());  // by shape
   UnionProgram result_;
 };
 
@@ -373,13 +324,15 @@ ShapeSet UnionTensor::shapes() const {
   return shapes;
 }
 
+const ShapeAllocation* UnionTensor::in(const std::vector<ShapeProgram>& shapes, std::size_t shape) const {
+  return in_shape[shape] < 0 ? nullptr
+                             : &shapes[shape].allocations[static_cast<std::size_t>(in_shape[shape])];
+}
+
 UnionProgram merge_shapes(const std::vector<ShapeProgram>& shapes,
                           const std::vector<std::vector<std::int64_t>>& monomials,
                           const ShapeProgram& first_step, std::size_t first_shape) {
-  Merger merger(shapes, monomials);
-  merger.align_allocations();
-  merger.merge_ops(first_step, first_shape);
-  return merger.take();
+  return Merger(shapes, monomials).run(first_step, first_shape);
 }
 
 }  // namespace vramlab

@@ -37,6 +37,9 @@ struct UnionTensor {
   std::vector<std::int32_t> in_shape;
 
   [[nodiscard]] ShapeSet shapes() const;
+
+  /// What `shapes` have for it at `shape`; null where it is not there.
+  [[nodiscard]] const ShapeAllocation* in(const std::vector<ShapeProgram>& shapes, std::size_t shape) const;
 };
 
 /// An operation of the union; `what` counts tensors of the union.
