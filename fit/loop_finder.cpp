@@ -6,71 +6,96 @@
 
 namespace vramlab {
 
-ActionSequence::ActionSequence(const ShapeProgram& program) {
-  using Kind = RecordedOp::Kind;
-  std::int64_t allocations = 0;
-  for (const RecordedOp& op : program.ops) {
-    if (op.kind == Kind::ensure) continue;
-    const bool allocates = op.kind == Kind::allocate;
-    const bool plain = allocates ? program.allocations[op.what].kept < 0 : op.kind == Kind::free;
-    actions_.push_back({allocates, plain, op.what, allocations});
-    allocations += allocates ? 1 : 0;
-  }
-}
+namespace {
 
-bool ActionSequence::matches(std::size_t at, std::size_t period) const {
-  if (at + period >= actions_.size()) return false;
-  const Action& one = actions_[at];
-  const Action& next = actions_[at + period];
-  return one.repeats && next.repeats && one.allocates == next.allocates;
-}
-
-std::vector<Repetition> ActionSequence::runs(std::size_t period, std::size_t least) const {
-  std::vector<Repetition> found;
-  std::size_t start = 0;
-  const auto close = [&](std::size_t end) {
-    const std::size_t rounds = (end - start + period) / period;
-    if (end > start && rounds >= least) found.push_back({start, period, rounds});
-  };
-  for (std::size_t at = 0; at + period < actions_.size(); ++at) {
-    if (!matches(at, period)) {
-      close(at);
-      start = at + 1;
-    } else if (!actions_[at].allocates && at >= start + period &&
-               shift(at - period, period) != shift(at, period)) {
-      close(at);
-      start = at - period + 1;
+/// The actions of one step without `ensure`, as repetitions see them.
+class ActionSequence {
+ public:
+  explicit ActionSequence(const ShapeProgram& program) {
+    using Kind = RecordedOp::Kind;
+    std::int64_t allocations = 0;
+    for (const RecordedOp& op : program.ops) {
+      if (op.kind == Kind::ensure) continue;
+      const bool allocates = op.kind == Kind::allocate;
+      const bool plain = allocates ? program.allocations[op.what].kept < 0 : op.kind == Kind::free;
+      actions_.push_back({allocates, plain, op.what, allocations});
+      allocations += allocates ? 1 : 0;
     }
   }
-  if (actions_.size() > period) close(actions_.size() - period);
-  return found;
-}
 
-std::size_t ActionSequence::rounds_at(std::size_t start, std::size_t period) const {
-  std::size_t at = start;
-  while (matches(at, period) &&
-         (actions_[at].allocates || at < start + period || shift(at - period, period) == shift(at, period))) {
-    ++at;
+  [[nodiscard]] std::size_t size() const { return actions_.size(); }
+
+  /// The longest repetitions of `period` actions with at least `least` rounds, each as early as possible.
+  [[nodiscard]] std::vector<Repetition> runs(std::size_t period, std::size_t least) const {
+    std::vector<Repetition> found;
+    std::size_t start = 0;
+    const auto close = [&](std::size_t end) {
+      const std::size_t rounds = (end - start + period) / period;
+      if (end > start && rounds >= least) found.push_back({start, period, rounds});
+    };
+    for (std::size_t at = 0; at + period < actions_.size(); ++at) {
+      if (!matches(at, period)) {
+        close(at);
+        start = at + 1;
+      } else if (!moves_on(at, start, period)) {
+        close(at);
+        start = at - period + 1;
+      }
+    }
+    if (actions_.size() > period) close(actions_.size() - period);
+    return found;
   }
-  return (at - start + period) / period;
-}
 
-bool ActionSequence::same_body(std::size_t start, const ActionSequence& other, std::size_t other_start,
+  /// How often the actions at `start` repeat with `period`, at least 1; they may begin to repeat earlier.
+  [[nodiscard]] std::size_t rounds_at(std::size_t start, std::size_t period) const {
+    std::size_t at = start;
+    while (matches(at, period) && moves_on(at, start, period)) ++at;
+    return (at - start + period) / period;
+  }
+
+  /// Whether the `period` actions at `start` are the same as those of `other` at `other_start`: kinds, and
+  /// frees of what the same round allocated.
+  [[nodiscard]] bool same_body(std::size_t start, const ActionSequence& other, std::size_t other_start,
                                std::size_t period) const {
-  if (start + period > actions_.size() || other_start + period > other.actions_.size()) return false;
-  const std::int64_t here = actions_[start].before;
-  const std::int64_t there = other.actions_[other_start].before;
-  for (std::size_t i = 0; i < period; ++i) {
-    const Action& a = actions_[start + i];
-    const Action& b = other.actions_[other_start + i];
-    if (!a.repeats || !b.repeats || a.allocates != b.allocates) return false;
-    const bool own = a.target >= here;
-    if (own != (b.target >= there) || (own && a.target - here != b.target - there)) return false;
+    if (start + period > actions_.size() || other_start + period > other.actions_.size()) return false;
+    const std::int64_t here = actions_[start].before;
+    const std::int64_t there = other.actions_[other_start].before;
+    for (std::size_t i = 0; i < period; ++i) {
+      const Action& a = actions_[start + i];
+      const Action& b = other.actions_[other_start + i];
+      if (!a.repeats || !b.repeats || a.allocates != b.allocates) return false;
+      const bool own = a.target >= here;
+      if (own != (b.target >= there) || (own && a.target - here != b.target - there)) return false;
+    }
+    return true;
   }
-  return true;
-}
 
-namespace {
+ private:
+  struct Action {
+    bool allocates = false;
+    bool repeats = true;      ///< false for what cannot be in a loop: kept tensors and their frees
+    std::int64_t target = 0;  ///< number of the allocation
+    std::int64_t before = 0;  ///< allocations before this action
+  };
+
+  [[nodiscard]] bool matches(std::size_t at, std::size_t period) const {
+    if (at + period >= actions_.size()) return false;
+    const Action& one = actions_[at];
+    const Action& next = actions_[at + period];
+    return one.repeats && next.repeats && one.allocates == next.allocates;
+  }
+
+  /// Whether a free at `at`, in a repetition since `start`, goes as many allocations further as in the round
+  /// before.
+  [[nodiscard]] bool moves_on(std::size_t at, std::size_t start, std::size_t period) const {
+    return actions_[at].allocates || at < start + period || shift(at - period, period) == shift(at, period);
+  }
+  [[nodiscard]] std::int64_t shift(std::size_t at, std::size_t period) const {
+    return actions_[at + period].target - actions_[at].target;
+  }
+
+  std::vector<Action> actions_;
+};
 
 constexpr std::size_t kLeastRounds = 3;  // in the shape that a loop is found in
 constexpr std::int64_t kMostPlus = 3;
@@ -91,9 +116,9 @@ class LoopFinder {
       std::vector<FoundLoop> loops = loops_of(counter);
       if (covered(loops) > covered(best)) best = std::move(loops);
     }
-    std::vector<std::vector<FoundLoop>> by_shape(sequences_.size());
+    std::vector<std::vector<FoundLoop>> by_shape;
     for (std::size_t shape = 0; shape < sequences_.size(); ++shape) {
-      by_shape[shape] = *place_all(best, shape, template_of(best));
+      by_shape.push_back(*place_all(best, shape, best.empty() ? 0 : template_of(best[0].counter)));
     }
     return by_shape;
   }
@@ -105,9 +130,6 @@ class LoopFinder {
     return total;
   }
 
-  [[nodiscard]] std::size_t template_of(const std::vector<FoundLoop>& loops) const {
-    return loops.empty() ? 0 : template_of(loops[0].counter);
-  }
   [[nodiscard]] std::size_t template_of(std::uint32_t counter) const {
     const auto& values = counters_[counter].by_shape;
     return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
@@ -120,7 +142,7 @@ class LoopFinder {
     const auto& values = counters_[counter].by_shape;
     if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) return {};
     const ActionSequence& sequence = sequences_[shape];
-    const std::int64_t count = counters_[counter].by_shape[shape];
+    const std::int64_t count = values[shape];
     if (count < static_cast<std::int64_t>(kLeastRounds) || count > static_cast<std::int64_t>(sequence.size()))
       return {};
     std::vector<FoundLoop> candidates;
@@ -139,21 +161,20 @@ class LoopFinder {
       const bool free = std::none_of(loops.begin(), loops.end(), [&](const FoundLoop& other) {
         return one.at.start < other.at.end() && other.at.start < one.at.end();
       });
-      if (!free || !is_everywhere(one, loops, shape)) continue;
-      loops.push_back(one);
-      std::sort(loops.begin(), loops.end(),
-                [](const auto& a, const auto& b) { return a.at.start < b.at.start; });
+      if (!free) continue;
+      std::vector<FoundLoop> with = loops;
+      with.insert(std::upper_bound(with.begin(), with.end(), one, starts_earlier), one);
+      if (is_everywhere(with, shape)) loops = std::move(with);
     }
     return loops;
   }
 
-  [[nodiscard]] bool is_everywhere(const FoundLoop& one, std::vector<FoundLoop> with,
-                                   std::size_t shape) const {
-    with.push_back(one);
-    std::sort(with.begin(), with.end(), [](const auto& a, const auto& b) { return a.at.start < b.at.start; });
+  static bool starts_earlier(const FoundLoop& a, const FoundLoop& b) { return a.at.start < b.at.start; }
+
+  [[nodiscard]] bool is_everywhere(const std::vector<FoundLoop>& loops, std::size_t shape) const {
     for (std::size_t other = 0; other < sequences_.size(); ++other) {
-      const auto placed = place_all(with, other, shape);
-      if (!placed || !explains_length(with, shape, *placed, other)) return false;
+      const auto placed = place_all(loops, other, shape);
+      if (!placed || !explains_length(loops, shape, *placed, other)) return false;
     }
     return true;
   }

@@ -9,7 +9,7 @@ namespace {
 using Kind = RecordedOp::Kind;
 
 /// Whether the free at a place of a loop's body goes through another loop backwards.
-using FreeDirections = std::map<std::pair<std::int32_t, std::size_t>, bool>;
+using FreeDirections = std::map<std::pair<std::uint32_t, std::size_t>, bool>;
 
 /// Writes a program with its loops taken out.
 class LoopRemover {
@@ -45,8 +45,7 @@ class LoopRemover {
   };
   struct Owner {
     std::uint32_t number = 0;  // in the result
-    std::int32_t loop = -1;
-    std::int64_t round = 0;
+    std::int64_t round = 0;    // of its loop, if it has one
   };
 
   // `ensure` operations have no place of their own: they stand in front of the action that follows.
@@ -78,20 +77,18 @@ class LoopRemover {
       const RecordedOp& op = flat_.ops[place.op];
       if (op.kind != Kind::allocate) continue;
       const ShapeAllocation& one = flat_.allocations[op.what];
-      auto number = static_cast<std::uint32_t>(result_.allocations.size());
-      if (place.loop >= 0) {
-        const auto [entry, fresh] = bodies.try_emplace({place.loop, place.position}, number);
-        number = entry->second;
-        if (!fresh) {
-          result_.allocations[number].sizes.push_back(one.sizes[0]);
-          result_.allocations[number].brief = result_.allocations[number].brief && one.brief;
-        }
-      }
-      if (number == result_.allocations.size()) {
+      const auto next = static_cast<std::uint32_t>(result_.allocations.size());
+      const std::uint32_t number =
+          place.loop < 0 ? next : bodies.try_emplace({place.loop, place.position}, next).first->second;
+      if (number == next) {
         result_.allocations.push_back(one);
         result_.allocations.back().loop = place.loop;
+      } else {
+        ShapeAllocation& known = result_.allocations[number];
+        known.sizes.push_back(one.sizes[0]);
+        known.brief = known.brief && one.brief;
       }
-      owners_[op.what] = {number, place.loop, place.round};
+      owners_[op.what] = {number, place.round};
     }
   }
 
@@ -107,14 +104,21 @@ class LoopRemover {
     if (op.kind == Kind::free) {
       const Owner& owner = owners_[op.what];
       op.what = owner.number;
-      if (owner.loop >= 0) op.place = plain_place(owner);
+      if (in_loop(owner.number)) op.place = plain_place(owner);
     }
     result_.ops.push_back(std::move(op));
   }
 
+  [[nodiscard]] bool in_loop(std::uint32_t number) const { return result_.allocations[number].loop >= 0; }
+
+  // Of the loop of such an allocation.
+  [[nodiscard]] std::int64_t rounds_of(std::uint32_t number) const {
+    return result_.rounds[static_cast<std::size_t>(result_.allocations[number].loop)];
+  }
+
   // The first rounds are counted from the start, the last ones from the end.
   [[nodiscard]] RecordedOp::Place plain_place(const Owner& owner) const {
-    const std::int64_t last = result_.rounds[static_cast<std::size_t>(owner.loop)] - 1;
+    const std::int64_t last = rounds_of(owner.number) - 1;
     const bool from_end = owner.round > last / 2 || owner.round == last;
     return {from_end, static_cast<std::int32_t>(from_end ? owner.round - last : owner.round), 0};
   }
@@ -126,12 +130,9 @@ class LoopRemover {
     if (run.rounds > 0) {
       for (std::size_t position = 0; position < run.period; ++position) {
         RecordedOp op = flat_.ops[places_[run.start + position].op];
-        if (op.kind == Kind::allocate) {
-          op.what = owners_[op.what].number;
-        } else {
-          op = body_free(number, position);
-        }
-        result_.ops.push_back(std::move(op));
+        const bool allocates = op.kind == Kind::allocate;
+        result_.ops.push_back(allocates ? RecordedOp{Kind::allocate, owners_[op.what].number}
+                                        : body_free(number, position));
       }
     }
     result_.ops.push_back({Kind::end, number});
@@ -142,12 +143,11 @@ class LoopRemover {
   [[nodiscard]] RecordedOp body_free(std::uint32_t loop, std::size_t position) {
     const Repetition& run = loops_[loop].at;
     std::vector<Owner> targets;
-    for (std::size_t round = 0; round < run.rounds; ++round) {
-      const std::size_t at = run.start + round * run.period + position;
+    for (std::size_t at = run.start + position; at < run.end(); at += run.period) {
       targets.push_back(owners_[flat_.ops[places_[at].op].what]);
     }
     std::map<std::uint32_t, std::size_t> votes;
-    for (const Owner& owner : targets) votes[owner.number] += owner.loop >= 0 ? 1 : 0;
+    for (const Owner& owner : targets) votes[owner.number] += in_loop(owner.number) ? 1 : 0;
     std::uint32_t number = targets.back().number;
     for (const auto& [candidate, count] : votes) {
       if (count > votes[number]) number = candidate;
@@ -155,30 +155,21 @@ class LoopRemover {
     RecordedOp op{Kind::free, number};
     std::vector<std::pair<std::int64_t, std::int64_t>> rounds;  // here, of the target
     for (std::size_t round = 0; round < targets.size(); ++round) {
-      if (targets[round].number == number && targets[round].loop >= 0) {
+      if (targets[round].number == number && in_loop(number)) {
         rounds.emplace_back(static_cast<std::int64_t>(round), targets[round].round);
       } else {
         op.place.outside.push_back(targets[round].number);
       }
     }
     if (rounds.empty()) return op;  // each round frees another plain tensor
-    const auto known = directions_.try_emplace({static_cast<std::int32_t>(loop), position}, false).first;
-    if (rounds.size() > 1) known->second = rounds[1].second < rounds[0].second;
-    const bool backwards = known->second;
+    bool& backwards = directions_[{loop, position}];
+    if (rounds.size() > 1) backwards = rounds[1].second < rounds[0].second;
     op.place.step = backwards ? -1 : 1;
     op.place.from_end = backwards;
     std::int64_t offset = rounds[0].second - op.place.step * rounds[0].first;
-    if (backwards) offset -= loop_rounds(targets, number) - 1;
+    if (backwards) offset -= rounds_of(number) - 1;
     op.place.offset = static_cast<std::int32_t>(offset);
     return op;
-  }
-
-  [[nodiscard]] std::int64_t loop_rounds(const std::vector<Owner>& targets, std::uint32_t number) const {
-    for (const Owner& owner : targets) {
-      if (owner.number == number && owner.loop >= 0)
-        return result_.rounds[static_cast<std::size_t>(owner.loop)];
-    }
-    return 0;
   }
 
   const ShapeProgram& flat_;
