@@ -1,4 +1,5 @@
 // vramlab fit: a workload model from recorded steps.
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -49,16 +50,25 @@ std::string ranges_text(const std::vector<Parameter>& parameters) {
   return text;
 }
 
-Table residual_table(const FitResiduals& r) {
+/// How the size of an allocation is known, by SizeKnowledge: for tables, and as keys of the JSON.
+struct KnowledgeName {
+  const char* text;
+  const char* key;
+};
+constexpr std::array<KnowledgeName, kKnowledges> kKnowledgeNames{
+    {{"exact at every recorded shape", "exact"},
+     {"seen once, with the form of another", "borrowed"},
+     {"a form for each algorithm, by shape", "by_algorithm"},
+     {"no form: interpolated", "interpolated"},
+     {"no form and seen once", "single"}}};
+
+Table residual_table(const FitResiduals& residuals) {
   Table table{{{"sizes of allocations", Table::Align::left}, {"allocations"}, {"share of bytes"}}};
-  const auto row = [&](const char* what, std::size_t count, Bytes bytes) {
-    table.add_row({what, fmt::format("{}", count), percent(bytes, r.bytes)});
-  };
-  row("exact at every recorded shape", r.exact, r.exact_bytes);
-  row("seen once, with the form of another", r.borrowed, r.borrowed_bytes);
-  row("a form for each algorithm, by shape", r.by_algorithm, r.by_algorithm_bytes);
-  row("no form: interpolated", r.interpolated, r.interpolated_bytes);
-  row("no form and seen once", r.single, r.single_bytes);
+  for (std::size_t k = 0; k < kKnowledges; ++k) {
+    const FitResiduals::Count& count = residuals.by_knowledge[k];
+    table.add_row({kKnowledgeNames[k].text, fmt::format("{}", count.tensors),
+                   percent(count.bytes, residuals.all.bytes)});
+  }
   return table;
 }
 
@@ -77,18 +87,14 @@ std::string family_text(const InexactFamily& family, const std::vector<std::stri
 Json residuals_json(const FittedModel& fitted) {
   const FitResiduals& r = fitted.residuals;
   Json json;
-  json["allocations"] = r.tensors;
-  json["exact"] = r.exact;
-  json["borrowed"] = r.borrowed;
-  json["by_algorithm"] = r.by_algorithm;
-  json["interpolated"] = r.interpolated;
-  json["single"] = r.single;
-  json["bytes"] = r.bytes;
-  json["exact_bytes"] = r.exact_bytes;
-  json["borrowed_bytes"] = r.borrowed_bytes;
-  json["by_algorithm_bytes"] = r.by_algorithm_bytes;
-  json["interpolated_bytes"] = r.interpolated_bytes;
-  json["single_bytes"] = r.single_bytes;
+  json["allocations"] = r.all.tensors;
+  for (std::size_t k = 0; k < kKnowledges; ++k) {
+    json[kKnowledgeNames[k].key] = r.by_knowledge[k].tensors;
+  }
+  json["bytes"] = r.all.bytes;
+  for (std::size_t k = 0; k < kKnowledges; ++k) {
+    json[std::string(kKnowledgeNames[k].key) + "_bytes"] = r.by_knowledge[k].bytes;
+  }
   json["inexact"] = Json::array();
   for (const InexactFamily& family : fitted.inexact) {
     json["inexact"].push_back({{"allocations", family.tensors}, {"sizes", family.sizes}});
@@ -129,11 +135,10 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
     card["recordings"].push_back(std::filesystem::path(file).filename().string());
   card["shapes"] = fitted.shape_labels;
   card["exact_share_of_bytes"] =
-      fitted.residuals.bytes == 0
+      fitted.residuals.all.bytes == 0
           ? 0.0
-          : std::round(1e4 *
-                       static_cast<double>(fitted.residuals.exact_bytes + fitted.residuals.borrowed_bytes) /
-                       static_cast<double>(fitted.residuals.bytes)) /
+          : std::round(1e4 * static_cast<double>(fitted.residuals.bytes_with_form()) /
+                       static_cast<double>(fitted.residuals.all.bytes)) /
                 1e4;
   if (!times.empty())
     card["times"] = std::filesystem::path(times).filename().string() + ", every other point from the first";
@@ -220,10 +225,10 @@ int run(const Arguments& arguments) {
   if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
   write_file(file, model_file_text(json));
 
-  output.line(fmt::format(
-      "{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
-      fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded), fitted.residuals.tensors,
-      percent(fitted.residuals.exact_bytes + fitted.residuals.borrowed_bytes, fitted.residuals.bytes)));
+  output.line(fmt::format("{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
+                          fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded),
+                          fitted.residuals.all.tensors,
+                          percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes)));
   output.line("");
   output.table(residual_table(fitted.residuals));
   constexpr std::size_t kShown = 5;

@@ -16,11 +16,6 @@ constexpr std::size_t kMostTriples = 18;   // candidates that take part in forms
 constexpr std::ptrdiff_t kMostRows = 256;  // samples that a system is solved from; all are checked
 constexpr double kNearlyWhole = 1e-3;
 
-bool fits_all(const SizeForm& form, const std::vector<SizeSample>& samples) {
-  return std::all_of(samples.begin(), samples.end(),
-                     [&](const SizeSample& sample) { return form.gives(sample.size, sample.monomials); });
-}
-
 // A positive fraction in lowest terms, if its denominator is small.
 std::optional<SizeTerm> term_of(std::uint32_t monomial, Wide numerator, Wide denominator) {
   if (denominator == 0) return std::nullopt;
@@ -62,11 +57,18 @@ class Search {
     return samples_[sample].monomials[m];
   }
 
+  // The form, if it gives every sample.
+  [[nodiscard]] std::optional<SizeForm> checked(SizeForm form) const {
+    const bool right = std::all_of(samples_.begin(), samples_.end(), [&](const SizeSample& sample) {
+      return form.gives(sample.size, sample.monomials);
+    });
+    return right ? std::optional(std::move(form)) : std::nullopt;
+  }
+
   [[nodiscard]] std::optional<SizeForm> one(std::uint32_t m) const {
     const auto term = term_of(m, static_cast<Wide>(samples_[0].size), value(0, m));
     if (!term) return std::nullopt;
-    SizeForm form{{*term}};
-    return fits_all(form, samples_) ? std::optional(form) : std::nullopt;
+    return checked({{*term}});
   }
 
   // Pairs of candidates, those with likely members first.
@@ -75,7 +77,7 @@ class Search {
     for (std::size_t sum = 1; sum < 2 * candidates_.size(); ++sum) {
       for (std::size_t a = 0; a < (sum + 1) / 2; ++a) {
         const std::size_t b = sum - a;
-        if (b >= candidates_.size() || a >= b) continue;
+        if (b >= candidates_.size()) continue;
         if (auto form = two(candidates_[a], candidates_[b])) return form;
       }
     }
@@ -93,8 +95,7 @@ class Search {
       const auto term_a = term_of(a, size_0 * value(s, b) - size_s * value(0, b), det);
       const auto term_b = term_of(b, size_s * value(0, a) - size_0 * value(s, a), det);
       if (!term_a || !term_b) return std::nullopt;
-      SizeForm form{{*term_a, *term_b}};
-      return fits_all(form, samples_) ? std::optional(form) : std::nullopt;
+      return checked({{*term_a, *term_b}});
     }
     return std::nullopt;
   }
@@ -137,7 +138,7 @@ class Search {
       if (!term) return std::nullopt;
       if (term->numerator != 0) form.terms.push_back(*term);
     }
-    return fits_all(form, samples_) ? std::optional(form) : std::nullopt;
+    return checked(std::move(form));
   }
 
   static std::optional<SizeTerm> rounded(std::uint32_t monomial, double value) {

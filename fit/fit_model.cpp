@@ -2,30 +2,89 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <map>
 #include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "fit/loops.hpp"
 #include "fit/parameters.hpp"
-#include "fit/size_laws.hpp"
-#include "fit/step_record.hpp"
-#include "fit/structure.hpp"
 #include "models/recorded_program.hpp"
 
 namespace vramlab {
 namespace {
 
 using Kind = RecordedOp::Kind;
-constexpr std::int64_t kHowFarBeyond = 8;  // times the largest recorded value of a parameter may be asked for
+
+/// What occurs where: the groups of a model by parameters and shapes; number 0 is what always occurs.
+class StructureGroups {
+ public:
+  explicit StructureGroups(RecordedSpec& spec)
+      : spec_(spec),
+        all_(spec.shapes.size() >= kMostShapes ? ~ShapeSet{0} : (ShapeSet{1} << spec.shapes.size()) - 1) {
+    number_of(all_, all_);
+  }
+
+  /// The group of what occurs at `in`, of the shapes of `within`. A threshold on the main product or on a
+  /// single parameter is taken where it describes `in`, at the geometric middle of its two neighbours,
+  /// inclusive; but only for whole tensors (`within` = all shapes), and not `by_nearest` recorded shape.
+  std::uint32_t number_of(ShapeSet in, ShapeSet within, bool by_nearest = false) {
+    if (in == within) {
+      in = within = all_;
+      by_nearest = false;
+    }
+    const bool may_have_threshold = within == all_ && !by_nearest;
+    const auto [entry, fresh] = numbers_.try_emplace({in, within, may_have_threshold},
+                                                     static_cast<std::uint32_t>(spec_.groups.size()));
+    if (!fresh) return entry->second;
+    RecordedGroup& group = spec_.groups.emplace_back(RecordedGroup{.in = in, .within = within});
+    if (may_have_threshold && in != within && !find_threshold(group, spec_.main_product)) {
+      for (std::uint32_t m = 1; m < spec_.monomials.size(); ++m) {
+        if (spec_.monomials[m].degree() == 1 && find_threshold(group, m)) break;
+      }
+    }
+    return entry->second;
+  }
+
+  [[nodiscard]] ShapeSet all() const { return all_; }
+
+ private:
+  [[nodiscard]] bool find_threshold(RecordedGroup& group, std::uint32_t monomial) const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::int64_t low_in = kMost;
+    std::int64_t high_in = 0;
+    std::int64_t low_out = kMost;
+    std::int64_t high_out = 0;
+    for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+      const std::int64_t value = spec_.monomials[monomial].value(spec_.shapes[shape]).value_or(0);
+      const bool in = (group.in >> shape & 1) != 0;
+      (in ? low_in : low_out) = std::min(in ? low_in : low_out, value);
+      (in ? high_in : high_out) = std::max(in ? high_in : high_out, value);
+    }
+    const bool above = high_out < low_in;
+    if (!above && high_in >= low_out) return false;
+    const auto below_it = static_cast<double>(above ? high_out : high_in);
+    const auto above_it = static_cast<double>(above ? low_in : low_out);
+    group.monomial = static_cast<std::int32_t>(monomial);
+    group.from = std::llround(std::ceil(std::sqrt(below_it * above_it)));
+    group.below = !above;
+    return true;
+  }
+
+  RecordedSpec& spec_;
+  ShapeSet all_;
+  std::map<std::tuple<ShapeSet, ShapeSet, bool>, std::uint32_t> numbers_;
+};
 
 class Fitter {
  public:
-  Fitter(const std::vector<RecordedRun>& runs, const std::string& name) : runs_(runs) {
-    model_.spec.name = name;
-  }
+  explicit Fitter(const std::vector<RecordedRun>& runs) : runs_(runs) {}
 
-  FittedModel run() {
+  FittedModel run(const std::string& name) {
+    RecordedSpec& spec = model_.spec;
     std::vector<StepParameters> shape_parameters;  // outlives items_, which refers to it
     for (const RecordedRun& run : runs_) {
       model_.warnings.insert(model_.warnings.end(), run.warnings.begin(), run.warnings.end());
@@ -37,25 +96,21 @@ class Fitter {
       model_.shape_labels.push_back(step->mark.label);
     }
     if (!shape_parameters[0].lists.empty()) items_.emplace(shape_parameters);
-    parameters_ = items_ ? items_->first_parameters(model_.warnings)
-                         : fit_parameters(shape_parameters, model_.warnings);
+    spec = items_ ? items_->first_parameters(model_.warnings)
+                  : fit_parameters(shape_parameters, model_.warnings);
+    spec.name = name;
     first_step_ = shape_program(*chosen_.first, true);
     find_loops();
-    fill_parameters();
-    std::vector<std::vector<std::int64_t>> values;
-    for (const VariableValues& shape : parameters_.shapes)
-      values.push_back(parameters_.monomial_values(shape));
-    union_ = merge_shapes(shapes_, values, first_step_, chosen_.first_shape);
-    laws_ = find_size_laws(union_, shapes_, parameters_, sample_values());
-    model_.spec.main_product = laws_.main_product;
-    model_.spec.forms = laws_.forms;
-    model_.spec.tables = laws_.tables;
+    count_samples();
+    union_ = merge_shapes(shapes_, monomials_by_shape(spec), first_step_, chosen_.first_shape);
+    spec.tensors.resize(union_.tensors.size());
+    const std::vector<SizeKnowledge> knowledge = find_size_laws(union_, shapes_, sample_values(), spec);
     fill_program();
     fill_first_step();
     fill_refusals();
-    model_.residuals = count_residuals(union_, shapes_, laws_, model_.inexact);
-    warn_of_thresholds(model_.spec, model_.warnings);
-    warn_of_workspaces(model_.spec, model_.residuals, model_.warnings);
+    model_.residuals = count_residuals(union_, shapes_, knowledge, model_.inexact);
+    warn_of_thresholds(spec, model_.warnings);
+    warn_of_workspaces(spec, model_.residuals, model_.warnings);
     check();
     return std::move(model_);
   }
@@ -73,112 +128,64 @@ class Fitter {
   }
 
   void find_loops() {
+    RecordedSpec& spec = model_.spec;
+    // rounds are counted by a parameter or, in steps over items, by their number: the last variable so far
+    const std::size_t first = items_ ? spec.variables.size() - 1 : 0;
+    const std::size_t last = items_ ? spec.variables.size() : spec.recorded.size();
     std::vector<LoopCounter> counters;
-    if (items_) {
-      LoopCounter& counter = counters.emplace_back(LoopCounter{items_->item_count(parameters_), {}});
-      for (const VariableValues& shape : parameters_.shapes)
-        counter.by_shape.push_back(shape[counter.variable]);
-    }
-    for (std::uint32_t p = 0; !items_ && p < parameters_.recorded.size(); ++p) {
-      LoopCounter& counter = counters.emplace_back(LoopCounter{p, {}});
-      for (const VariableValues& shape : parameters_.shapes) counter.by_shape.push_back(shape[p]);
+    for (std::size_t v = first; v < last; ++v) {
+      LoopCounter& counter = counters.emplace_back(LoopCounter{static_cast<std::uint32_t>(v), {}});
+      for (const VariableValues& shape : spec.shapes) counter.by_shape.push_back(shape[v]);
     }
     LoopedPrograms looped =
         take_out_loops(std::move(shapes_), std::move(first_step_), chosen_.first_shape, counters);
-    model_.spec.loops = std::move(looped.loops);
+    spec.loops = std::move(looped.loops);
     shapes_ = std::move(looped.shapes);
     first_step_ = std::move(looped.first_step);
     if (items_) {
-      items_->complete(parameters_, model_.spec.loops, shapes_, model_.warnings);
+      items_->complete(spec, shapes_, model_.warnings);
       return;
     }
-    std::vector<std::uint32_t> counts;
-    for (const RecordedLoop& loop : model_.spec.loops) counts.push_back(loop.count);
-    if (!model_.spec.loops.empty()) {
-      parameters_.add_loop_variable({.name = "round", .kind = RecordedVariable::Kind::round});
+    if (!spec.loops.empty()) {
+      add_loop_variable(spec, {.name = "round", .kind = RecordedVariable::Kind::round});
     }
-    warn_of_confusion(parameters_, counts, model_.warnings);
-  }
-
-  [[nodiscard]] std::vector<RecordedConditions> conditions() const {
-    std::vector<RecordedConditions> result;
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      if (items_) {
-        result.push_back(items_->conditions(shape));
-        continue;
-      }
-      const auto parameters = static_cast<std::ptrdiff_t>(parameters_.recorded.size());
-      const VariableValues& values = parameters_.shapes[shape];
-      result.push_back({Point(values.begin(), values.begin() + parameters), {}});
-    }
-    return result;
+    warn_of_confusion(spec, model_.warnings);
   }
 
   // Of the model's own variables.
   [[nodiscard]] SampleValues sample_values() const {
-    return
-        [&spec = model_.spec, asked = conditions()](std::size_t shape, std::int32_t loop, std::size_t round) {
-          RecordedValues values(spec, asked[shape]);
-          if (loop >= 0) {
-            values.enter(&spec.loops[static_cast<std::size_t>(loop)], static_cast<std::int64_t>(round));
-          }
-          return std::vector<std::int64_t>(values.monomials().begin(), values.monomials().end());
-        };
-  }
-
-  void fill_parameters() {
-    RecordedSpec& spec = model_.spec;
-    spec.recorded = parameters_.recorded;
-    for (const Parameter& recorded : parameters_.recorded) {
-      const bool moved = recorded.low != recorded.high;
-      spec.parameters.push_back({recorded.name,
-                                 moved ? std::min<std::int64_t>(recorded.low, 1) : recorded.low,
-                                 moved ? kHowFarBeyond * recorded.high : recorded.high});
+    const RecordedSpec& spec = model_.spec;
+    std::vector<RecordedConditions> asked;
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const auto values = spec.shapes[shape].begin();
+      const auto parameters = static_cast<std::ptrdiff_t>(spec.recorded.size());
+      asked.push_back(items_ ? items_->conditions(shape)
+                             : RecordedConditions{Point(values, values + parameters), {}});
     }
-    spec.variables = parameters_.variables;
-    spec.monomials = parameters_.monomials;
-    spec.shapes = parameters_.shapes;
-    spec.samples = 0;
-    if (items_) {
-      spec.fields = items_->fields();
-      spec.item_kinds = items_->kinds();
-    }
-    for (std::uint32_t m = 0; m < spec.monomials.size(); ++m) {
-      if (spec.monomials[m].degree() != 1) continue;
-      for (std::size_t v = 0; v < spec.variables.size(); ++v) {
-        const std::string& name = spec.variables[v].name;
-        if (spec.monomials[m].powers[v] == 1 &&
-            (name == "batch" || name == "batch_size" || name == "items")) {
-          spec.samples = m;
-        }
+    return [&spec, asked](std::size_t shape, std::int32_t loop, std::size_t round) {
+      RecordedValues values(spec, asked[shape]);
+      if (loop >= 0) {
+        values.enter(&spec.loops[static_cast<std::size_t>(loop)], static_cast<std::int64_t>(round));
       }
-    }
+      return std::vector<std::int64_t>(values.monomials().begin(), values.monomials().end());
+    };
   }
 
-  // A library asks for workspaces around one kernel; their sizes follow the algorithm, not the tensors alone.
-  [[nodiscard]] bool is_workspace(std::size_t tensor) const {
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      const std::int32_t local = union_.tensors[tensor].in_shape[shape];
-      if (local >= 0 && !shapes_[shape].allocations[static_cast<std::size_t>(local)].brief) return false;
+  void count_samples() {
+    RecordedSpec& spec = model_.spec;
+    const std::vector<std::string> names = names_of(spec.variables);
+    for (std::uint32_t m = 0; m < spec.monomials.size(); ++m) {
+      const std::string name = spec.monomials[m].text(names);
+      if (name == "batch" || name == "batch_size" || name == "items") spec.samples = m;
     }
-    if (laws_.size[tensor] < 0) return true;
-    const SizeForm& form = laws_.forms[static_cast<std::size_t>(laws_.size[tensor])];
-    return form.terms.size() > 1 && form.terms[0].monomial == 0;
-  }
-
-  [[nodiscard]] std::int32_t rank_of(std::size_t tensor) const {
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      const std::int32_t local = union_.tensors[tensor].in_shape[shape];
-      if (local >= 0) return shapes_[shape].allocations[static_cast<std::size_t>(local)].kept;
-    }
-    return -1;
   }
 
   // A first step finds no gradients: its shape frees them where the shape with the nearest product does.
   void add_frees_of_first_shape() {
     const std::size_t alone = chosen_.first_shape;
+    const RecordedSpec& spec = model_.spec;
     const auto product = [&](std::size_t shape) {
-      const auto value = parameters_.monomials[laws_.main_product].value(parameters_.shapes[shape]);
+      const auto value = spec.monomials[spec.main_product].value(spec.shapes[shape]);
       return std::log(static_cast<double>(std::max<std::int64_t>(value.value_or(1), 1)));
     };
     std::size_t nearest = alone == 0 ? 1 : 0;
@@ -192,38 +199,39 @@ class Fitter {
     }
   }
 
+  // A library asks for workspaces around one kernel; their sizes follow the algorithm, not the tensors alone.
+  [[nodiscard]] bool has_size_of_workspace(const RecordedTensor& tensor) const {
+    if (tensor.size < 0) return true;
+    const auto& terms = model_.spec.forms[static_cast<std::size_t>(tensor.size)].terms;
+    return terms.size() > 1 && terms[0].monomial == 0;
+  }
+
   void fill_program() {
     RecordedSpec& spec = model_.spec;
     if (chosen_.first_is_alone && shapes_.size() > 1) add_frees_of_first_shape();
-    StructureGroups groups(parameters_, laws_.main_product);
+    StructureGroups groups(spec);
     for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
-      const std::uint32_t group = groups.number_of(union_.tensors[t].shapes(), groups.all());
-      spec.tensors.push_back({laws_.size[t], group, rank_of(t), is_workspace(t)});
-      if (spec.tensors.back().kept >= 0) {
-        spec.kept = std::max(spec.kept, static_cast<std::uint32_t>(spec.tensors.back().kept) + 1);
+      RecordedTensor& tensor = spec.tensors[t];
+      tensor.group = groups.number_of(union_.tensors[t].shapes(), groups.all());
+      tensor.workspace = has_size_of_workspace(tensor);
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+        const ShapeAllocation* one = union_.tensors[t].in(shapes_, shape);
+        if (one == nullptr) continue;
+        tensor.workspace = tensor.workspace && one->brief;
+        if (tensor.kept < 0) tensor.kept = one->kept;
       }
+      spec.kept = std::max(spec.kept, static_cast<std::uint32_t>(tensor.kept + 1));
     }
     for (const UnionOp& op : union_.ops) {
-      RecordedOp recorded = op.op;
-      switch (recorded.kind) {
-        case Kind::allocate:
-          recorded.group = spec.tensors[recorded.what].group;
-          break;
-        case Kind::free:  // one of several places where a tensor may end
-          recorded.group = groups.number_of(op.shapes, union_.tensors[recorded.what].shapes());
-          break;
-        case Kind::free_kept:
-          recorded.group = groups.nearest_number_of(op.shapes, groups.all());
-          break;
-        case Kind::ensure:
-        case Kind::loop:
-        case Kind::end:
-          recorded.group = 0;
-          break;
+      RecordedOp& recorded = spec.program.emplace_back(op.op);
+      if (recorded.kind == Kind::allocate) {
+        recorded.group = spec.tensors[recorded.what].group;
+      } else if (recorded.kind == Kind::free) {  // one of several places where a tensor may end
+        recorded.group = groups.number_of(op.shapes, union_.tensors[recorded.what].shapes());
+      } else if (recorded.kind == Kind::free_kept) {
+        recorded.group = groups.number_of(op.shapes, groups.all(), true);
       }
-      spec.program.push_back(std::move(recorded));
     }
-    spec.groups = groups.groups();
   }
 
   // What a library asks for before it does without, and for workspaces of which that was never recorded the
@@ -247,22 +255,22 @@ class Fitter {
       if (allocation.fate == Fate::forever) model_.spec.extras.push_back(allocation.size);
     }
     model_.spec.build = runs_[0].build;
-    std::size_t late = 0;
+    std::ptrdiff_t late = 0;
+    std::size_t foreign = 0;
     for (const StepRecord* step : chosen_.settled) {
+      foreign += step->foreign_frees;
       if (step == chosen_.first) continue;
-      late += static_cast<std::size_t>(std::count_if(step->allocations.begin(), step->allocations.end(),
-                                                     [](const auto& a) { return a.fate == Fate::forever; }));
+      late += std::count_if(step->allocations.begin(), step->allocations.end(),
+                            [](const StepAllocation& one) { return one.fate == Fate::forever; });
     }
     if (late > 0) {
-      model_.warnings.push_back(std::to_string(late) +
-                                " allocations of later steps are never freed and left out.");
+      model_.warnings.push_back(
+          fmt::format("{} allocations of later steps are never freed and left out.", late));
     }
-    std::size_t foreign = 0;
-    for (const StepRecord* step : chosen_.settled) foreign += step->foreign_frees;
     if (foreign > 0) {
-      model_.warnings.push_back(std::to_string(foreign) +
-                                " blocks made before the first step are freed by steps; "
-                                "the model frees them when building ends.");
+      model_.warnings.push_back(fmt::format(
+          "{} blocks made before the first step are freed by steps; the model frees them when building ends.",
+          foreign));
     }
   }
 
@@ -272,16 +280,14 @@ class Fitter {
   std::vector<ShapeProgram> shapes_;
   std::optional<RecordedItems> items_;
   ShapeProgram first_step_;
-  FitParameters parameters_;
   UnionProgram union_;
-  SizeLaws laws_;
 };
 
 }  // namespace
 
 FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name) {
   if (runs.empty()) throw InputError("", "no recording is given.");
-  return Fitter(runs, name).run();
+  return Fitter(runs).run(name);
 }
 
 }  // namespace vramlab

@@ -1,6 +1,7 @@
 // From recorded steps to a workload model, and how well it describes them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -11,21 +12,17 @@
 
 namespace vramlab {
 
-/// How well the sizes of the recorded allocations are described. Bytes are requested bytes summed over all
-/// recorded shapes.
+/// How well the sizes of the recorded allocations are described.
 struct FitResiduals {
-  std::size_t tensors = 0;       ///< allocations of the step, each counted once over all shapes
-  std::size_t exact = 0;         ///< a form that gives every recorded size to the byte
-  std::size_t borrowed = 0;      ///< seen at one shape only, with the form of another of equal size
-  std::size_t by_algorithm = 0;  ///< a form for each of some algorithms; the nearest shape decides
-  std::size_t interpolated = 0;  ///< no form: sizes between recorded ones are interpolated
-  std::size_t single = 0;        ///< no form and seen at one shape only
-  Bytes bytes = 0;
-  Bytes exact_bytes = 0;
-  Bytes borrowed_bytes = 0;
-  Bytes by_algorithm_bytes = 0;
-  Bytes interpolated_bytes = 0;
-  Bytes single_bytes = 0;
+  struct Count {
+    std::size_t tensors = 0;  ///< allocations of the step, each counted once over all shapes
+    Bytes bytes = 0;          ///< as requested, summed over all recorded shapes
+  };
+  Count all;
+  std::array<Count, kKnowledges> by_knowledge;  ///< by SizeKnowledge
+
+  /// Of allocations with a form that gives every recorded size: exact and borrowed ones.
+  [[nodiscard]] Bytes bytes_with_form() const { return by_knowledge[0].bytes + by_knowledge[1].bytes; }
 };
 
 /// A family of allocations without an exact form, for people: where the model is weakest.
@@ -34,10 +31,24 @@ struct InexactFamily {
   std::size_t tensors = 0;   ///< how many have these sizes
 };
 
-/// Counts them for the allocations of `program`, whose sizes have `laws`; `inexact` gets the families without
-/// an exact form, most bytes first.
+/// Counts them for the allocations of `program`, whose sizes are known as `knowledge` says; `inexact` gets
+/// the families without an exact form, most bytes first.
 FitResiduals count_residuals(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
-                             const SizeLaws& laws, std::vector<InexactFamily>& inexact);
+                             const std::vector<SizeKnowledge>& knowledge,
+                             std::vector<InexactFamily>& inexact);
+
+// What a library asks for where a workspace is refused, from the recorded steps that were short of memory.
+
+/// Puts the kernels whose workspaces were refused at a shape of the model into `spec`, and their numbers into
+/// its tensors, which must be there. `union_program` and `shapes` are what `spec` was made of, without loops.
+///
+/// Workspaces of one kernel have equal size laws (a forward pass and a gradient that agree in these are not
+/// told apart), and so has what their operation allocated before: its output. That and its first size tell
+/// which kernel a row of refusals belongs to. A kept plan that is refused is asked for once before the row of
+/// all attempts; it is taken off. What is granted after refusals is the last attempt.
+void find_refused_workspaces(const std::vector<RecordedRun>& runs, const ChosenSteps& chosen,
+                             const UnionProgram& union_program, const std::vector<ShapeProgram>& shapes,
+                             RecordedSpec& spec);
 
 // What a fitted model guesses, and what to record so that it knows.
 

@@ -1,10 +1,9 @@
 #include "fit/parameters.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include <Eigen/Dense>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 
@@ -13,154 +12,150 @@ namespace {
 
 constexpr unsigned kHighestDegree = 3;
 constexpr std::uint8_t kHighestPower = 2;
+constexpr std::int64_t kHowFarBeyond = 8;  // times the largest recorded value of a parameter may be asked for
 
-std::vector<std::string> scalar_names(const std::vector<StepParameters>& shapes) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : shapes[0].scalars) names.push_back(name);
-  for (const StepParameters& shape : shapes) {
-    std::vector<std::string> others;
-    for (const auto& [name, value] : shape.scalars) others.push_back(name);
-    if (others == names) continue;
-    throw InputError("", "the recorded steps have different parameters. Mark every step with all of them.");
-  }
-  return names;
+void require_same_names(const std::vector<StepParameters>& shapes) {
+  const auto& first = shapes[0].scalars;
+  const bool same = std::all_of(shapes.begin(), shapes.end(), [&](const StepParameters& shape) {
+    return std::equal(first.begin(), first.end(), shape.scalars.begin(), shape.scalars.end(),
+                      [](const auto& a, const auto& b) { return a.first == b.first; });
+  });
+  if (same) return;
+  throw InputError("", "the recorded steps have different parameters. Mark every step with all of them.");
 }
 
-// All products of the moving variables up to the highest degree, the number 1 first.
-std::vector<Monomial> products(std::size_t variables, std::size_t moving) {
-  std::vector<Monomial> all{Monomial{std::vector<std::uint8_t>(variables, 0)}};
-  for (std::size_t v = 0; v < moving; ++v) {
-    const std::size_t before = all.size();
-    for (std::size_t m = 0; m < before; ++m) {
-      for (std::uint8_t power = 1; power <= kHighestPower; ++power) {
-        Monomial product = all[m];
-        product.powers[v] = power;
-        if (product.degree() <= kHighestDegree) all.push_back(product);
-      }
+// Adds the products of those that are there with a variable.
+void multiply(std::vector<Monomial>& all, std::size_t variable, std::uint8_t highest_power,
+              unsigned highest_degree) {
+  const std::size_t before = all.size();
+  for (std::size_t m = 0; m < before; ++m) {
+    for (std::uint8_t power = 1; power <= highest_power; ++power) {
+      Monomial product = all[m];
+      product.powers[variable] = power;
+      if (product.degree() <= highest_degree) all.push_back(product);
     }
   }
+}
+
+void sort_by_degree(std::vector<Monomial>& all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Monomial& a, const Monomial& b) { return a.degree() < b.degree(); });
-  return all;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-bool uses_loop_variable(const FitParameters& fit, const std::vector<std::uint8_t>& powers) {
-  for (std::size_t v = 0; v < powers.size(); ++v) {
-    if (powers[v] > 0 && !fit.variables[v].is_global()) return true;
+// At most products of two different ones, and none with what counts rounds or is another in each round.
+bool may_be_confused(const RecordedSpec& spec, const Monomial& monomial) {
+  for (std::uint32_t v = 0; v < spec.variables.size(); ++v) {
+    const bool of_loops = !spec.variables[v].is_global() ||
+                          std::any_of(spec.loops.begin(), spec.loops.end(),
+                                      [&](const RecordedLoop& loop) { return loop.count == v; });
+    if (monomial.powers[v] > (of_loops ? 0 : 1)) return false;
   }
-  return false;
+  return monomial.degree() <= 2;
 }
 
 }  // namespace
 
-std::vector<std::int64_t> FitParameters::monomial_values(const VariableValues& values) const {
-  std::vector<std::int64_t> result;
-  for (const Monomial& monomial : monomials) result.push_back(monomial.value(values).value_or(0));
-  return result;
+std::vector<std::string> names_of(const std::vector<RecordedVariable>& variables) {
+  std::vector<std::string> names;
+  for (const RecordedVariable& variable : variables) names.push_back(variable.name);
+  return names;
 }
 
-void FitParameters::add_loop_variable(RecordedVariable variable) {
-  variables.push_back(std::move(variable));
-  for (Monomial& monomial : monomials) monomial.powers.push_back(0);
-  for (VariableValues& shape : shapes) shape.push_back(0);
-  const std::size_t before = monomials.size();
-  for (std::size_t m = 0; m < before; ++m) {
-    Monomial product = monomials[m];
-    product.powers.back() = 1;
-    if (product.degree() < kHighestDegree) monomials.push_back(product);
+std::vector<std::vector<std::int64_t>> monomials_by_shape(const RecordedSpec& spec) {
+  std::vector<std::vector<std::int64_t>> values;
+  for (const VariableValues& shape : spec.shapes) {
+    auto& of_shape = values.emplace_back();
+    for (const Monomial& monomial : spec.monomials) of_shape.push_back(monomial.value(shape).value_or(0));
   }
-  std::stable_sort(monomials.begin(), monomials.end(),
-                   [](const Monomial& a, const Monomial& b) { return a.degree() < b.degree(); });
+  return values;
 }
 
-FitParameters fit_parameters(const std::vector<StepParameters>& shapes, std::vector<std::string>& warnings) {
-  FitParameters fit;
-  std::vector<std::string> fixed;
-  for (const std::string& name : scalar_names(shapes)) {
-    Parameter range{name, shapes[0].scalars.at(name), shapes[0].scalars.at(name)};
+void add_loop_variable(RecordedSpec& spec, RecordedVariable variable) {
+  spec.variables.push_back(std::move(variable));
+  for (Monomial& monomial : spec.monomials) monomial.powers.push_back(0);
+  for (VariableValues& shape : spec.shapes) shape.push_back(0);
+  multiply(spec.monomials, spec.variables.size() - 1, 1, kHighestDegree - 1);
+  sort_by_degree(spec.monomials);
+}
+
+RecordedSpec fit_parameters(const std::vector<StepParameters>& shapes, std::vector<std::string>& warnings) {
+  using Kind = RecordedVariable::Kind;
+  require_same_names(shapes);
+  RecordedSpec spec;
+  std::vector<RecordedVariable> fixed;
+  for (const auto& [name, value] : shapes[0].scalars) {
+    Parameter range{name, value, value};
     for (const StepParameters& shape : shapes) {
       range.low = std::min(range.low, shape.scalars.at(name));
       range.high = std::max(range.high, shape.scalars.at(name));
     }
     if (range.low == range.high) {
-      fixed.push_back(name);
+      fixed.push_back({.name = name, .kind = Kind::fixed, .value = value});
     } else {
-      fit.recorded.push_back(range);
+      spec.recorded.push_back(range);
+      spec.parameters.push_back({name, std::min<std::int64_t>(range.low, 1), kHowFarBeyond * range.high});
     }
   }
-  if (fit.recorded.empty() && fixed.empty()) {
+  if (spec.recorded.empty() && fixed.empty()) {
     throw InputError(
         "", "the recorded steps have no parameters. Give them in the marks (\"params\": {\"batch\": 8}).");
   }
-  if (fit.recorded.empty()) {  // one shape: its first parameter stands for it
-    const std::int64_t value = shapes[0].scalars.at(fixed[0]);
-    fit.recorded.push_back({fixed[0], value, value});
-    warnings.push_back(
-        "all recorded steps have the same parameters: the model holds for them alone. Record "
-        "steps at other values of " +
-        joined(fixed) + ".");
+  if (spec.recorded.empty()) {  // one shape: its first parameter stands for it
+    warnings.push_back(fmt::format(
+        "all recorded steps have the same parameters: the model holds for them alone. Record steps at other "
+        "values of {}.",
+        fmt::join(names_of(fixed), ", ")));
+    spec.recorded.push_back({fixed[0].name, fixed[0].value, fixed[0].value});
+    spec.parameters = spec.recorded;
     fixed.erase(fixed.begin());
   }
-  using Kind = RecordedVariable::Kind;
-  for (const Parameter& parameter : fit.recorded) fit.variables.push_back({parameter.name, Kind::parameter});
-  for (const std::string& name : fixed) {
-    fit.variables.push_back({.name = name, .kind = Kind::fixed, .value = shapes[0].scalars.at(name)});
-    warnings.push_back(name + " was " + std::to_string(shapes[0].scalars.at(name)) +
-                       " in every recorded step, so nothing is known of other values. To predict them record "
-                       "steps at two or more values of " +
-                       name + ".");
+  for (const Parameter& parameter : spec.recorded) spec.variables.push_back({.name = parameter.name});
+  for (const RecordedVariable& variable : fixed) {
+    spec.variables.push_back(variable);
+    warnings.push_back(fmt::format(
+        "{0} was {1} in every recorded step, so nothing is known of other values. To predict them record "
+        "steps at two or more values of {0}.",
+        variable.name, variable.value));
   }
-  fit.monomials = products(fit.variables.size(), fit.recorded.size());
+  spec.monomials.push_back({std::vector<std::uint8_t>(spec.variables.size(), 0)});
+  for (std::size_t v = 0; v < spec.recorded.size(); ++v) {
+    multiply(spec.monomials, v, kHighestPower, kHighestDegree);
+  }
+  sort_by_degree(spec.monomials);
   for (const StepParameters& shape : shapes) {
-    VariableValues values;
-    for (const RecordedVariable& variable : fit.variables) values.push_back(shape.scalars.at(variable.name));
-    fit.shapes.push_back(values);
+    VariableValues& values = spec.shapes.emplace_back();
+    for (const RecordedVariable& variable : spec.variables) values.push_back(shape.scalars.at(variable.name));
   }
-  return fit;
+  return spec;
 }
 
 // 1, every parameter, and every product of two different ones must be independent over the shapes, or sizes
 // that follow one of them cannot be told from sizes that follow another.
-void warn_of_confusion(const FitParameters& fit, const std::vector<std::uint32_t>& counters,
-                       std::vector<std::string>& warnings) {
+void warn_of_confusion(const RecordedSpec& spec, std::vector<std::string>& warnings) {
+  if (spec.shapes.size() == 1) return;
   std::vector<std::size_t> columns;
   std::vector<std::string> names;
-  std::vector<std::string> variable_names;
-  for (const RecordedVariable& variable : fit.variables) variable_names.push_back(variable.name);
-  for (std::size_t m = 0; m < fit.monomials.size(); ++m) {
-    const auto& powers = fit.monomials[m].powers;
-    if (fit.monomials[m].degree() > 2 ||
-        std::any_of(powers.begin(), powers.end(), [](auto p) { return p > 1; })) {
-      continue;
-    }
-    if (std::any_of(counters.begin(), counters.end(), [&](std::uint32_t v) { return powers[v] > 0; }))
-      continue;
-    if (uses_loop_variable(fit, powers)) continue;
+  for (std::size_t m = 0; m < spec.monomials.size(); ++m) {
+    if (!may_be_confused(spec, spec.monomials[m])) continue;
     columns.push_back(m);
-    names.push_back(fit.monomials[m].text(variable_names));
+    names.push_back(spec.monomials[m].text(names_of(spec.variables)));
   }
-  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(fit.shapes.size()),
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(spec.shapes.size()),
                          static_cast<Eigen::Index>(columns.size()));
-  for (std::size_t s = 0; s < fit.shapes.size(); ++s) {
-    const auto values = fit.monomial_values(fit.shapes[s]);
+  const auto values = monomials_by_shape(spec);
+  for (std::size_t s = 0; s < values.size(); ++s) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       matrix(static_cast<Eigen::Index>(s), static_cast<Eigen::Index>(c)) =
-          static_cast<double>(values[columns[c]]);
+          static_cast<double>(values[s][columns[c]]);
     }
   }
   const Eigen::VectorXd scale = matrix.colwise().norm().cwiseMax(1e-9).transpose();
   const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(matrix * scale.cwiseInverse().asDiagonal());
-  if (qr.rank() == matrix.cols() || fit.shapes.size() == 1) return;
-  warnings.push_back("the " + std::to_string(fit.shapes.size()) +
-                     " recorded shapes do not tell these apart: " + joined(names) + ". Record " +
-                     std::to_string(matrix.cols() - qr.rank()) +
-                     " or more further shapes in which the parameters move independently.");
+  if (qr.rank() == matrix.cols()) return;
+  warnings.push_back(fmt::format(
+      "the {} recorded shapes do not tell these apart: {}. Record {} or more further shapes in which the "
+      "parameters move independently.",
+      spec.shapes.size(), fmt::join(names, ", "), matrix.cols() - qr.rank()));
 }
 
 }  // namespace vramlab

@@ -1,19 +1,15 @@
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "fit/structure.hpp"
+#include "fit/fit_model.hpp"
 
 namespace vramlab {
 namespace {
 
-constexpr std::uint32_t kBrief = 3;  // actions a workspace lives
-constexpr Bytes kRounding = 512;     // of refused requests in a history (R1.2)
-
-Bytes rounded_up(Bytes size) { return (size + kRounding - 1) / kRounding * kRounding; }
+constexpr Bytes kRounding = 512;  // of refused requests in a history (R1.2)
 
 class RefusalReader {
  public:
@@ -25,29 +21,26 @@ class RefusalReader {
   void read(const RecordedRun& run, const ChosenSteps& chosen) {
     std::map<std::size_t, std::size_t> reached;  // by shape: allocations that an earlier step of the run made
     for (const StepRecord& step : run.steps) {
-      const auto shape =
-          std::find_if(chosen.settled.begin(), chosen.settled.end(),
-                       [&](const StepRecord* one) { return one->mark.parameters == step.mark.parameters; });
-      if (shape == chosen.settled.end()) continue;
-      const auto number = static_cast<std::size_t>(shape - chosen.settled.begin());
-      for (const RefusedRequests& row : step.refusals) read(step, row, number, reached[number]);
+      const std::optional<std::size_t> shape = chosen.shape_of(step);
+      if (!shape) continue;
+      for (const RefusedRequests& row : step.refusals) read(step, row, *shape, reached[*shape]);
       const std::size_t allocations =
           step.mark.oom ? step.allocations.size() : std::numeric_limits<std::size_t>::max();
-      reached[number] = std::max(reached[number], allocations);
+      reached[*shape] = std::max(reached[*shape], allocations);
     }
   }
 
   /// Kernels that nothing is known of are left out.
   void finish() {
-    std::vector<std::int32_t> numbers(refusals_.size(), -1);
-    for (std::size_t kernel = 0; kernel < refusals_.size(); ++kernel) {
-      if (refusals_[kernel].empty()) continue;
+    std::map<std::int32_t, std::int32_t> numbers;
+    for (auto& [kernel, by_shape] : refusals_) {
       numbers[kernel] = static_cast<std::int32_t>(spec_.kernels.size());
       RecordedKernel& known = spec_.kernels.emplace_back();
-      for (auto& [shape, sizes] : refusals_[kernel]) known.refusals.push_back({shape, std::move(sizes)});
+      for (auto& [shape, sizes] : by_shape) known.refusals.push_back({shape, std::move(sizes)});
     }
-    for (std::size_t t = 0; t < spec_.tensors.size(); ++t) {
-      if (kernels_[t] >= 0) spec_.tensors[t].kernel = numbers[static_cast<std::size_t>(kernels_[t])];
+    for (RecordedTensor& tensor : spec_.tensors) {
+      const auto number = numbers.find(tensor.kernel);
+      tensor.kernel = number == numbers.end() ? -1 : number->second;
     }
   }
 
@@ -55,16 +48,14 @@ class RefusalReader {
   void number_kernels() {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> numbers;
     std::optional<std::int32_t> output;
-    for (const RecordedTensor& tensor : spec_.tensors) {
-      kernels_.push_back(-1);
+    for (RecordedTensor& tensor : spec_.tensors) {
       if (!tensor.workspace) {
         output = tensor.size;
       } else if (output) {
         const auto next = static_cast<std::int32_t>(numbers.size());
-        kernels_.back() = numbers.try_emplace({tensor.size, *output}, next).first->second;
+        tensor.kernel = numbers.try_emplace({tensor.size, *output}, next).first->second;
       }
     }
-    refusals_.resize(numbers.size());
   }
 
   [[nodiscard]] std::size_t place(std::size_t tensor, std::size_t shape) const {
@@ -73,8 +64,9 @@ class RefusalReader {
 
   /// The place of the first allocation of `kernel` in the step at `shape`.
   [[nodiscard]] std::size_t first_place(std::int32_t kernel, std::size_t shape) const {
-    for (std::size_t t = 0; t < kernels_.size(); ++t) {
-      if (kernels_[t] == kernel && program_.tensors[t].in_shape[shape] >= 0) return place(t, shape);
+    for (std::size_t t = 0; t < spec_.tensors.size(); ++t) {
+      if (spec_.tensors[t].kernel == kernel && program_.tensors[t].in_shape[shape] >= 0)
+        return place(t, shape);
     }
     return 0;
   }
@@ -85,14 +77,16 @@ class RefusalReader {
     const Bytes output = step.allocations[row.after - 1].size;
     std::size_t least = std::numeric_limits<std::size_t>::max();
     std::optional<std::pair<std::size_t, bool>> found;  // tensor, whether a kept plan was asked for first
-    for (std::size_t t = 0; t < kernels_.size(); ++t) {
-      if (kernels_[t] < 0 || program_.tensors[t].in_shape[shape] < 1) continue;
+    for (std::size_t t = 0; t < spec_.tensors.size(); ++t) {
+      const std::int32_t kernel = spec_.tensors[t].kernel;
+      if (kernel < 0 || program_.tensors[t].in_shape[shape] < 1) continue;
       const std::size_t at = place(t, shape);
       if (allocations[at - 1].sizes[0] != output) continue;
-      const std::size_t first = first_place(kernels_[t], shape);
+      const std::size_t first = first_place(kernel, shape);
       const bool planned = reached > first || row.after > first;
       const std::size_t begin = planned ? 1 : 0;
-      if (row.sizes.size() <= begin || row.sizes[begin] != rounded_up(allocations[at].sizes[0])) continue;
+      if (row.sizes.size() <= begin || row.sizes[begin] != round_up(allocations[at].sizes[0], kRounding))
+        continue;
       const std::size_t distance = at > row.after ? at - row.after : row.after - at;
       if (distance >= least) continue;
       least = distance;
@@ -109,19 +103,16 @@ class RefusalReader {
       const auto& allocations = shapes_[shape].allocations;
       const std::size_t after = place(tensor, shape) + 1;
       const bool expected = after < allocations.size() && allocations[after].sizes[0] == next.size;
-      if (!expected && next.fate == Fate::freed && next.actions <= kBrief) {
-        sizes.push_back(rounded_up(next.size));
-      }
+      if (!expected && next.is_brief()) sizes.push_back(round_up(next.size, kRounding));
     }
-    auto& known = refusals_[static_cast<std::size_t>(kernels_[tensor])][static_cast<std::uint32_t>(shape)];
+    auto& known = refusals_[spec_.tensors[tensor].kernel][static_cast<std::uint32_t>(shape)];
     if (sizes.size() > known.size()) known = std::move(sizes);
   }
 
   const UnionProgram& program_;
   const std::vector<ShapeProgram>& shapes_;
   RecordedSpec& spec_;
-  std::vector<std::int32_t> kernels_;                                  // by tensor; −1 = no workspace
-  std::vector<std::map<std::uint32_t, std::vector<Bytes>>> refusals_;  // by kernel: sizes by shape
+  std::map<std::int32_t, std::map<std::uint32_t, std::vector<Bytes>>> refusals_;  // by kernel: sizes by shape
 };
 
 }  // namespace

@@ -3,63 +3,40 @@
 #include <map>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "fit/fit_model.hpp"
+#include "fit/parameters.hpp"
 
 namespace vramlab {
 namespace {
+
+Bytes total(const std::vector<Bytes>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), Bytes{0}); }
 
 // Bytes of a tensor by shape; in a loop the sum of all rounds.
 std::vector<Bytes> sizes_of(const UnionTensor& tensor, const std::vector<ShapeProgram>& shapes) {
   std::vector<Bytes> sizes(shapes.size(), 0);
   for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
-    if (tensor.in_shape[shape] < 0) continue;
-    const auto& rounds = shapes[shape].allocations[static_cast<std::size_t>(tensor.in_shape[shape])].sizes;
-    sizes[shape] = std::accumulate(rounds.begin(), rounds.end(), Bytes{0});
+    if (const ShapeAllocation* one = tensor.in(shapes, shape)) sizes[shape] = total(one->sizes);
   }
   return sizes;
-}
-
-Bytes total(const std::vector<Bytes>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), Bytes{0}); }
-
-void add(FitResiduals& r, SizeKnowledge knowledge, Bytes bytes) {
-  ++r.tensors;
-  r.bytes += bytes;
-  const auto count = [&](std::size_t& tensors, Bytes& sum) {
-    ++tensors;
-    sum += bytes;
-  };
-  switch (knowledge) {
-    case SizeKnowledge::exact:
-      return count(r.exact, r.exact_bytes);
-    case SizeKnowledge::borrowed:
-      return count(r.borrowed, r.borrowed_bytes);
-    case SizeKnowledge::by_algorithm:
-      return count(r.by_algorithm, r.by_algorithm_bytes);
-    case SizeKnowledge::interpolated:
-      return count(r.interpolated, r.interpolated_bytes);
-    case SizeKnowledge::single:
-      return count(r.single, r.single_bytes);
-  }
-}
-
-std::vector<std::string> variable_names(const RecordedSpec& spec) {
-  std::vector<std::string> names;
-  for (const RecordedVariable& variable : spec.variables) names.push_back(variable.name);
-  return names;
 }
 
 }  // namespace
 
 FitResiduals count_residuals(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
-                             const SizeLaws& laws, std::vector<InexactFamily>& inexact) {
+                             const std::vector<SizeKnowledge>& knowledge,
+                             std::vector<InexactFamily>& inexact) {
   FitResiduals residuals;
   std::map<std::vector<Bytes>, std::size_t> families;
   for (std::size_t t = 0; t < program.tensors.size(); ++t) {
     const std::vector<Bytes> sizes = sizes_of(program.tensors[t], shapes);
-    add(residuals, laws.knowledge[t], total(sizes));
-    const bool has_form =
-        laws.knowledge[t] == SizeKnowledge::exact || laws.knowledge[t] == SizeKnowledge::borrowed;
-    if (!has_form) ++families[sizes];
+    for (FitResiduals::Count* count :
+         {&residuals.all, &residuals.by_knowledge[static_cast<std::size_t>(knowledge[t])]}) {
+      ++count->tensors;
+      count->bytes += total(sizes);
+    }
+    if (knowledge[t] != SizeKnowledge::exact && knowledge[t] != SizeKnowledge::borrowed) ++families[sizes];
   }
   for (const auto& [sizes, tensors] : families) inexact.push_back({sizes, tensors});
   std::stable_sort(inexact.begin(), inexact.end(), [](const InexactFamily& a, const InexactFamily& b) {
@@ -83,28 +60,26 @@ void warn_of_thresholds(const RecordedSpec& spec, std::vector<std::string>& warn
       if (value >= group.from) high = std::min(high, value);
     }
     if (count < 2 || high - low < 2) continue;
-    const std::string product = monomial.text(variable_names(spec));
-    warnings.push_back(std::to_string(count) + " allocations " + (group.below ? "end" : "begin") +
-                       " somewhere between " + product + " = " + std::to_string(low) + " and " +
-                       std::to_string(high) + "; " + std::to_string(group.from) +
-                       " is assumed. A step recorded there would show it.");
+    warnings.push_back(fmt::format(
+        "{} allocations {} somewhere between {} = {} and {}; {} is assumed. A step recorded there would show "
+        "it.",
+        count, group.below ? "end" : "begin", monomial.text(names_of(spec.variables)), low, high,
+        group.from));
   }
 }
 
 void warn_of_workspaces(const RecordedSpec& spec, const FitResiduals& r, std::vector<std::string>& warnings) {
-  const Bytes inexact = r.by_algorithm_bytes + r.interpolated_bytes + r.single_bytes;
-  if (r.bytes == 0 || 50 * inexact < r.bytes || spec.shapes.size() < 2) return;
+  const Bytes inexact = r.all.bytes - r.bytes_with_form();
+  if (r.all.bytes == 0 || 50 * inexact < r.all.bytes || spec.shapes.size() < 2) return;
   const Monomial& monomial = spec.monomials[spec.main_product];
   std::vector<std::int64_t> products;
   for (const VariableValues& shape : spec.shapes) products.push_back(monomial.value(shape).value_or(0));
   const auto [low, high] = std::minmax_element(products.begin(), products.end());
-  warnings.push_back(std::to_string(100 * inexact / r.bytes) +
-                     " % of the bytes follow no form (workspaces); between recorded shapes they are "
-                     "interpolated along " +
-                     monomial.text(variable_names(spec)) + ", beyond " + std::to_string(*low) + " and " +
-                     std::to_string(*high) +
-                     " they are a guess. Record the smallest and largest steps "
-                     "you care about.");
+  warnings.push_back(
+      fmt::format("{} % of the bytes follow no form (workspaces); between recorded shapes they are "
+                  "interpolated along {}, "
+                  "beyond {} and {} they are a guess. Record the smallest and largest steps you care about.",
+                  100 * inexact / r.all.bytes, monomial.text(names_of(spec.variables)), *low, *high));
 }
 
 }  // namespace vramlab

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "fit/parameters.hpp"
 #include "fit/union_program.hpp"
 #include "models/forms.hpp"
 #include "models/recorded_spec.hpp"
@@ -55,24 +54,19 @@ enum class SizeKnowledge : std::uint8_t {
   interpolated,
   single,  ///< seen at one shape, without a form
 };
-
-/// Forms and tables of a model, and which of them each tensor of the union has.
-struct SizeLaws {
-  std::vector<SizeForm> forms;
-  std::vector<RecordedTable> tables;
-  std::vector<std::int32_t> size;  ///< by tensor, as RecordedTensor::size
-  std::vector<SizeKnowledge> knowledge;
-  std::uint32_t main_product = 0;
-};
+constexpr std::size_t kKnowledges = 5;
 
 /// Values of all monomials at a shape, in round `round` of `loop` (−1 = outside loops).
 using SampleValues =
     std::function<std::vector<std::int64_t>(std::size_t shape, std::int32_t loop, std::size_t round)>;
 
-/// Finds them. Exact forms first; an allocation seen at one shape only takes the form of another that has
-/// the same size there; everything else becomes a table of recorded sizes, with forms for the shapes that
-/// seem to have an algorithm in common. The main product is the one that alone describes most bytes.
-SizeLaws find_size_laws(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
-                        const FitParameters& parameters, const SampleValues& values);
+/// Puts them into `spec`, which has the parameters and as many tensors as `program`: forms, tables, the size
+/// of each tensor and the main product, the one that alone describes most bytes. Exact forms first; an
+/// allocation seen at one shape only takes the form of another that has the same size there; everything else
+/// becomes a table of recorded sizes, with forms for the shapes that seem to have an algorithm in common.
+/// Says by tensor how its size is known.
+std::vector<SizeKnowledge> find_size_laws(const UnionProgram& program,
+                                          const std::vector<ShapeProgram>& shapes, const SampleValues& values,
+                                          RecordedSpec& spec);
 
 }  // namespace vramlab
