@@ -1,7 +1,8 @@
 #include "lab/model/recorded.hpp"
 
+#include <algorithm>
 #include <array>
-#include <sstream>
+#include <functional>
 #include <utility>
 
 namespace vramlab {
@@ -22,22 +23,100 @@ std::vector<std::string> variable_names(const RecordedSpec& spec) {
   return names;
 }
 
-Json ranges(const std::vector<Parameter>& parameters) {
-  Json json = Json::object();
-  for (const Parameter& parameter : parameters) json[parameter.name] = {parameter.low, parameter.high};
+// Cells of rows: truth is 1 or 0, a kind of variable its word.
+
+template <class T>
+Json cell(const T& value) {
+  return value;
+}
+Json cell(bool value) { return value ? 1 : 0; }
+Json cell(VariableKind kind) {
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return one.second == kind; })
+      ->first;
+}
+
+template <class T>
+void read_cell(const Json& json, T& value) {
+  value = json.get<T>();
+}
+void read_cell(const Json& json, bool& value) { value = json.get<int>() != 0; }
+void read_cell(const Json& json, VariableKind& kind) {
+  const auto word = json.get<std::string>();
+  const auto found =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return one.first == word; });
+  if (found == kKinds.end()) throw InputError("", '"' + word + "\" is not a kind of variable.");
+  kind = found->second;
+}
+
+/// A key of the packed part of a file, and how its value is written and read.
+struct Part {
+  const char* key;
+  std::function<Json(const RecordedSpec&)> write;
+  std::function<void(const Json&, RecordedSpec&)> read;  ///< throws InputError without a place for damage
+  bool may_lack = false;                                 ///< absent where its list is empty
+};
+
+template <class T>
+Part whole(const char* key, T RecordedSpec::*member) {
+  return {key, [=](const RecordedSpec& spec) { return Json(spec.*member); },
+          [=](const Json& json, RecordedSpec& spec) { spec.*member = json.get<T>(); }};
+}
+
+// A list with a row for each entry: the `columns` of the entry.
+template <class Entry, class... T>
+Part rows(const char* key, std::vector<Entry> RecordedSpec::*list, T Entry::*... columns) {
+  const auto write = [=](const RecordedSpec& spec) {
+    Json json = Json::array();
+    for (const Entry& entry : spec.*list) {
+      Json& row = json.emplace_back(Json::array());
+      (row.push_back(cell(entry.*columns)), ...);
+    }
+    return json;
+  };
+  const auto read = [=](const Json& json, RecordedSpec& spec) {
+    for (const Json& row : json) {
+      Entry& entry = (spec.*list).emplace_back();
+      std::size_t column = 0;
+      (read_cell(row.at(column++), entry.*columns), ...);
+    }
+  };
+  return {key, write, read};
+}
+
+Json products_json(const RecordedSpec& spec) {
+  Json json = Json::array();
+  const std::vector<std::string> names = variable_names(spec);
+  for (const Monomial& monomial : spec.monomials) json.push_back(monomial.text(names));
   return json;
 }
 
-Json variables_json(const RecordedSpec& spec) {
+void read_products(const Json& json, RecordedSpec& spec) {
+  const std::vector<std::string> names = variable_names(spec);
+  for (const Json& text : json) {
+    const auto product = Monomial::parse(text.get<std::string>(), names);
+    if (!product) throw InputError("", text.dump() + " is not a product of the model's variables.");
+    spec.monomials.push_back(*product);
+  }
+}
+
+Json forms_json(const RecordedSpec& spec) {
   Json json = Json::array();
-  for (const RecordedVariable& variable : spec.variables) {
-    const char* kind = "";
-    for (const auto& [name, value] : kKinds) {
-      if (value == variable.kind) kind = name;
+  for (const SizeForm& form : spec.forms) {
+    Json& terms = json.emplace_back(Json::array());
+    for (const SizeTerm& term : form.terms) {
+      terms.insert(terms.end(), {Json(term.monomial), Json(term.numerator), Json(term.denominator)});
     }
-    json.push_back({variable.name, kind, variable.value, variable.weights});
   }
   return json;
+}
+
+void read_forms(const Json& json, RecordedSpec& spec) {
+  for (const Json& numbers : json) {
+    SizeForm& form = spec.forms.emplace_back();
+    for (std::size_t i = 0; i < numbers.size(); i += 3) {
+      form.terms.push_back({numbers.at(i), numbers.at(i + 1), numbers.at(i + 2)});
+    }
+  }
 }
 
 Json tensors_json(const RecordedSpec& spec) {
@@ -52,6 +131,22 @@ Json tensors_json(const RecordedSpec& spec) {
     if (tensor.kernel >= 0) json["kernel"].push_back({t, tensor.kernel});
   }
   return json;
+}
+
+void read_tensors(const Json& json, RecordedSpec& spec) {
+  const auto sizes = json.at("size").get<std::vector<std::int32_t>>();
+  const auto groups = json.at("group").get<std::vector<std::uint32_t>>();
+  if (sizes.size() != groups.size()) throw InputError("", "has columns of different lengths.");
+  for (std::size_t t = 0; t < sizes.size(); ++t) spec.tensors.push_back({sizes[t], groups[t]});
+  const auto tensor = [&](const Json& number) -> RecordedTensor& {
+    const auto place = number.get<std::size_t>();
+    if (place >= spec.tensors.size()) throw InputError("", "names a tensor that is not there.");
+    return spec.tensors[place];
+  };
+  for (const Json& kept : json.at("kept")) tensor(kept.at(0)).kept = kept.at(1);
+  for (const Json& number : json.at("workspace")) tensor(number).workspace = true;
+  if (!json.contains("kernel")) return;
+  for (const Json& kernel : json["kernel"]) tensor(kernel.at(0)).kernel = kernel.at(1);
 }
 
 // A size that repeats is written once, with its number.
@@ -75,227 +170,92 @@ Json kernels_json(const RecordedSpec& spec) {
   return json;
 }
 
-Json data_json(const RecordedSpec& spec) {
-  Json data;
-  data["variables"] = variables_json(spec);
-  data["fields"] = spec.fields;
-  data["item_kinds"] = Json::array();
-  for (const RecordedItemKind& kind : spec.item_kinds)
-    data["item_kinds"].push_back({kind.parameter, kind.columns});
-  data["products"] = Json::array();
-  const std::vector<std::string> names = variable_names(spec);
-  for (const Monomial& monomial : spec.monomials) data["products"].push_back(monomial.text(names));
-  data["main_product"] = spec.main_product;
-  data["samples"] = spec.samples;
-  data["shapes"] = spec.shapes;
-  data["forms"] = Json::array();
-  for (const SizeForm& form : spec.forms) {
-    Json terms = Json::array();
-    for (const SizeTerm& term : form.terms) {
-      for (const std::int64_t number : {std::int64_t{term.monomial}, term.numerator, term.denominator}) {
-        terms.push_back(number);
+void read_kernels(const Json& json, RecordedSpec& spec) {
+  constexpr std::size_t kMostAttempts = 10'000;
+  for (const Json& lists : json) {
+    RecordedKernel& kernel = spec.kernels.emplace_back();
+    for (const Json& list : lists) {
+      RecordedKernel::Refusal& refusal = kernel.refusals.emplace_back();
+      refusal.shape = list.at(0);
+      for (std::size_t i = 0; i < list.at(1).size(); i += 2) {
+        const auto times = list.at(1).at(i + 1).get<std::size_t>();
+        if (times > kMostAttempts) throw InputError("", "repeats a size too often.");
+        refusal.sizes.insert(refusal.sizes.end(), times, list.at(1).at(i).get<Bytes>());
       }
     }
-    data["forms"].push_back(std::move(terms));
   }
-  data["tables"] = Json::array();
-  for (const RecordedTable& table : spec.tables)
-    data["tables"].push_back({table.sizes, table.forms, table.scales ? 1 : 0});
-  data["groups"] = Json::array();
-  for (const RecordedGroup& group : spec.groups) {
-    data["groups"].push_back({group.in, group.within, group.monomial, group.from, group.below ? 1 : 0});
-  }
-  data["tensors"] = tensors_json(spec);
-  if (!spec.kernels.empty()) data["kernels"] = kernels_json(spec);
-  data["loops"] = Json::array();
-  for (const RecordedLoop& loop : spec.loops) {
-    data["loops"].push_back({loop.count, loop.plus, loop.from_last ? 1 : 0, loop.skipped});
-  }
-  data["extras"] = spec.extras;
-  data["kept"] = spec.kept;
-  std::string program;
-  for (const std::string& word : program_words(spec)) program += (program.empty() ? "" : " ") + word;
-  data["program"] = program;
-  data["build"] = spec.build;
-  return data;
 }
 
-/// Reads the packed part. Every access names its key, so that damage has a place.
-class DataReader {
- public:
-  DataReader(const Json& json, const std::string& where) : json_(json), data_(json["data"]), where_(where) {}
+const std::vector<Part>& parts() {
+  using S = RecordedSpec;
+  using V = RecordedVariable;
+  using G = RecordedGroup;
+  using L = RecordedLoop;
+  static const std::vector<Part> all{
+      rows("variables", &S::variables, &V::name, &V::kind, &V::value, &V::weights),
+      whole("fields", &S::fields),
+      rows("item_kinds", &S::item_kinds, &RecordedItemKind::parameter, &RecordedItemKind::columns),
+      {"products", products_json, read_products},
+      whole("main_product", &S::main_product),
+      whole("samples", &S::samples),
+      whole("shapes", &S::shapes),
+      {"forms", forms_json, read_forms},
+      rows("tables", &S::tables, &RecordedTable::sizes, &RecordedTable::forms, &RecordedTable::scales),
+      rows("groups", &S::groups, &G::in, &G::within, &G::monomial, &G::from, &G::below),
+      {"tensors", tensors_json, read_tensors},
+      {"kernels", kernels_json, read_kernels, true},
+      rows("loops", &S::loops, &L::count, &L::plus, &L::from_last, &L::skipped),
+      whole("extras", &S::extras),
+      whole("kept", &S::kept),
+      {"program", program_text,
+       [](const Json& json, S& spec) { read_program_text(json.get<std::string>(), spec); }},
+      whole("build", &S::build)};
+  return all;
+}
 
-  RecordedSpec read() {
-    RecordedSpec spec;
-    spec.name = json_.value("name", "recorded");
-    read_ranges(json_["parameters"], spec.parameters);
-    read_ranges(json_["recorded_range"], spec.recorded);
-    get("variables", [&](const Json& json) {
-      for (const Json& one : json)
-        spec.variables.push_back({one.at(0), kind(one.at(1)), one.at(2), one.at(3)});
-    });
-    get("fields", [&](const Json& json) { spec.fields = json; });
-    get("item_kinds", [&](const Json& json) {
-      for (const Json& one : json) spec.item_kinds.push_back({one.at(0), one.at(1)});
-    });
-    read_products(spec);
-    get("main_product", [&](const Json& json) { spec.main_product = json; });
-    get("samples", [&](const Json& json) { spec.samples = json; });
-    get("shapes", [&](const Json& json) { spec.shapes = json.get<std::vector<VariableValues>>(); });
-    read_sizes(spec);
-    read_structure(spec);
-    get("extras", [&](const Json& json) { spec.extras = json.get<std::vector<Bytes>>(); });
-    get("kept", [&](const Json& json) { spec.kept = json; });
-    get("build", [&](const Json& json) { spec.build = json.get<std::vector<std::int64_t>>(); });
-    read_program(spec);
-    read_time(spec);
-    spec.workspace_refusals = json_.value("workspace_refusals", spec.workspace_refusals);
-    return spec;
-  }
+Json ranges_json(const std::vector<Parameter>& parameters) {
+  Json json = Json::object();
+  for (const Parameter& parameter : parameters) json[parameter.name] = {parameter.low, parameter.high};
+  return json;
+}
 
- private:
-  [[noreturn]] void fail(const std::string& pointer, const std::string& what) const {
-    throw InputError(where_ + pointer, what);
-  }
+std::vector<Parameter> read_ranges(const Json& json) {
+  std::vector<Parameter> ranges;
+  for (const auto& [name, range] : json.items()) ranges.push_back({name, range[0], range[1]});
+  return ranges;
+}
 
-  template <class Read>
-  void get(const std::string& key, const Read& read) const {
-    if (!data_.contains(key)) fail("/data/" + key, "is missing. Fit the model again (vramlab fit).");
-    try {
-      read(data_[key]);
-    } catch (const nlohmann::json::exception&) {
-      fail("/data/" + key, "is damaged. Fit the model again (vramlab fit).");
+void read_time(const Json& json, const std::string& where, RecordedSpec& spec) {
+  spec.time.floor_seconds = json.value("floor_ms", 0.0) * 1e-3;
+  spec.time.base_seconds = json.value("base_ms", 0.0) * 1e-3;
+  const std::vector<std::string> names = variable_names(spec);
+  const Json slopes = json.value("us_per", Json::object());
+  for (const auto& [text, slope] : slopes.items()) {
+    const auto product = Monomial::parse(text, names);
+    if (!product || !slope.is_number() || slope.get<double>() < 0) {
+      throw InputError(where + "/step_time/us_per/" + text,
+                       "must be a product of the model's variables, with its microseconds.");
     }
+    const auto known = std::find(spec.monomials.begin(), spec.monomials.end(), *product);
+    const auto number = static_cast<std::uint32_t>(known - spec.monomials.begin());
+    if (known == spec.monomials.end()) spec.monomials.push_back(*product);
+    spec.time.slopes.push_back({number, slope.get<double>() * 1e-6});
   }
-
-  static void read_ranges(const Json& json, std::vector<Parameter>& out) {
-    for (const auto& [name, range] : json.items()) out.push_back({name, range[0], range[1]});
-  }
-
-  [[nodiscard]] VariableKind kind(const std::string& word) const {
-    for (const auto& [name, value] : kKinds) {
-      if (word == name) return value;
-    }
-    fail("/data/variables", '"' + word + "\" is not a kind of variable.");
-  }
-
-  void read_products(RecordedSpec& spec) const {
-    const std::vector<std::string> names = variable_names(spec);
-    get("products", [&](const Json& json) {
-      for (const Json& text : json) {
-        const auto product = Monomial::parse(text.get<std::string>(), names);
-        if (!product) fail("/data/products", text.dump() + " is not a product of the model's variables.");
-        spec.monomials.push_back(*product);
-      }
-    });
-  }
-
-  void read_sizes(RecordedSpec& spec) const {
-    get("forms", [&](const Json& json) {
-      for (const Json& numbers : json) {
-        SizeForm form;
-        for (std::size_t i = 0; i < numbers.size(); i += 3) {
-          form.terms.push_back({numbers.at(i), numbers.at(i + 1), numbers.at(i + 2)});
-        }
-        spec.forms.push_back(std::move(form));
-      }
-    });
-    get("tables", [&](const Json& json) {
-      for (const Json& one : json) {
-        spec.tables.push_back({one.at(0).get<std::vector<Bytes>>(),
-                               one.at(1).get<std::vector<std::int32_t>>(), one.at(2).get<int>() != 0});
-      }
-    });
-  }
-
-  void read_structure(RecordedSpec& spec) const {
-    get("groups", [&](const Json& json) {
-      for (const Json& one : json) {
-        spec.groups.push_back({one.at(0), one.at(1), one.at(2), one.at(3), one.at(4).get<int>() != 0});
-      }
-    });
-    get("tensors", [&](const Json& json) {
-      const auto sizes = json.at("size").get<std::vector<std::int32_t>>();
-      const auto groups = json.at("group").get<std::vector<std::uint32_t>>();
-      if (sizes.size() != groups.size()) fail("/data/tensors", "has columns of different lengths.");
-      for (std::size_t t = 0; t < sizes.size(); ++t) spec.tensors.push_back({sizes[t], groups[t]});
-      for (const Json& kept : json.at("kept")) tensor(spec, kept.at(0)).kept = kept.at(1);
-      for (const Json& number : json.at("workspace")) tensor(spec, number).workspace = true;
-      if (!json.contains("kernel")) return;
-      for (const Json& kernel : json["kernel"]) tensor(spec, kernel.at(0)).kernel = kernel.at(1);
-    });
-    read_kernels(spec);
-    get("loops", [&](const Json& json) {
-      for (const Json& one : json) {
-        spec.loops.push_back({one.at(0), one.at(1), one.at(2).get<int>() != 0, one.at(3)});
-      }
-    });
-  }
-
-  // Absent where no workspace was refused.
-  void read_kernels(RecordedSpec& spec) const {
-    if (!data_.contains("kernels")) return;
-    constexpr std::size_t kMostAttempts = 10'000;
-    get("kernels", [&](const Json& json) {
-      for (const Json& lists : json) {
-        RecordedKernel& kernel = spec.kernels.emplace_back();
-        for (const Json& list : lists) {
-          RecordedKernel::Refusal& refusal = kernel.refusals.emplace_back();
-          refusal.shape = list.at(0);
-          for (std::size_t i = 0; i < list.at(1).size(); i += 2) {
-            const auto times = list.at(1).at(i + 1).get<std::size_t>();
-            if (times > kMostAttempts) fail("/data/kernels", "repeats a size too often.");
-            refusal.sizes.insert(refusal.sizes.end(), times, list.at(1).at(i).get<Bytes>());
-          }
-        }
-      }
-    });
-  }
-
-  [[nodiscard]] RecordedTensor& tensor(RecordedSpec& spec, const Json& number) const {
-    const auto place = number.get<std::size_t>();
-    if (place >= spec.tensors.size()) fail("/data/tensors", "names a tensor that is not there.");
-    return spec.tensors[place];
-  }
-
-  void read_program(RecordedSpec& spec) const {
-    get("program", [&](const Json& json) {
-      std::istringstream words{json.get<std::string>()};
-      std::uint32_t allocated = 0;
-      std::uint32_t made = 0;
-      for (std::string word; words >> word;) {
-        const auto op = read_program_word(word, spec.tensors, allocated, made);
-        if (!op) fail("/data/program", '"' + word.substr(0, 40) + "\" is not an operation.");
-        spec.program.push_back(*op);
-      }
-    });
-  }
-
-  void read_time(RecordedSpec& spec) const {
-    const Json& time = json_["step_time"];
-    spec.time.floor_seconds = time.value("floor_ms", 0.0) * 1e-3;
-    spec.time.base_seconds = time.value("base_ms", 0.0) * 1e-3;
-    const std::vector<std::string> names = variable_names(spec);
-    const Json slopes = time.value("us_per", Json::object());
-    for (const auto& [text, slope] : slopes.items()) {
-      const auto product = Monomial::parse(text, names);
-      if (!product || !slope.is_number() || slope.get<double>() < 0) {
-        fail("/step_time/us_per/" + text,
-             "must be a product of the model's variables, with its microseconds.");
-      }
-      std::uint32_t number = 0;
-      while (number < spec.monomials.size() && spec.monomials[number] != *product) ++number;
-      if (number == spec.monomials.size()) spec.monomials.push_back(*product);
-      spec.time.slopes.push_back({number, slope.get<double>() * 1e-6});
-    }
-  }
-
-  const Json& json_;
-  const Json& data_;
-  const std::string& where_;
-};
+}
 
 double rounded(double value) { return std::stod(Json(value).dump()); }
+
+// One line a key, `levels` deep.
+std::string lines(const Json& json, int levels, const std::string& indent) {
+  if (levels == 0 || !json.is_object() || json.empty()) return json.dump();
+  std::string text = "{";
+  const char* separator = "\n";
+  for (const auto& [key, value] : json.items()) {
+    text += separator + indent + "  " + Json(key).dump() + ": " + lines(value, levels - 1, indent + "  ");
+    separator = ",\n";
+  }
+  return text + "\n" + indent + "}";
+}
 
 }  // namespace
 
@@ -304,8 +264,8 @@ Json recorded_model_json(const RecordedSpec& spec) {
   json["kind"] = "recorded";
   json["version"] = 2;
   json["name"] = spec.name;
-  json["parameters"] = ranges(spec.parameters);
-  json["recorded_range"] = ranges(spec.recorded);
+  json["parameters"] = ranges_json(spec.parameters);
+  json["recorded_range"] = ranges_json(spec.recorded);
   Json& time = json["step_time"];
   time["floor_ms"] = rounded(spec.time.floor_seconds * 1e3);
   time["base_ms"] = rounded(spec.time.base_seconds * 1e3);
@@ -314,34 +274,40 @@ Json recorded_model_json(const RecordedSpec& spec) {
     time["us_per"][spec.monomials[slope.monomial].text(variable_names(spec))] = rounded(slope.seconds * 1e6);
   }
   json["workspace_refusals"] = spec.workspace_refusals;
-  json["data"] = data_json(spec);
+  Json& data = json["data"];
+  for (const Part& part : parts()) {
+    Json value = part.write(spec);
+    if (!part.may_lack || !value.empty()) data[part.key] = std::move(value);
+  }
   return json;
 }
 
 RecordedSpec read_recorded_spec(const Json& json, const std::string& where) {
-  return DataReader(json, where).read();
+  RecordedSpec spec;
+  spec.name = json.value("name", "recorded");
+  spec.parameters = read_ranges(json["parameters"]);
+  spec.recorded = read_ranges(json["recorded_range"]);
+  const Json& data = json["data"];
+  for (const Part& part : parts()) {
+    const std::string place = where + "/data/" + part.key;
+    if (!data.contains(part.key)) {
+      if (part.may_lack) continue;
+      throw InputError(place, "is missing. Fit the model again (vramlab fit).");
+    }
+    try {
+      part.read(data[part.key], spec);
+    } catch (const InputError& error) {
+      throw InputError(place, error.problems().front().what);
+    } catch (const nlohmann::json::exception&) {
+      throw InputError(place, "is damaged. Fit the model again (vramlab fit).");
+    }
+  }
+  read_time(json["step_time"], where, spec);
+  spec.workspace_refusals = json.value("workspace_refusals", spec.workspace_refusals);
+  return spec;
 }
 
-std::string model_file_text(const Json& json) {
-  std::string text = "{";
-  const char* separator = "\n";
-  for (const auto& [key, value] : json.items()) {
-    text += separator + ("  " + Json(key).dump()) + ": ";
-    separator = ",\n";
-    if (!value.is_object() || value.empty()) {
-      text += value.dump();
-      continue;
-    }
-    text += '{';
-    const char* inner = "\n";
-    for (const auto& [name, member] : value.items()) {
-      text += inner + ("    " + Json(name).dump()) + ": " + member.dump();
-      inner = ",\n";
-    }
-    text += "\n  }";
-  }
-  return text + "\n}\n";
-}
+std::string model_file_text(const Json& json) { return lines(json, 2, "") + "\n"; }
 
 std::vector<Row<RecordedSpec>> recorded_model_rows() {
   using R = RecordedSpec;

@@ -1,7 +1,6 @@
 // Models made from recordings, as JSON; their program as text.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,12 +32,11 @@ std::vector<Row<RecordedSpec>> recorded_model_rows();
 //   m                make the next extra, unless an earlier step did
 //   l0  x            begin of loop 0, end of a loop
 
-/// One word for each operation. The groups of allocations are those of their tensors.
-std::vector<std::string> program_words(const RecordedSpec& spec);
+/// The operations in order, separated by spaces. The groups of allocations are those of their tensors.
+std::string program_text(const RecordedSpec& spec);
 
-/// Reads a word; `allocated` and `made` count tensors and extras so far. Empty if it is none.
-std::optional<RecordedOp> read_program_word(const std::string& word,
-                                            const std::vector<RecordedTensor>& tensors,
-                                            std::uint32_t& allocated, std::uint32_t& made);
+/// Reads such a text into `spec`, which has its tensors. Throws InputError without a place for a word that is
+/// no operation.
+void read_program_text(const std::string& text, RecordedSpec& spec);
 
 }  // namespace vramlab

@@ -1,13 +1,17 @@
 #include <charconv>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
 #include "lab/model/recorded.hpp"
 
 namespace vramlab {
 namespace {
 
 using Kind = RecordedOp::Kind;
+constexpr std::string_view kLetters = "afmklx";  // by kind
 
 std::string place_text(const RecordedOp::Place& place) {
   if (place == RecordedOp::Place{}) return "";
@@ -66,64 +70,43 @@ bool read_free(Word& word, RecordedOp& op) {
   return !word.take('@') || read_place(word, op.place);
 }
 
-}  // namespace
-
-std::vector<std::string> program_words(const RecordedSpec& spec) {
-  std::vector<std::string> words;
-  for (const RecordedOp& op : spec.program) {
-    switch (op.kind) {
-      case Kind::allocate:
-        words.emplace_back("a");
-        break;
-      case Kind::free:
-        words.push_back(fmt::format("f{}{}{}", op.what, group_text(op.group), place_text(op.place)));
-        break;
-      case Kind::free_kept:
-        words.push_back(fmt::format("k{}{}", op.what, group_text(op.group)));
-        break;
-      case Kind::ensure:
-        words.emplace_back("m");
-        break;
-      case Kind::loop:
-        words.push_back(fmt::format("l{}", op.what));
-        break;
-      case Kind::end:
-        words.emplace_back("x");
-        break;
-    }
-  }
-  return words;
+bool read_word(const std::string& text, RecordedOp& op) {
+  const std::size_t kind = kLetters.find(text[0]);
+  if (kind == std::string_view::npos) return false;
+  op.kind = static_cast<Kind>(kind);
+  Word word(text);
+  word.take(text[0]);
+  bool ok = true;
+  if (op.kind == Kind::free || op.kind == Kind::free_kept) ok = read_free(word, op);
+  if (op.kind == Kind::loop) ok = word.number(op.what);
+  return ok && word.done();
 }
 
-std::optional<RecordedOp> read_program_word(const std::string& text,
-                                            const std::vector<RecordedTensor>& tensors,
-                                            std::uint32_t& allocated, std::uint32_t& made) {
-  if (text.empty()) return std::nullopt;
-  Word word(text);
-  RecordedOp op;
-  bool ok = true;
-  if (word.take('a')) {
-    op.kind = Kind::allocate;
-    op.what = allocated++;
-    if (op.what < tensors.size()) op.group = tensors[op.what].group;
-  } else if (word.take('f')) {
-    op.kind = Kind::free;
-    ok = read_free(word, op);
-  } else if (word.take('k')) {
-    op.kind = Kind::free_kept;
-    ok = read_free(word, op);
-  } else if (word.take('m')) {
-    op.kind = Kind::ensure;
-    op.what = made++;
-  } else if (word.take('l')) {
-    op.kind = Kind::loop;
-    ok = word.number(op.what);
-  } else if (word.take('x')) {
-    op.kind = Kind::end;
-  } else {
-    return std::nullopt;
+}  // namespace
+
+std::string program_text(const RecordedSpec& spec) {
+  std::string text;
+  for (const RecordedOp& op : spec.program) {
+    if (!text.empty()) text += ' ';
+    text += kLetters[static_cast<std::size_t>(op.kind)];
+    const bool is_numbered = op.kind == Kind::free || op.kind == Kind::free_kept || op.kind == Kind::loop;
+    if (is_numbered) text += fmt::format("{}{}{}", op.what, group_text(op.group), place_text(op.place));
   }
-  return ok && word.done() ? std::optional(op) : std::nullopt;
+  return text;
+}
+
+void read_program_text(const std::string& text, RecordedSpec& spec) {
+  std::istringstream words{text};
+  std::uint32_t allocated = 0;
+  std::uint32_t made = 0;
+  for (std::string word; words >> word;) {
+    RecordedOp& op = spec.program.emplace_back();
+    if (!read_word(word, op)) throw InputError("", '"' + word.substr(0, 40) + "\" is not an operation.");
+    if (op.kind == Kind::ensure) op.what = made++;
+    if (op.kind != Kind::allocate) continue;
+    op.what = allocated++;
+    if (op.what < spec.tensors.size()) op.group = spec.tensors[op.what].group;
+  }
 }
 
 }  // namespace vramlab
