@@ -183,43 +183,26 @@ const Record<RecordedSpec>& recorded_table() {
   return table;
 }
 
-/// Adds what is wrong between the keys of a model that passed the checks of its table.
-class ModelRules {
- public:
-  explicit ModelRules(std::vector<Problem>& problems) : problems_(problems) {}
-
-  // Ranges of all these parameters; the table admits no others.
-  void take_ranges(const NamedRanges& ranges, const std::vector<Parameter*>& wanted) {
-    for (Parameter* parameter : wanted) {
-      const auto found = std::find_if(ranges.begin(), ranges.end(),
-                                      [&](const NamedRange& one) { return one.name == parameter->name; });
-      if (found == ranges.end()) {
-        problem("/parameters", '"' + parameter->name + "\" is missing: a range, [smallest, largest].");
-        continue;
-      }
-      parameter->low = found->low;
-      parameter->high = found->high;
-      if (parameter->low < 1) problem("/parameters/" + parameter->name, "the smallest value is below 1.");
-      if (parameter->high > kLargestParameter) {
-        problem("/parameters/" + parameter->name, "the largest value is above 100000.");
-      }
+// Ranges of all these parameters; the table admits no others.
+void take_ranges(const NamedRanges& ranges, const std::vector<Parameter*>& wanted,
+                 std::vector<Problem>& problems) {
+  for (Parameter* parameter : wanted) {
+    const auto found = std::find_if(ranges.begin(), ranges.end(),
+                                    [&](const NamedRange& one) { return one.name == parameter->name; });
+    if (found == ranges.end()) {
+      problems.push_back(
+          {"/parameters", '"' + parameter->name + "\" is missing: a range, [smallest, largest]."});
+      continue;
+    }
+    parameter->low = found->low;
+    parameter->high = found->high;
+    const std::string pointer = "/parameters/" + parameter->name;
+    if (parameter->low < 1) problems.push_back({pointer, "the smallest value is below 1."});
+    if (parameter->high > kLargestParameter) {
+      problems.push_back({pointer, "the largest value is above 100000."});
     }
   }
-
-  void require_dense(const SuperResolutionSpec& spec) {
-    if (static_cast<std::int64_t>(spec.dense.size()) == spec.dense_convolutions) return;
-    problem("/workspaces/dense", "has " + std::to_string(spec.dense.size()) +
-                                     " entries; needed is one for each of " +
-                                     std::to_string(spec.dense_convolutions) + " dense_convolutions.");
-  }
-
- private:
-  void problem(const std::string& pointer, std::string what) {
-    problems_.push_back({pointer, std::move(what)});
-  }
-
-  std::vector<Problem>& problems_;
-};
+}
 
 const ModelKind& find_kind(const Json& json, const std::string& where) {
   std::vector<std::string> names;
@@ -264,18 +247,21 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
   require_fields(json, *kind.table, where);
   std::vector<Problem> problems;
   check_range_names(json, kind.table->fields, "", problems);
-  ModelRules rules(problems);
   if (kind.name == "recorded") return make_model<RecordedModel>(read_recorded_spec(json, where), where);
   if (kind.name == "linear") {
     LinearFile file = read_section(json, linear_table());
-    rules.take_ranges(file.parameters, {&file.batch});
+    take_ranges(file.parameters, {&file.batch}, problems);
     throw_if_any(problems, where);
     for (const StepShare& step : file.shares) file.first_steps.push_back(step.share);
     return make_model<LinearWorkload, LinearSpec>(std::move(file), where);
   }
   SuperResolutionFile file = read_section(json, super_resolution_table());
-  rules.take_ranges(file.parameters, {&file.batch, &file.lq});
-  rules.require_dense(file);
+  take_ranges(file.parameters, {&file.batch, &file.lq}, problems);
+  if (static_cast<std::int64_t>(file.dense.size()) != file.dense_convolutions) {
+    problems.push_back({"/workspaces/dense",
+                        "has " + std::to_string(file.dense.size()) + " entries; needed is one for each of " +
+                            std::to_string(file.dense_convolutions) + " dense_convolutions."});
+  }
   throw_if_any(problems, where);
   return make_model<SuperResolution, SuperResolutionSpec>(std::move(file), where);
 }

@@ -14,48 +14,20 @@ namespace {
 
 constexpr int kStepsPerRow = 4;
 
-class GridReader {
- public:
-  explicit GridReader(const std::string& name) : name_(name) {}
-
-  [[nodiscard]] MeasuredGrid read(const Json& json) const {
-    MeasuredGrid grid;
-    try {
-      grid.name = json.value("name", name_);
-      grid.device = json.value("device", "");
-      grid.total_memory = json.at("total_memory");
-      grid.warm_up = json.value("warm_up", Json::array()).get<std::vector<Json>>();
-      for (std::size_t i = 0; i < json.at("rows").size(); ++i) {
-        grid.rows.push_back(row(json["rows"][i], "/rows/" + std::to_string(i)));
-      }
-    } catch (const nlohmann::json::exception& error) {
-      throw InputError(name_, std::string("is not a grid of measured points: ") + error.what());
-    }
-    if (grid.rows.empty()) throw InputError(name_ + ": /rows", "is empty.");
-    return grid;
+GridRow read_row(const Json& json, const std::string& place) {
+  GridRow row{.parameters = json};
+  row.ok = json.value("ok", true);
+  if (!row.ok) return row;
+  row.base = json.value("base", Bytes{0});
+  row.peak_allocated = json.at("peak_allocated");
+  row.peak_reserved = json.at("peak_reserved");
+  row.step_ms = json.value("step_ms", Json::array()).get<std::vector<double>>();
+  if (row.peak_allocated == 0 || row.peak_reserved == 0) throw InputError(place, "has a peak of 0 bytes.");
+  for (const double ms : row.step_ms) {
+    if (!(ms > 0)) throw InputError(place + "/step_ms", "holds a time that is not above 0.");
   }
-
- private:
-  [[nodiscard]] GridRow row(const Json& json, const std::string& pointer) const {
-    GridRow row{.parameters = json};
-    row.ok = json.value("ok", true);
-    if (!row.ok) return row;
-    row.base = json.value("base", Bytes{0});
-    row.peak_allocated = json.at("peak_allocated");
-    row.peak_reserved = json.at("peak_reserved");
-    row.step_ms = json.value("step_ms", Json::array()).get<std::vector<double>>();
-    if (row.peak_allocated == 0 || row.peak_reserved == 0) {
-      throw InputError(name_ + ": " + pointer, "has a peak of 0 bytes.");
-    }
-    for (const double ms : row.step_ms) {
-      if (!(ms > 0))
-        throw InputError(name_ + ": " + pointer + "/step_ms", "holds a time that is not above 0.");
-    }
-    return row;
-  }
-
-  const std::string& name_;
-};
+  return row;
+}
 
 /// What a row asks of a model; empty with a reason if the model cannot say.
 struct Question {
@@ -124,7 +96,22 @@ RecordedConditions grid_conditions(const RecordedModel& model, const Json& row) 
 
 MeasuredGrid read_grid_file(const std::filesystem::path& file) {
   const std::string name = file.string();
-  return GridReader(name).read(read_json_file(file));
+  const Json json = read_json_file(file);
+  MeasuredGrid grid;
+  try {
+    grid.name = json.value("name", name);
+    grid.device = json.value("device", "");
+    grid.total_memory = json.at("total_memory");
+    grid.warm_up = json.value("warm_up", Json::array()).get<std::vector<Json>>();
+    const Json& rows = json.at("rows");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      grid.rows.push_back(read_row(rows[i], fmt::format("{}: /rows/{}", name, i)));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(name, std::string("is not a grid of measured points: ") + error.what());
+  }
+  if (grid.rows.empty()) throw InputError(name + ": /rows", "is empty.");
+  return grid;
 }
 
 std::vector<GridPrediction> replay_grid(const MeasuredGrid& grid, const WorkloadModel& model) {
@@ -162,19 +149,17 @@ std::vector<GridPrediction> replay_grid(const MeasuredGrid& grid, const Workload
 }
 
 ErrorSummary summarise(std::vector<double> errors) {
-  ErrorSummary summary;
-  summary.points = errors.size();
-  if (errors.empty()) return summary;
+  if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
   const auto quantile = [&](double share) {
     const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(errors.size())));
     return errors[std::max<std::size_t>(rank, 1) - 1];
   };
-  summary.exact = static_cast<std::size_t>(std::count(errors.begin(), errors.end(), 0.0));
-  summary.median = quantile(0.5);
-  summary.p95 = quantile(0.95);
-  summary.largest = errors.back();
-  return summary;
+  return {.points = errors.size(),
+          .exact = static_cast<std::size_t>(std::count(errors.begin(), errors.end(), 0.0)),
+          .median = quantile(0.5),
+          .p95 = quantile(0.95),
+          .largest = errors.back()};
 }
 
 double middle_of(std::vector<double> values) {
@@ -184,21 +169,20 @@ double middle_of(std::vector<double> values) {
 
 namespace {
 
-double error_of(double predicted, double measured) { return std::abs(predicted - measured) / measured; }
-double error_of(Bytes predicted, Bytes measured) {
-  return error_of(static_cast<double>(predicted), static_cast<double>(measured));
+template <class Number>
+double error_of(Number predicted, Number measured) {
+  return std::abs(static_cast<double>(predicted) - static_cast<double>(measured)) /
+         static_cast<double>(measured);
 }
 
 Json summary_json(const std::vector<double>& errors) {
   if (errors.empty()) return nullptr;
   const ErrorSummary summary = summarise(errors);
-  Json json;
-  json["points"] = summary.points;
-  json["exact"] = summary.exact;
-  json["median_error"] = summary.median;
-  json["p95_error"] = summary.p95;
-  json["max_error"] = summary.largest;
-  return json;
+  return {{"points", summary.points},
+          {"exact", summary.exact},
+          {"median_error", summary.median},
+          {"p95_error", summary.p95},
+          {"max_error", summary.largest}};
 }
 
 }  // namespace

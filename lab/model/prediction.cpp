@@ -17,27 +17,14 @@ namespace {
 
 constexpr int kSteps = 3;  // the first makes what stays for good, the second settles
 
-// A parameter that the recording held still is known by name, and refused with the reason.
-void refuse_if_fixed(const WorkloadModel& model, const std::string& name, std::int64_t value) {
+// A parameter that the recording held still; null if it did not.
+const RecordedVariable* find_fixed(const WorkloadModel& model, const std::string& name) {
   const auto* recorded = dynamic_cast<const RecordedModel*>(&model);
-  if (recorded == nullptr) return;
+  if (recorded == nullptr) return nullptr;
   for (const RecordedVariable& variable : recorded->spec().variables) {
-    if (variable.kind != RecordedVariable::Kind::fixed || variable.name != name) continue;
-    if (variable.value == value) return;
-    throw InputError("--set " + name,
-                     fmt::format("{0} was {1} in every recorded step, so nothing is known of {2}. "
-                                 "Record steps at two or more values of {0} and fit again.",
-                                 name, variable.value, value));
+    if (variable.kind == RecordedVariable::Kind::fixed && variable.name == name) return &variable;
   }
-}
-
-bool is_fixed(const WorkloadModel& model, const std::string& name) {
-  const auto* recorded = dynamic_cast<const RecordedModel*>(&model);
-  if (recorded == nullptr) return false;
-  const auto& variables = recorded->spec().variables;
-  return std::any_of(variables.begin(), variables.end(), [&](const RecordedVariable& variable) {
-    return variable.kind == RecordedVariable::Kind::fixed && variable.name == name;
-  });
+  return nullptr;
 }
 
 std::size_t find_parameter(const WorkloadModel& model, const std::string& name, const std::string& where) {
@@ -66,8 +53,13 @@ void PredictionQuestion::set(const std::string& setting) {
     throw InputError("--set",
                      '"' + setting + "\" is not a setting. Write a name and a whole number: batch=8.");
   }
-  refuse_if_fixed(*model, name, value);
-  if (is_fixed(*model, name)) return;
+  if (const RecordedVariable* fixed = find_fixed(*model, name)) {
+    if (fixed->value == value) return;
+    throw InputError("--set " + name,
+                     fmt::format("{0} was {1} in every recorded step, so nothing is known of {2}. "
+                                 "Record steps at two or more values of {0} and fit again.",
+                                 name, fixed->value, value));
+  }
   const std::size_t place = find_parameter(*model, name, "--set");
   const Parameter& range = model->parameters().parameters[place];
   if (value < range.low || value > range.high) {
@@ -112,8 +104,7 @@ LargestValue find_largest(PredictionQuestion question, const std::string& parame
     question.point[place] = value;
     return predict_step(question).fits;
   };
-  LargestValue result{0, range.low, false};
-  if (!fits(range.low)) return result;
+  if (!fits(range.low)) return {0, range.low, false};
   if (fits(range.high)) return {range.high, range.low, true};
   std::int64_t good = range.low;
   std::int64_t bad = range.high;
@@ -121,8 +112,7 @@ LargestValue find_largest(PredictionQuestion question, const std::string& parame
     const std::int64_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
   }
-  result.value = good;
-  return result;
+  return {good, range.low, false};
 }
 
 namespace {
@@ -134,17 +124,10 @@ class ProgramAuthor {
   void perform(const StepProgram& step, const std::string& mark) {
     if (slots_.size() < step.slots) slots_.resize(step.slots);
     for (const MemoryOp& op : step.ops) {
-      switch (op.kind) {
-        case MemoryOpKind::free:
-          free(op.slot);
-          break;
-        case MemoryOpKind::ensure:
-          if (!slots_[op.slot]) allocate(op);
-          break;
-        case MemoryOpKind::allocate:
-        case MemoryOpKind::workspace:
-          allocate(op);
-          break;
+      if (op.kind == MemoryOpKind::free) {
+        free(op.slot);
+      } else if (op.kind != MemoryOpKind::ensure || !slots_[op.slot]) {
+        allocate(op);
       }
     }
     program_.texts.push_back(mark);
