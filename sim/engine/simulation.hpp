@@ -1,12 +1,141 @@
-// A discrete-event simulation: a clock that jumps from event to event.
+// A discrete-event simulation: a queue of events ordered by time, and a clock that jumps from one to the
+// next.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
-#include "sim/engine/event_queue.hpp"
+#include "core/units.hpp"
 
 namespace vramlab {
+
+/// Names one scheduled event; never used twice by one queue.
+enum class EventId : std::uint64_t {};
+
+/// A priority queue of `Event` values: a four-ary heap of small keys, the events themselves stay in place.
+///
+/// Ties in time are broken by the order of `push`, so a run depends on nothing but its input.
+template <class Event>
+class EventQueue {
+ public:
+  struct Entry {
+    SimTime time{0};
+    Event event;
+  };
+
+  /// Adds `event` at `time`. Cost O(log n).
+  EventId push(SimTime time, Event event) {
+    const std::uint32_t slot = take_slot(std::move(event));
+    const std::uint64_t order = next_order_++;
+    slots_[slot].order = order;
+    heap_.push_back({time, order, slot});
+    sift_up(heap_.size() - 1);
+    ++live_;
+    return EventId{order << kSlotBits | slot};
+  }
+
+  /// Takes the event out before it happens. False if it already left. Cost O(1): its key stays in the
+  /// heap and is passed over later.
+  bool cancel(EventId id) {
+    const auto slot = static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) & kSlotMask);
+    const std::uint64_t order = static_cast<std::uint64_t>(id) >> kSlotBits;
+    if (slot >= slots_.size() || !slots_[slot].event || slots_[slot].order != order) return false;
+    slots_[slot].event.reset();
+    --live_;
+    return true;
+  }
+
+  /// The earliest event, removed; empty if none is left. Cost O(log n).
+  std::optional<Entry> pop() {
+    while (!heap_.empty()) {
+      const Key key = remove_first();
+      std::optional<Event> event = std::exchange(slots_[key.slot].event, std::nullopt);
+      free_slots_.push_back(key.slot);
+      if (!event) continue;  // cancelled
+      --live_;
+      return Entry{key.time, std::move(*event)};
+    }
+    return std::nullopt;
+  }
+
+  /// Number of events that will still leave.
+  [[nodiscard]] std::size_t size() const { return live_; }
+
+ private:
+  static constexpr unsigned kSlotBits = 24;  // 16 million events at once, 2^40 in a run
+  static constexpr std::uint64_t kSlotMask = (std::uint64_t{1} << kSlotBits) - 1;
+  static constexpr std::size_t kArity = 4;  // children share a cache line or two
+
+  struct Key {
+    SimTime time{0};
+    std::uint64_t order = 0;
+    std::uint32_t slot = 0;
+  };
+  struct Slot {
+    std::optional<Event> event;
+    std::uint64_t order = 0;
+  };
+
+  static bool before(const Key& a, const Key& b) {
+    return a.time != b.time ? a.time < b.time : a.order < b.order;
+  }
+
+  std::uint32_t take_slot(Event event) {
+    if (free_slots_.empty()) {
+      slots_.push_back({std::move(event), 0});
+      return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot].event = std::move(event);
+    return slot;
+  }
+
+  Key remove_first() {
+    const Key first = heap_.front();
+    const Key last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sift_down(last);
+    return first;
+  }
+
+  void sift_up(std::size_t i) {
+    const Key key = heap_[i];
+    while (i > 0) {
+      const std::size_t parent = (i - 1) / kArity;
+      if (!before(key, heap_[parent])) break;
+      heap_[i] = heap_[parent];
+      i = parent;
+    }
+    heap_[i] = key;
+  }
+
+  void sift_down(Key key) {
+    std::size_t i = 0;
+    for (;;) {
+      const std::size_t first = kArity * i + 1;
+      if (first >= heap_.size()) break;
+      const std::size_t end = first + kArity < heap_.size() ? first + kArity : heap_.size();
+      std::size_t least = first;
+      for (std::size_t child = first + 1; child < end; ++child) {
+        if (before(heap_[child], heap_[least])) least = child;
+      }
+      if (!before(heap_[least], key)) break;
+      heap_[i] = heap_[least];
+      i = least;
+    }
+    heap_[i] = key;
+  }
+
+  std::vector<Key> heap_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint64_t next_order_ = 0;
+  std::size_t live_ = 0;
+};
 
 /// Clock and queue in one object; any number of them can live side by side.
 template <class Event>

@@ -1,10 +1,10 @@
-#include "sim/engine/event_queue.hpp"
-
 #include <map>
 #include <random>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "sim/engine/simulation.hpp"
 
 namespace vramlab {
 namespace {
