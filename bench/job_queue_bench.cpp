@@ -49,27 +49,17 @@ void run(benchmark::State& state, const std::string& profile, bool dense) {
   state.counters["most_pending"] = static_cast<double>(pending);
 }
 
-#define VRAMLAB_QUEUE_BENCH(name, profile)              \
-  BENCHMARK_CAPTURE(run, name##_repeat, profile, false) \
-      ->Arg(1)                                          \
-      ->Arg(10)                                         \
-      ->Arg(100)                                        \
-      ->Unit(benchmark::kMillisecond)                   \
-      ->Iterations(1);                                  \
-  BENCHMARK_CAPTURE(run, name##_dense, profile, true)   \
-      ->Arg(10)                                         \
-      ->Arg(100)                                        \
-      ->Unit(benchmark::kMillisecond)                   \
-      ->Iterations(1)
+void once(benchmark::internal::Benchmark* bench) { bench->Unit(benchmark::kMillisecond)->Iterations(1); }
+
+#define VRAMLAB_QUEUE_BENCH(name, profile)                                                         \
+  BENCHMARK_CAPTURE(run, name##_repeat, profile, false)->Apply(once)->ArgsProduct({{1, 10, 100}}); \
+  BENCHMARK_CAPTURE(run, name##_dense, profile, true)->Apply(once)->ArgsProduct({{10, 100}})
 
 VRAMLAB_QUEUE_BENCH(strict_fifo, "strict-fifo");
 VRAMLAB_QUEUE_BENCH(best_effort, "best-effort");
 VRAMLAB_QUEUE_BENCH(backfill, "backfill");
-BENCHMARK_CAPTURE(run, faithful, "faithful", false)->Arg(1)->Unit(benchmark::kMillisecond)->Iterations(1);
-BENCHMARK_CAPTURE(run, no_admission, "no-admission", false)
-    ->Arg(1)
-    ->Unit(benchmark::kMillisecond)
-    ->Iterations(1);
+BENCHMARK_CAPTURE(run, faithful, "faithful", false)->Apply(once)->Arg(1);
+BENCHMARK_CAPTURE(run, no_admission, "no-admission", false)->Apply(once)->Arg(1);
 
 }  // namespace
 }  // namespace vramlab

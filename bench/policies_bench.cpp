@@ -33,17 +33,23 @@ Observation observe(std::int64_t iteration, const Point& point) {
           iteration};
 }
 
-void run(benchmark::State& state, std::int64_t frequency) {
-  const auto tuner = new_tuner(frequency);
+/// A run of steps, each with a decision.
+struct Run {
+  std::unique_ptr<Tuner> tuner;
   Point point{8, 64};
   std::int64_t iteration = 0;
-  const auto step = [&] {
+
+  void step() {
     ++iteration;
-    TunerAnswer answer = tuner->decide({point}, observe(iteration, point));
+    const TunerAnswer answer = tuner->decide({point}, observe(iteration, point));
     for (std::size_t i = 0; i < answer.delta.size(); ++i) point[i] += answer.delta[i];
-  };
-  for (int i = 0; i < 100; ++i) step();  // settled
-  for (auto _ : state) step();
+  }
+};
+
+void run(benchmark::State& state, std::int64_t frequency) {
+  Run run{new_tuner(frequency)};
+  for (int i = 0; i < 100; ++i) run.step();  // settled
+  for (auto _ : state) run.step();
 }
 
 void a_step_between_looks(benchmark::State& state) { run(state, 1'000'000); }
@@ -53,12 +59,8 @@ void a_look_at_every_step(benchmark::State& state) { run(state, 1); }
 // A run from its first step until it has settled, moves included; the time is that of one decision.
 void from_start_to_settled(benchmark::State& state) {
   for (auto _ : state) {
-    const auto tuner = new_tuner(25);
-    Point point{8, 64};
-    for (std::int64_t iteration = 1; iteration <= 40; ++iteration) {
-      TunerAnswer answer = tuner->decide({point}, observe(iteration, point));
-      for (std::size_t i = 0; i < answer.delta.size(); ++i) point[i] += answer.delta[i];
-    }
+    Run run{new_tuner(25)};
+    for (int i = 0; i < 40; ++i) run.step();
   }
   state.counters["decisions"] =
       benchmark::Counter(40, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

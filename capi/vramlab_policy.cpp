@@ -60,8 +60,7 @@ std::string text_of(const Json& json, const char* key) {
 }
 
 PolicyChoice read_choice(const Json& json) {
-  PolicyChoice choice{
-      .use = text_of(json, "use"), .profile = text_of(json, "profile"), .options = {}, .where = ""};
+  PolicyChoice choice{.use = text_of(json, "use"), .profile = text_of(json, "profile")};
   for (const auto& [key, value] : json.items()) {
     const std::string where = "/" + key;
     if (key == "use" || key == "profile" || key == "parameters") continue;
