@@ -145,22 +145,12 @@ Json card_json(const CardInfo& card) {
 }
 
 DeviceProfile measure_profile(const CardInfo& card) {
-  DeviceProfile profile{.name = card.name,
-                        .driver = card.driver,
-                        .total = card.total,
-                        .context = card.context,
-                        .granularity = cuda_granularity(),
-                        .times = {}};
-  for (const DriverCost& cost : measure_driver_costs()) {
-    profile.times.mallocs.push_back({cost.size, cost.malloc});
-    profile.times.frees.push_back({cost.size, cost.free});
-  }
-  for (const MappingCost& cost : measure_mapping_costs()) {
-    profile.times.creates.push_back({cost.size, cost.create});
-    profile.times.maps.push_back({cost.size, cost.map});
-    profile.times.unmaps.push_back({cost.size, cost.unmap});
-  }
-  return profile;
+  return {.name = card.name,
+          .driver = card.driver,
+          .total = card.total,
+          .context = card.context,
+          .granularity = cuda_granularity(),
+          .times = measure_driver_times()};
 }
 
 Table profile_table(const DeviceProfile& profile) {

@@ -36,50 +36,25 @@ std::string advice(const std::string& name) {
   return "nvidia-smi shows the state of the card; the system log may say more.";
 }
 
-std::string reason(cudaError_t error, std::string& name) {
-  name = cudaGetErrorName(error);
-  return cudaGetErrorString(error);
-}
-
-std::string reason(CUresult error, std::string& name) {
-  const char* text = nullptr;
-  const char* symbol = nullptr;
-  const Driver& driver = cuda_driver();
-  if (driver.error_name(error, &symbol) != CUDA_SUCCESS) symbol = "unknown CUresult";
-  if (driver.error_string(error, &text) != CUDA_SUCCESS) text = "no description";
-  name = symbol;
-  return text;
-}
-
-template <class Error>
-std::string describe(Error error, const CudaCall& call) {
-  std::string name;
-  const std::string text = reason(error, name);
+std::string describe(const std::string& name, const std::string& text, const CudaCall& call) {
   std::string_view file = call.file;  // as the compiler was given it, often absolute
   if (const auto folder = file.rfind("cuda/"); folder != std::string_view::npos) file.remove_prefix(folder);
   return std::string{file} + ":" + std::to_string(call.line) + ": " + call.text + " failed: " + name + " (" +
          text + "). " + advice(name);
 }
 
-}  // namespace
-
-void check_cuda(cudaError_t error, const CudaCall& call) {
-  if (error != cudaSuccess) throw InputError("", describe(error, call));
+std::string describe(cudaError_t error, const CudaCall& call) {
+  return describe(cudaGetErrorName(error), cudaGetErrorString(error), call);
 }
 
-void check_cuda(CUresult error, const CudaCall& call) {
-  if (error != CUDA_SUCCESS) throw InputError("", describe(error, call));
+std::string describe(CUresult error, const CudaCall& call) {
+  const char* text = nullptr;
+  const char* symbol = nullptr;
+  const Driver& driver = cuda_driver();
+  if (driver.error_name(error, &symbol) != CUDA_SUCCESS) symbol = "unknown CUresult";
+  if (driver.error_string(error, &text) != CUDA_SUCCESS) text = "no description";
+  return describe(symbol, text, call);
 }
-
-void report_cuda(cudaError_t error, const CudaCall& call) noexcept {
-  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
-}
-
-void report_cuda(CUresult error, const CudaCall& call) noexcept {
-  if (error != CUDA_SUCCESS) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
-}
-
-namespace {
 
 constexpr unsigned kOldestDriver = 12000;  // CUDA 12.0; the calls are as old as 10.2
 
@@ -109,15 +84,6 @@ Driver look_up_all() {
   look_up("cuGetErrorString", driver.error_string);
   return driver;
 }
-
-}  // namespace
-
-const Driver& cuda_driver() {
-  static const Driver driver = look_up_all();
-  return driver;
-}
-
-namespace {
 
 // From NVIDIA's documentation of NVML: 0 is success; the first version of the memory structure.
 using NvmlDevice = void*;
@@ -154,28 +120,6 @@ class Library {
   void* handle_;
   bool ready_ = false;
 };
-
-}  // namespace
-
-std::optional<NvmlReading> read_nvml(const std::string& pci_address) {
-  const Library library;
-  if (!library.ready()) return std::nullopt;
-  const auto find = library.function<int(const char*, NvmlDevice*)>("nvmlDeviceGetHandleByPciBusId_v2");
-  const auto memory_of = library.function<int(NvmlDevice, NvmlMemory*)>("nvmlDeviceGetMemoryInfo");
-  const auto version = library.function<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
-  if (find == nullptr || memory_of == nullptr || version == nullptr) return std::nullopt;
-
-  NvmlDevice device = nullptr;
-  NvmlMemory memory;
-  std::array<char, 96> text{};
-  if (find(pci_address.c_str(), &device) != 0 || memory_of(device, &memory) != 0 ||
-      version(text.data(), static_cast<unsigned>(text.size())) != 0) {
-    return std::nullopt;
-  }
-  return NvmlReading{text.data(), memory.total, memory.used};
-}
-
-namespace {
 
 constexpr Bytes kIdleCard = 16_MiB;  // an idle H100 has 3.25 MiB in use; a context is some hundred
 constexpr int kDevice = 0;           // of the visible ones: CUDA_VISIBLE_DEVICES chooses
@@ -215,6 +159,45 @@ void measure_context(CardInfo& info, const std::optional<NvmlReading>& before,
 
 }  // namespace
 
+void check_cuda(cudaError_t error, const CudaCall& call) {
+  if (error != cudaSuccess) throw InputError("", describe(error, call));
+}
+
+void check_cuda(CUresult error, const CudaCall& call) {
+  if (error != CUDA_SUCCESS) throw InputError("", describe(error, call));
+}
+
+void report_cuda(cudaError_t error, const CudaCall& call) noexcept {
+  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
+}
+
+void report_cuda(CUresult error, const CudaCall& call) noexcept {
+  if (error != CUDA_SUCCESS) std::fprintf(stderr, "%s\n", describe(error, call).c_str());
+}
+
+const Driver& cuda_driver() {
+  static const Driver driver = look_up_all();
+  return driver;
+}
+
+std::optional<NvmlReading> read_nvml(const std::string& pci_address) {
+  const Library library;
+  if (!library.ready()) return std::nullopt;
+  const auto find = library.function<int(const char*, NvmlDevice*)>("nvmlDeviceGetHandleByPciBusId_v2");
+  const auto memory_of = library.function<int(NvmlDevice, NvmlMemory*)>("nvmlDeviceGetMemoryInfo");
+  const auto version = library.function<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
+  if (find == nullptr || memory_of == nullptr || version == nullptr) return std::nullopt;
+
+  NvmlDevice device = nullptr;
+  NvmlMemory memory;
+  std::array<char, 96> text{};
+  if (find(pci_address.c_str(), &device) != 0 || memory_of(device, &memory) != 0 ||
+      version(text.data(), static_cast<unsigned>(text.size())) != 0) {
+    return std::nullopt;
+  }
+  return NvmlReading{text.data(), memory.total, memory.used};
+}
+
 CardInfo open_card() {
   int count = 0;
   VRAMLAB_CUDA(cudaGetDeviceCount(&count));
@@ -228,9 +211,7 @@ CardInfo open_card() {
   cudaDeviceProp properties{};
   VRAMLAB_CUDA(cudaGetDeviceProperties(&properties, kDevice));
   info.name = properties.name;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  VRAMLAB_CUDA(cudaMemGetInfo(&free, &total));
+  const auto [free, total] = card_memory_info();
   info.free = free;
   info.total = total;
 
@@ -243,11 +224,10 @@ CardInfo open_card() {
   return info;
 }
 
-Bytes card_free() {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  VRAMLAB_CUDA(cudaMemGetInfo(&free, &total));
-  return free;
+CardMemoryInfo card_memory_info() {
+  CardMemoryInfo info;
+  VRAMLAB_CUDA(cudaMemGetInfo(&info.free, &info.total));
+  return info;
 }
 
 }  // namespace vramlab

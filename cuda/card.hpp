@@ -27,20 +27,8 @@ void check_cuda(CUresult error, const CudaCall& call);
 void report_cuda(cudaError_t error, const CudaCall& call) noexcept;
 void report_cuda(CUresult error, const CudaCall& call) noexcept;
 
-}  // namespace vramlab
-
-/// Performs a call, or takes what an earlier one gave, and throws if it failed.
-#define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), {#call, __FILE__, __LINE__})
-/// Performs a call and reports if it fails.
-#define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), {#call, __FILE__, __LINE__})
-/// The result of a call some lines above, which had an answer that is not a failure.
-#define VRAMLAB_CUDA_RESULT(error, text) ::vramlab::check_cuda((error), {text, __FILE__, __LINE__})
-
-namespace vramlab {
-
-// The calls of the CUDA driver that the runtime library does not wrap. They are looked up while the program
-// runs, so that it starts on machines without a driver.
-
+/// The calls of the CUDA driver that the runtime library does not wrap. They are looked up while the program
+/// runs, so that it starts on machines without a driver.
 struct Driver {
   decltype(&cuMemAddressReserve) address_reserve = nullptr;
   decltype(&cuMemAddressFree) address_free = nullptr;
@@ -57,10 +45,8 @@ struct Driver {
 /// Throws InputError if the driver is missing or lacks one of the calls.
 const Driver& cuda_driver();
 
-// NVIDIA's management library, reached while the program runs: its header is not packaged, and machines
-// without a driver lack it.
-
-/// What NVML knows without a CUDA context.
+/// What NVML, NVIDIA's management library, knows without a CUDA context. It is reached while the program
+/// runs: its header is not packaged, and machines without a driver lack it.
 struct NvmlReading {
   std::string driver;  ///< version, "580.159.04"
   Bytes total = 0;     ///< of the card, what the driver keeps for itself included
@@ -70,13 +56,10 @@ struct NvmlReading {
 /// Reads the card with that PCI address ("0000:3b:00.0"). Empty where NVML or the card is missing.
 std::optional<NvmlReading> read_nvml(const std::string& pci_address);
 
-// The card of this process: opening it, and what it says of itself.
-
 /// A card as the runtime library and NVML describe it. Sizes in bytes.
 struct CardInfo {
   std::string name;
-  std::string
-      driver;  ///< e.g. "580.159.04" where NVML tells it, else the CUDA version it serves, "CUDA 13.0"
+  std::string driver;   ///< "580.159.04" where NVML tells it, else the CUDA version it serves, "CUDA 13.0"
   std::string runtime;  ///< version of the CUDA library of this build, "13.0"
   Bytes total = 0;      ///< cudaMemGetInfo
   Bytes free = 0;       ///< cudaMemGetInfo, with this process's context open and the kernels loaded
@@ -91,7 +74,20 @@ struct CardInfo {
 /// Throws InputError, saying what to do, where there is no card or no driver.
 CardInfo open_card();
 
-/// Free memory of the whole card now, by cudaMemGetInfo.
-Bytes card_free();
+/// Memory of the whole card now, by cudaMemGetInfo.
+struct CardMemoryInfo {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+CardMemoryInfo card_memory_info();
+
+inline Bytes card_free() { return card_memory_info().free; }
 
 }  // namespace vramlab
+
+/// Performs a call, or takes what an earlier one gave, and throws if it failed.
+#define VRAMLAB_CUDA(call) ::vramlab::check_cuda((call), {#call, __FILE__, __LINE__})
+/// Performs a call and reports if it fails.
+#define VRAMLAB_CUDA_NOTHROW(call) ::vramlab::report_cuda((call), {#call, __FILE__, __LINE__})
+/// The result of a call some lines above, which had an answer that is not a failure.
+#define VRAMLAB_CUDA_RESULT(error, text) ::vramlab::check_cuda((error), {text, __FILE__, __LINE__})

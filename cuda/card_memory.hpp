@@ -62,9 +62,8 @@ class CardMemory : public BlockUser {
   Bytes checked_bytes_ = 0;
 };
 
-// The caching allocator as a program on a real card sees it: every block it hands out is used.
-
-/// Passes everything on to a CachingAllocator and lets a CardMemory use the blocks. Deferred frees complete
+/// The caching allocator as a program on a real card sees it: passes everything on to a CachingAllocator and
+/// lets a CardMemory use every block. Deferred frees complete
 /// when the events of the other streams have passed on the card.
 class UsedAllocator : public Allocator {
  public:

@@ -7,34 +7,21 @@
 namespace vramlab {
 namespace {
 
-int current_device() {
-  int device = 0;
-  VRAMLAB_CUDA(cudaGetDevice(&device));
-  return device;
-}
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
 
 CUmemAllocationProp allocation_of_device() {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = current_device();
+  VRAMLAB_CUDA(cudaGetDevice(&properties.location.id));
   return properties;
 }
 
-void* pointer(Address address) { return reinterpret_cast<void*>(address); }
-
-struct MemoryInfo {
-  std::size_t free = 0;
-  std::size_t total = 0;
-};
-
-MemoryInfo memory_info() {
-  MemoryInfo info;
-  VRAMLAB_CUDA(cudaMemGetInfo(&info.free, &info.total));
-  return info;
+CUmemAccessDesc access_of_device() {
+  return {.location = allocation_of_device().location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 }
-
-}  // namespace
 
 CudaSegments::~CudaSegments() {
   VRAMLAB_CUDA_NOTHROW(cudaDeviceSynchronize());
@@ -97,9 +84,7 @@ bool CudaSegments::map(Address address, Bytes size) {
     map_page(page, range.page, memory);
     range.mapped.emplace(page, range.page);
   }
-  CUmemAccessDesc access{};
-  access.location = properties.location;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUmemAccessDesc access = access_of_device();
   VRAMLAB_CUDA(cuda_driver().set_access(address, size, &access, 1));
   return true;
 }
@@ -128,10 +113,6 @@ CudaSegments::Range& CudaSegments::range_of(Address address) {
   if (after == ranges_.begin()) throw InternalError("an address lies in no reserved range");
   return std::prev(after)->second;
 }
-
-Bytes CudaSegments::device_free() const { return memory_info().free; }
-
-Bytes CudaSegments::device_total() const { return memory_info().total; }
 
 Bytes cuda_granularity() {
   const CUmemAllocationProp properties = allocation_of_device();

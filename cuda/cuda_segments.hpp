@@ -2,8 +2,8 @@
 #pragma once
 
 #include <map>
-#include <vector>
 
+#include "cuda/card.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
@@ -27,8 +27,8 @@ class CudaSegments : public SegmentSource {
   bool map(Address address, Bytes size) override;
   /// Waits for the device's work first.
   void unmap(Address address, Bytes size) override;
-  [[nodiscard]] Bytes device_free() const override;
-  [[nodiscard]] Bytes device_total() const override;
+  [[nodiscard]] Bytes device_free() const override { return card_memory_info().free; }
+  [[nodiscard]] Bytes device_total() const override { return card_memory_info().total; }
 
  private:
   struct Range {
@@ -43,6 +43,10 @@ class CudaSegments : public SegmentSource {
   std::map<Address, Bytes> segments_;
   std::map<Address, Range> ranges_;
 };
+
+/// How physical memory of the current device is asked for, and how it is made accessible.
+CUmemAllocationProp allocation_of_device();
+CUmemAccessDesc access_of_device();
 
 /// Smallest unit of physical memory of the current device, in bytes.
 Bytes cuda_granularity();

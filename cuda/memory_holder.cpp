@@ -22,39 +22,6 @@ namespace {
 
 constexpr Bytes kPage = 2_MiB;
 
-}  // namespace
-
-// In few large pieces, and where those no longer fit in smaller ones.
-void HeldMemory::hold(Bytes bytes) {
-  const Bytes target = round_up(bytes, kPage);
-  while (held_ > target) give_back();
-  for (Bytes piece = 1_GiB; held_ < target && piece >= kPage;) {
-    piece = std::min(piece, target - held_);
-    if (!take(piece)) piece = piece == kPage ? 0 : std::max(kPage, piece / 2 / kPage * kPage);
-  }
-}
-
-bool HeldMemory::take(Bytes size) {
-  const auto base = segments_.reserve(size);
-  if (!base) return false;
-  pieces_.push_back({*base, size});
-  held_ += size;
-  return true;
-}
-
-void HeldMemory::give_back() {
-  segments_.release(pieces_.back().base);
-  held_ -= pieces_.back().size;
-  pieces_.pop_back();
-}
-
-}  // namespace vramlab
-
-extern char** environ;
-
-namespace vramlab {
-namespace {
-
 [[noreturn]] void fail(const std::string& what) {
   throw InputError("", "the process that holds the card's memory for others " + what +
                            ". Try the same without \"others\", or on a card of the scenario's own size.");
@@ -72,6 +39,24 @@ Pipe make_pipe() {
 }
 
 }  // namespace
+
+// In few large pieces, and where those no longer fit in smaller ones.
+void HeldMemory::hold(Bytes bytes) {
+  const Bytes target = round_up(bytes, kPage);
+  for (; held_ > target; pieces_.pop_back()) {
+    segments_.release(pieces_.back().base);
+    held_ -= pieces_.back().size;
+  }
+  for (Bytes piece = 1_GiB; held_ < target && piece >= kPage;) {
+    piece = std::min(piece, target - held_);
+    if (const auto base = segments_.reserve(piece)) {
+      pieces_.push_back({*base, piece});
+      held_ += piece;
+    } else {
+      piece = piece == kPage ? 0 : std::max(kPage, piece / 2 / kPage * kPage);
+    }
+  }
+}
 
 MemoryHolder::MemoryHolder(const std::string& program) {
   const Pipe in = make_pipe();

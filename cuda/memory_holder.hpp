@@ -25,17 +25,14 @@ class HeldMemory {
     Address base = 0;
     Bytes size = 0;
   };
-  bool take(Bytes size);
-  void give_back();
 
   CudaSegments segments_;
   std::vector<Piece> pieces_;
   Bytes held_ = 0;
 };
 
-// A second process that holds memory of the card, so that an OOM caused by others is a real one.
-
-/// Starts this program again as a holder and tells it how much to hold. It ends, and the card has its memory
+/// A second process that holds memory of the card, so that an OOM caused by others is a real one: starts this
+/// program again as a holder and tells it how much to hold. It ends, and the card has its memory
 /// back, when this object dies, and also when this process is killed.
 class MemoryHolder {
  public:

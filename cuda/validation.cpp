@@ -13,12 +13,13 @@ namespace vramlab {
 namespace {
 
 constexpr Bytes kPage = 2_MiB;  // R10.1
+constexpr int kCalls = 15;      // of which the median counts
 
 template <class Work>
-double seconds_of(const Work& work) {
+SimTime time_of(const Work& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now() - begin);
 }
 
 void find_parted_calls(const std::vector<SegmentCall>& card, const std::vector<SegmentCall>& simulated,
@@ -42,11 +43,11 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
     for (const ClientAction& action : program.actions) memory.stream(action.stream);
     VRAMLAB_CUDA(cudaDeviceSynchronize());
     replay.free_at_start = segments.device_free();
-    replay.card_seconds = seconds_of([&] {
+    replay.card_seconds = to_seconds(time_of([&] {
       replay.card = replay_program_on(logged, program, setup, &memory);
       memory.read_live();
       memory.require_intact();
-    });
+    }));
     replay.checked = memory.checked_bytes();
   }
 
@@ -55,7 +56,8 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
     logged.supply(given);
     LoggedSegments source{given};
     ReplayedProgram simulated;
-    replay.simulated_seconds = seconds_of([&] { simulated = replay_program_on(source, program, setup); });
+    replay.simulated_seconds =
+        to_seconds(time_of([&] { simulated = replay_program_on(source, program, setup); }));
     calls = source.calls();
     return compare_replays(replay.card, simulated, true);
   };
@@ -70,54 +72,28 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
   return replay;
 }
 
-}  // namespace
-
-CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup) {
-  CardReplay done = replay(program, setup);
-  done.free_at_end = card_free();
-  return done;
-}
-
-namespace {
-
-constexpr int kCalls = 15;  // of which the median counts
-
-template <class Call>
-SimTime time_of(const Call& call) {
-  const auto begin = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now() - begin);
-}
-
 SimTime median(std::vector<SimTime> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
 }
 
-DriverCost measure(Bytes size) {
+void measure_segment(Bytes size, DriverTimes& times) {
   std::vector<SimTime> mallocs;
   std::vector<SimTime> frees;
-  Bytes used = 0;
   for (int i = 0; i < kCalls; ++i) {
     void* memory = nullptr;
-    const Bytes before = card_free();
     mallocs.push_back(time_of([&] { VRAMLAB_CUDA(cudaMalloc(&memory, size)); }));
-    used = before - card_free();
     frees.push_back(time_of([&] { VRAMLAB_CUDA(cudaFree(memory)); }));
   }
-  return {size, median(mallocs), median(frees), used};
+  times.mallocs.push_back({size, median(mallocs)});
+  times.frees.push_back({size, median(frees)});
 }
 
-MappingCost measure_page(Bytes size) {
+void measure_page(Bytes size, DriverTimes& times) {
   const Driver& driver = cuda_driver();
-  CUmemAllocationProp properties{};
-  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  VRAMLAB_CUDA(cudaGetDevice(&properties.location.id));
-  CUmemAccessDesc access{};
-  access.location = properties.location;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUmemAllocationProp properties = allocation_of_device();
+  const CUmemAccessDesc access = access_of_device();
   CUdeviceptr base = 0;
   VRAMLAB_CUDA(driver.address_reserve(&base, size, 0, 0, 0));
   std::vector<SimTime> creates;
@@ -136,25 +112,28 @@ MappingCost measure_page(Bytes size) {
     }));
   }
   VRAMLAB_CUDA(driver.address_free(base, size));
-  return {size, median(creates), median(maps), median(unmaps)};
+  times.creates.push_back({size, median(creates)});
+  times.maps.push_back({size, median(maps)});
+  times.unmaps.push_back({size, median(unmaps)});
 }
 
 }  // namespace
 
-std::vector<DriverCost> measure_driver_costs() {
-  std::vector<DriverCost> costs;
-  for (const Bytes size : {Bytes{512}, 1_MiB, 2_MiB, 20_MiB, 64_MiB, 256_MiB, 1_GiB, 4_GiB, 16_GiB}) {
-    if (size <= card_free() / 2) costs.push_back(measure(size));
-  }
-  return costs;
+CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup) {
+  CardReplay done = replay(program, setup);
+  done.free_at_end = card_free();
+  return done;
 }
 
-std::vector<MappingCost> measure_mapping_costs() {
-  std::vector<MappingCost> costs;
-  for (const Bytes size : {2_MiB, 20_MiB, 200_MiB}) {
-    if (size <= card_free() / 2) costs.push_back(measure_page(size));
+DriverTimes measure_driver_times() {
+  DriverTimes times;
+  for (const Bytes size : {Bytes{512}, 1_MiB, 2_MiB, 20_MiB, 64_MiB, 256_MiB, 1_GiB, 4_GiB, 16_GiB}) {
+    if (size <= card_free() / 2) measure_segment(size, times);
   }
-  return costs;
+  for (const Bytes size : {2_MiB, 20_MiB, 200_MiB}) {
+    if (size <= card_free() / 2) measure_page(size, times);
+  }
+  return times;
 }
 
 }  // namespace vramlab

@@ -7,6 +7,7 @@
 
 #include "core/units.hpp"
 #include "recordings/replay/program_replay.hpp"
+#include "sim/memory/segments/driver.hpp"
 #include "sim/memory/segments/recorded_segments.hpp"
 
 namespace vramlab {
@@ -43,28 +44,9 @@ struct CardReplay {
 /// in the simulator with as much memory. The card must be open.
 CardReplay replay_on_card(const ClientProgram& program, const ReplaySetup& setup);
 
-// What the driver's memory calls cost on the card of this machine, by size.
-
-/// Medians of several calls at one size.
-struct DriverCost {
-  Bytes size = 0;
-  SimTime malloc{0};      ///< cudaMalloc
-  SimTime free{0};        ///< cudaFree
-  Bytes device_used = 0;  ///< what the card had less after the cudaMalloc
-};
-
-/// The same for one physical page of that size in a reserved range.
-struct MappingCost {
-  Bytes size = 0;
-  SimTime create{0};  ///< cuMemCreate
-  SimTime map{0};     ///< cuMemMap and cuMemSetAccess
-  SimTime unmap{0};   ///< cuMemUnmap and cuMemRelease
-};
-
-/// Measures sizes from 512 bytes to 16 GiB, as far as half of what is free allows. The card must be open.
-std::vector<DriverCost> measure_driver_costs();
-
-/// Measures pages of 2, 20 and 200 MiB.
-std::vector<MappingCost> measure_mapping_costs();
+/// What the driver's memory calls take on the card of this process, medians of several calls: cudaMalloc and
+/// cudaFree of 512 bytes to 16 GiB, as far as half of what is free allows, and pages of 2, 20 and 200 MiB in
+/// a reserved range (cuMemMap with cuMemSetAccess, cuMemUnmap with cuMemRelease). The card must be open.
+DriverTimes measure_driver_times();
 
 }  // namespace vramlab
