@@ -13,8 +13,6 @@ SimTime machine_time() {
   return std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
-
 }  // namespace
 
 CardPerformer::CardPerformer(const WorkloadModel& model, const ProcessSetup& setup)
@@ -51,20 +49,15 @@ StepOutcome CardPerformer::run(const Point& point, const StepAdditions& addition
   }
   if (others_ != others_wanted_) serve_others();
   const StepPrograms::Program& next = programs_.next(point);
-  allocator_.reset_peak_stats();
-  StatsChange change{.before = allocator_.stats(), .after = {}};
-  const SimTime begin = machine_time();
-  const ExecutedStep step = executor_.run(next.program, next.shape);
-  memory_.require_intact();
-  if (step.result == StepResult::ok) compute_until(begin + next.program.duration);
-  const SimTime taken = machine_time() - begin;
-  change.after = allocator_.stats();
-  apply_change(change, stats_);
-  return {.result = step.result,
-          .duration = taken,
-          .peak_allocated = bytes_of(change.after.allocated_bytes.all().peak),
-          .peak_reserved = bytes_of(change.after.reserved_bytes.all().peak),
-          .oom = step.oom};
+  const CountedStep step = count_step(allocator_, [&] {
+    const SimTime begin = machine_time();
+    const ExecutedStep done = executor_.run(next.program, next.shape);
+    memory_.require_intact();
+    if (done.result == StepResult::ok) compute_until(begin + next.program.duration);
+    return StepOutcome{.result = done.result, .duration = machine_time() - begin, .oom = done.oom};
+  });
+  apply_change(step, stats_);
+  return step.outcome;
 }
 
 void CardPerformer::compute_until(SimTime end) {
@@ -75,14 +68,13 @@ void CardPerformer::compute_until(SimTime end) {
 }
 
 SimTime CardPerformer::empty_cache() {
-  allocator_.reset_peak_stats();
-  StatsChange change{.before = allocator_.stats(), .after = {}};
-  const SimTime begin = machine_time();
-  used_.empty_cache();
-  const SimTime taken = machine_time() - begin;
-  change.after = allocator_.stats();
-  apply_change(change, stats_);
-  return taken;
+  const CountedStep step = count_step(allocator_, [&] {
+    const SimTime begin = machine_time();
+    used_.empty_cache();
+    return StepOutcome{.duration = machine_time() - begin};
+  });
+  apply_change(step, stats_);
+  return step.outcome.duration;
 }
 
 void CardPerformer::set_others(Bytes bytes) {

@@ -10,6 +10,16 @@ namespace {
 constexpr Bytes kAlertPercent = 90;
 constexpr Bytes kCalmPercent = 85;  // the alert ends here, so that it does not flutter
 
+Bytes pending_bytes(const ClusterBooks& books, const WaitingJobs& waiting) {
+  Bytes sum = 0;
+  for (const GroupId group : waiting.occupied()) {
+    const JobDemand& demand = waiting.demand(group);
+    const Bytes need = demand.need(demand.batch, books.index().largest_total(demand));
+    sum += need * static_cast<Bytes>(demand.cards) * waiting.jobs(group).size();
+  }
+  return sum;
+}
+
 }  // namespace
 
 ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments)
@@ -18,7 +28,7 @@ ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bo
       keep_moments_(keep_moments) {
   for (const CardNode& node : setup.nodes) {
     cards_.resize(cards_.size() + node.count, {.total = setup.pools[node.pool].total});
-    capacity_ += setup.pools[node.pool].total * node.count;
+    record_.capacity += setup.pools[node.pool].total * node.count;
   }
   wanted_.resize(cards_.size());
   alerted_.resize(cards_.size());
@@ -29,52 +39,55 @@ ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bo
 void ClusterBooks::changed(CardId card, SimTime now) {
   CardView& view = cards_[card];
   const Bytes free = view.total - view.reserved - view.foreign;
-  foreign_ -= view.foreign;
+  sums_.foreign -= view.foreign;
   view.foreign = std::min(wanted_[card], view.foreign + free);
-  foreign_ += view.foreign;
+  sums_.foreign += view.foreign;
   index_.set(card, policy_.available(view));
   const Bytes taken = view.reserved + view.foreign;
   if (!alerted_[card] && taken * 100 > view.total * kAlertPercent) {
     alerted_[card] = true;
-    ++alerts_;
-    ++cards_alerted_;
+    ++record_.alerts;
+    ++sums_.cards_alerted;
   } else if (alerted_[card] && taken * 100 < view.total * kCalmPercent) {
     alerted_[card] = false;
-    --cards_alerted_;
+    --sums_.cards_alerted;
   }
   if (!keep_moments_) return;
-  moments_.push_back({now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card]});
+  record_.moments.push_back(
+      {now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card]});
+}
+
+// `need` is added for each of `jobs`, 1 or −1; sums of bytes wrap where they fall, as intended.
+void ClusterBooks::shift_promise(const std::vector<CardId>& cards, Bytes need, int jobs,
+                                 std::uint32_t account, SimTime now) {
+  const Bytes change = jobs > 0 ? need : -need;
+  for (const CardId card : cards) {
+    cards_[card].promised += change;
+    cards_[card].held += change;
+    cards_[card].jobs += jobs;
+    changed(card, now);
+  }
+  const Bytes sum = change * static_cast<Bytes>(cards.size());
+  sums_.promised += sum;
+  accounts_[account].promised += sum;
 }
 
 void ClusterBooks::promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now) {
-  bool too_much = false;
-  for (const CardId card : cards) {
-    CardView& view = cards_[card];
-    view.promised += need;
-    view.held += need;
-    ++view.jobs;
-    too_much = too_much || view.promised + view.foreign > view.total;
-    changed(card, now);
-  }
-  overcommits_ += too_much ? 1 : 0;
-  const Bytes sum = need * static_cast<Bytes>(cards.size());
-  promised_ += sum;
-  accounts_[account].promised += sum;
+  shift_promise(cards, need, 1, account, now);
+  const bool too_much = std::any_of(cards.begin(), cards.end(), [&](CardId card) {
+    return cards_[card].promised + cards_[card].foreign > cards_[card].total;
+  });
+  record_.overcommits += too_much ? 1 : 0;
 }
 
 void ClusterBooks::withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account,
                             SimTime now) {
   for (const CardId card : cards) {
-    CardView& view = cards_[card];
-    if (view.jobs == 0 || view.promised < need) throw InternalError("a promise was taken back twice");
-    view.promised -= need;
-    view.held -= need;
-    --view.jobs;
-    changed(card, now);
+    if (cards_[card].jobs == 0 || cards_[card].promised < need) {
+      throw InternalError("a promise was taken back twice");
+    }
   }
-  const Bytes sum = need * static_cast<Bytes>(cards.size());
-  promised_ -= sum;
-  accounts_[account].promised -= sum;
+  shift_promise(cards, need, -1, account, now);
 }
 
 bool ClusterBooks::take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
@@ -96,7 +109,8 @@ void ClusterBooks::hold(CardId card, Bytes need, const Holding& before, const Ho
   view.reserved += after.reserved - before.reserved;
   view.held += std::max(need, after.reserved) - std::max(need, before.reserved);
   if (view.reserved + view.foreign > view.total) throw InternalError("a card holds more than it has");
-  add_used(static_cast<std::int64_t>(after.reserved - before.reserved), now);
+  count_use(now);
+  sums_.used += after.reserved - before.reserved;
   changed(card, now);
 }
 
@@ -111,34 +125,15 @@ bool ClusterBooks::of_one_node(const std::vector<CardId>& cards) const {
   });
 }
 
-double ClusterBooks::byte_seconds(SimTime now) const {
-  return byte_seconds_ + static_cast<double>(used_) * to_seconds(now - counted_to_);
-}
-
-void ClusterBooks::add_used(std::int64_t change, SimTime now) {
-  byte_seconds_ = byte_seconds(now);
+void ClusterBooks::count_use(SimTime now) {
+  record_.byte_seconds += static_cast<double>(sums_.used) * to_seconds(now - counted_to_);
   counted_to_ = now;
-  used_ += static_cast<Bytes>(change);
 }
 
-namespace {
-
-Bytes pending_bytes(const ClusterBooks& books, const WaitingJobs& waiting) {
-  Bytes sum = 0;
-  for (const GroupId group : waiting.occupied()) {
-    const JobDemand& demand = waiting.demand(group);
-    const Bytes need = demand.need(demand.batch, books.index().largest_total(demand));
-    sum += need * static_cast<Bytes>(demand.cards) * waiting.jobs(group).size();
-  }
-  return sum;
+ClusterRecord ClusterBooks::take_record(SimTime now) {
+  count_use(now);
+  return std::move(record_);
 }
-
-bool differs(QueueMoment a, const QueueMoment& b) {
-  return a.active != b.active || a.pending != b.pending || a.used != b.used || a.foreign != b.foreign ||
-         a.promised != b.promised || a.pending_bytes != b.pending_bytes || a.cards_alerted != b.cards_alerted;
-}
-
-}  // namespace
 
 void QueueMonitor::admitted(JobId job, const std::vector<CardId>& cards, Bytes need, SimTime now) {
   if (!keep_) return;
@@ -162,16 +157,14 @@ void QueueMonitor::left(JobId job, bool ran_out, SimTime now) {
 void QueueMonitor::look(const ClusterBooks& books, const WaitingJobs& waiting, std::int64_t active,
                         SimTime now) {
   if (!keep_) return;
-  const QueueMoment moment{.time = now,
-                           .active = active,
-                           .pending = static_cast<std::int64_t>(waiting.size()),
-                           .used = books.used(),
-                           .foreign = books.foreign(),
-                           .promised = books.promised(),
-                           .pending_bytes = pending_bytes(books, waiting),
-                           .cards_alerted = books.cards_alerted()};
+  const QueueMoment moment{books.sums(), now, active, static_cast<std::int64_t>(waiting.size()),
+                           pending_bytes(books, waiting)};
   if (!moments_.empty() && moments_.back().time == now) moments_.pop_back();
-  if (moments_.empty() || differs(moments_.back(), moment)) moments_.push_back(moment);
+  const auto alike = [](QueueMoment a, const QueueMoment& b) {
+    a.time = b.time;
+    return a == b;
+  };
+  if (moments_.empty() || !alike(moments_.back(), moment)) moments_.push_back(moment);
 }
 
 }  // namespace vramlab

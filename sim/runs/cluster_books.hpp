@@ -37,6 +37,35 @@ struct CardMoment {
   bool alert = false;  ///< over 90 % full since a moment ago or longer
 };
 
+/// All cards together. Bytes are sums over all cards.
+struct ClusterSums {
+  Bytes used = 0;  ///< by jobs
+  Bytes foreign = 0;
+  Bytes promised = 0;
+  std::int64_t cards_alerted = 0;  ///< cards over 90 % full; until they are below 85 %
+
+  friend bool operator==(const ClusterSums&, const ClusterSums&) = default;
+};
+
+/// The queue and all cards, from one moment to the next.
+struct QueueMoment : ClusterSums {
+  SimTime time{0};
+  std::int64_t active = 0;   ///< jobs that hold a promise
+  std::int64_t pending = 0;  ///< jobs that wait
+  Bytes pending_bytes = 0;   ///< what waiting jobs ask for, on the largest cards they may use
+
+  friend bool operator==(const QueueMoment&, const QueueMoment&) = default;
+};
+
+/// What became of the cards of a run.
+struct ClusterRecord {
+  Bytes capacity = 0;            ///< of all cards
+  std::int64_t overcommits = 0;  ///< admissions that left a card with more promised than it has
+  std::int64_t alerts = 0;       ///< times a card became more than 90 % full after having been below 85 %
+  double byte_seconds = 0;       ///< memory in use times seconds
+  std::vector<CardMoment> moments;
+};
+
 /// What a job's process has on one card: in live blocks, and in all with its context.
 struct Holding {
   Bytes allocated = 0;
@@ -70,24 +99,15 @@ class ClusterBooks {
   [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }
   [[nodiscard]] CardIndex& index() { return index_; }
   [[nodiscard]] const CardIndex& index() const { return index_; }
-  [[nodiscard]] Bytes capacity() const { return capacity_; }
-  [[nodiscard]] Bytes used() const { return used_; }
-  [[nodiscard]] Bytes foreign() const { return foreign_; }
-  [[nodiscard]] Bytes promised() const { return promised_; }
-
-  /// Admissions that left a card with more promised than it has.
-  [[nodiscard]] std::int64_t overcommits() const { return overcommits_; }
-  /// Times a card became more than 90 % full after having been below 85 %.
-  [[nodiscard]] std::int64_t alerts() const { return alerts_; }
-  /// Cards on which the alert stands.
-  [[nodiscard]] std::int64_t cards_alerted() const { return cards_alerted_; }
-  /// Bytes in use times seconds, up to `now`.
-  [[nodiscard]] double byte_seconds(SimTime now) const;
-  [[nodiscard]] const std::vector<CardMoment>& moments() const { return moments_; }
+  [[nodiscard]] const ClusterSums& sums() const { return sums_; }
+  /// Of the run up to `now`, its end.
+  [[nodiscard]] ClusterRecord take_record(SimTime now);
 
  private:
   void changed(CardId card, SimTime now);
-  void add_used(std::int64_t change, SimTime now);
+  void shift_promise(const std::vector<CardId>& cards, Bytes need, int jobs, std::uint32_t account,
+                     SimTime now);
+  void count_use(SimTime now);
 
   const Admitter& policy_;
   std::vector<CardView> cards_;
@@ -95,34 +115,14 @@ class ClusterBooks {
   std::vector<bool> alerted_;
   std::vector<QuotaView> accounts_;
   CardIndex index_;
-  Bytes capacity_ = 0;
-  Bytes used_ = 0;
-  Bytes foreign_ = 0;
-  Bytes promised_ = 0;
-  double byte_seconds_ = 0;
-  SimTime counted_to_{0};
-  std::int64_t overcommits_ = 0;
-  std::int64_t alerts_ = 0;
-  std::int64_t cards_alerted_ = 0;
+  ClusterSums sums_;
   bool keep_moments_;
-  std::vector<CardMoment> moments_;
+  ClusterRecord record_;
+  SimTime counted_to_{0};  ///< the byte seconds of the record
 };
 
-// Watches a run of the job queue: who was on which cards when, and the queue as a whole over time.
-
-/// The queue and all cards together, from one moment to the next. Bytes are sums over all cards.
-struct QueueMoment {
-  SimTime time{0};
-  std::int64_t active = 0;   ///< jobs that hold a promise
-  std::int64_t pending = 0;  ///< jobs that wait
-  Bytes used = 0;            ///< by jobs
-  Bytes foreign = 0;
-  Bytes promised = 0;
-  Bytes pending_bytes = 0;         ///< what waiting jobs ask for, on the largest cards they may use
-  std::int64_t cards_alerted = 0;  ///< cards over 90 % full; until they are below 85 %
-};
-
-/// Does nothing unless it is told to keep what it sees.
+/// Watches a run of the job queue: who was on which cards when, and the queue as a whole over time. Does
+/// nothing unless it is told to keep what it sees.
 class QueueMonitor {
  public:
   QueueMonitor(bool keep, std::size_t jobs) : keep_(keep), current_(keep ? jobs : 0) {}

@@ -47,16 +47,6 @@ struct JobSpec {
   }
 };
 
-/// `demand` with what `phase` asks for in place of the job's need, where it asks for something.
-JobDemand demand_in_phase(JobDemand demand, const JobPhase& phase);
-
-/// How long `job` says it runs from the beginning of `phase` on, or in that phase alone.
-SimTime expected_span(const JobSpec& job, std::size_t phase, bool one_phase);
-
-/// Throws InputError for a job without phases, with one that takes no time, or, where `steps` are simulated,
-/// with a model and a phase without steps or without a point of the model.
-void require_sound(const JobSpec& job, bool steps);
-
 enum class JobOutcome : std::uint8_t {
   pending,  ///< still waits or runs: never at the end of a run, except without any event left for it
   completed,
@@ -90,21 +80,6 @@ struct JobRecord {
   BatchSplit split;           ///< of the last start
   std::vector<CardId> cards;  ///< of the last start
   std::string reason;         ///< why it failed or was refused, or why it waited when it arrived
-};
-
-// Where a job stands while the queue runs.
-
-/// The loop's own notes on one job; what becomes of it is in its JobRecord.
-struct JobStanding {
-  GroupId group = 0;
-  std::uint64_t ticket = 0;
-  std::uint32_t epoch = 0;  ///< rises when it starts to wait, to run, or leaves
-  std::size_t phase = 0;
-  bool waits = false;
-  bool runs = false;
-  SimTime since{0};  ///< it waits or runs
-  SimTime ran{0};    ///< in earlier stretches of this attempt (by phase)
-  Bytes need = 0;    ///< promised on each card
 };
 
 }  // namespace vramlab

@@ -10,6 +10,12 @@
 namespace vramlab {
 namespace {
 
+// What `phase` really uses on each card, where the job has no model.
+Bytes flat_use(const JobPhase& phase, const Admission& admission) {
+  if (!phase.fixed_use) return admission.need;
+  return *phase.fixed_use + phase.use_per_sample * static_cast<Bytes>(admission.split.batch);
+}
+
 class DeclaredExecution final : public JobExecution {
  public:
   DeclaredExecution(const std::vector<JobSpec>& jobs, ClusterBooks& books, JobClock& clock)
@@ -18,33 +24,32 @@ class DeclaredExecution final : public JobExecution {
   JobProgress enter(std::uint32_t job, const Admission& admission, std::size_t phase) override {
     const JobPhase& what = jobs_[job].phases[phase];
     const Bytes use = flat_use(what, admission);
-    give(job, admission);
+    give(job);
     if (!books_.take(*admission.cards, admission.need, use, clock_.now())) return JobProgress::out_of_memory;
-    held_[job].bytes = use;
-    held_[job].timer = clock_.schedule(what.duration, {JobEvent::Kind::work, job, 0});
+    held_[job] = {admission, use, clock_.schedule(what.duration, {JobEvent::Kind::work, job, 0})};
     return JobProgress::goes_on;
   }
 
-  JobProgress resume(std::uint32_t /*job*/, const Admission& /*admission*/) override {
-    return JobProgress::phase_done;
-  }
+  JobProgress resume(std::uint32_t /*job*/) override { return JobProgress::phase_done; }
 
-  void leave(std::uint32_t job, const Admission& admission) override {
+  void leave(std::uint32_t job) override {
     if (held_[job].timer) clock_.cancel(*held_[job].timer);
-    give(job, admission);
+    give(job);
   }
 
   [[nodiscard]] Bytes used(std::uint32_t job) const override { return held_[job].bytes; }
 
  private:
   struct Held {
+    Admission admission;
     Bytes bytes = 0;
     std::optional<EventId> timer;
   };
 
-  void give(std::uint32_t job, const Admission& admission) {
-    const Bytes bytes = std::exchange(held_[job].bytes, 0);
-    if (bytes > 0) books_.give(*admission.cards, admission.need, bytes, clock_.now());
+  void give(std::uint32_t job) {
+    const Held& held = held_[job];
+    if (held.bytes > 0) books_.give(*held.admission.cards, held.admission.need, held.bytes, clock_.now());
+    held_[job].bytes = 0;
   }
 
   const std::vector<JobSpec>& jobs_;
@@ -53,19 +58,28 @@ class DeclaredExecution final : public JobExecution {
   std::vector<Held> held_;
 };
 
-}  // namespace
+constexpr Bytes kChunk = 512_MiB;
+constexpr Bytes kPage = 2_MiB;  // R10.1
 
-Bytes flat_use(const JobPhase& phase, const Admission& admission) {
-  if (!phase.fixed_use) return admission.need;
-  return *phase.fixed_use + phase.use_per_sample * static_cast<Bytes>(admission.split.batch);
+// A step of a job without a model: blocks that sum up to `bytes`, rounded down to whole pages, in place of
+// those it had. They are large and of few sizes, so that what one phase leaves in the cache serves the next.
+// The first block takes what is left of whole chunks: a small block would get a segment larger than itself
+// (R2.2).
+StepProgram flat_program(Bytes bytes, Bytes card_total, SimTime duration) {
+  const auto slots = static_cast<std::uint32_t>(card_total / kChunk + 1);
+  const auto chunks = static_cast<std::uint32_t>(bytes / kChunk);
+  const Bytes first = bytes / kPage * kPage - (chunks > 0 ? chunks - 1 : 0) * kChunk;
+  StepProgram program{.ops = {}, .persistent_slots = slots, .slots = slots, .duration = duration};
+  for (std::uint32_t slot = std::max(chunks, 1u); slot < slots; ++slot) {
+    program.ops.push_back({.kind = MemoryOpKind::free, .slot = slot});
+  }
+  program.ops.push_back({.kind = MemoryOpKind::free, .slot = 0});
+  if (first > 0) program.ops.push_back({.kind = MemoryOpKind::allocate, .slot = 0, .size = first});
+  for (std::uint32_t slot = 1; slot < chunks; ++slot) {
+    program.ops.push_back({.kind = MemoryOpKind::ensure, .slot = slot, .size = kChunk});
+  }
+  return program;
 }
-
-std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& jobs, ClusterBooks& books,
-                                                 JobClock& clock) {
-  return std::make_unique<DeclaredExecution>(jobs, books, clock);
-}
-
-namespace {
 
 // time · numerator / denominator, rounded down, without overflow where the result has none.
 SimTime scaled(SimTime time, std::int64_t numerator, std::int64_t denominator) {
@@ -75,7 +89,6 @@ SimTime scaled(SimTime time, std::int64_t numerator, std::int64_t denominator) {
 
 /// A card with the jobs that compute on it.
 struct Card {
-  Card(Bytes total, Bytes context_bytes) : memory(total, 0), context(context_bytes) {}
   SimulatedCard memory;
   Bytes context;
   std::int64_t busy = 0;  ///< sum of the shares of jobs and strangers, in thousandths
@@ -84,7 +97,7 @@ struct Card {
 
 /// Where an admitted job stands.
 struct Work {
-  const std::vector<CardId>* cards = nullptr;
+  Admission admission;
   std::vector<std::unique_ptr<JobProcess>> processes;  ///< one a card
   std::vector<Holding> held;                           ///< by process, as the books have it
   std::map<Point, std::size_t> visits;                 ///< steps performed, by point
@@ -97,6 +110,13 @@ struct Work {
   std::optional<EventId> timer;
 };
 
+/// What a model allocates first, and its steps, for all jobs that run it.
+struct ModelPrograms {
+  explicit ModelPrograms(const WorkloadModel& model) : build(model.build()), steps(model) {}
+  StepProgram build;
+  StepPrograms steps;
+};
+
 class StepExecution final : public JobExecution {
  public:
   StepExecution(const std::vector<JobSpec>& jobs, const StepFidelity& fidelity, ClusterBooks& books,
@@ -105,31 +125,31 @@ class StepExecution final : public JobExecution {
     cards_.reserve(books.cards().size());  // processes refer to them
     for (CardId card = 0; card < books.cards().size(); ++card) {
       const CardNode& node = books.index().nodes()[books.index().node_of(card)];
-      cards_.emplace_back(books.cards()[card].total, fidelity.contexts.at(node.pool));
+      cards_.push_back({SimulatedCard{books.cards()[card].total, 0}, fidelity.contexts.at(node.pool), 0, {}});
     }
   }
 
   JobProgress enter(std::uint32_t job, const Admission& admission, std::size_t phase) override {
     Work& work = works_[job];
     work.phase = phase;
-    work.cards = admission.cards;
+    work.admission = admission;
     const bool has_model = jobs_[job].model.has_value();
     work.steps_left = has_model ? jobs_[job].phases[phase].steps * admission.split.accumulation : 1;
-    return perform(job, admission);
+    return perform(job);
   }
 
-  JobProgress resume(std::uint32_t job, const Admission& admission) override {
+  JobProgress resume(std::uint32_t job) override {
     works_[job].timer.reset();
-    return works_[job].steps_left > 0 ? perform(job, admission) : JobProgress::phase_done;
+    return works_[job].steps_left > 0 ? perform(job) : JobProgress::phase_done;
   }
 
-  void leave(std::uint32_t job, const Admission& admission) override {
+  void leave(std::uint32_t job) override {
     Work& work = works_[job];
     if (work.timer) clock_.cancel(*work.timer);
     work.timer.reset();
-    set_computing(job, admission, false);
+    set_computing(job, false);
     work.processes.clear();
-    for (std::size_t i = 0; i < work.held.size(); ++i) account(job, admission, i, {});
+    for (std::size_t i = 0; i < work.held.size(); ++i) account(job, i, {});
     work = {};
   }
 
@@ -147,16 +167,16 @@ class StepExecution final : public JobExecution {
 
  private:
   // One step on every card, or at once all that are left where they repeat.
-  JobProgress perform(std::uint32_t job, const Admission& admission) {
+  JobProgress perform(std::uint32_t job) {
     Work& work = works_[job];
     SimTime driver_time{0};
-    if (!begin(job, admission, driver_time)) return JobProgress::out_of_memory;
-    JobProgram flat;
-    const JobProgram& program = next_program(job, admission, flat);
+    if (!begin(job, driver_time)) return JobProgress::out_of_memory;
+    StepPrograms::Program flat;
+    const StepPrograms::Program& program = next_program(job, flat);
     bool settled = true;
     for (std::size_t i = 0; i < work.processes.size(); ++i) {
       const JobProcess::Step step = work.processes[i]->run(program.program, program.key, program.shape);
-      account(job, admission, i, work.processes[i]->holding());
+      account(job, i, work.processes[i]->holding());
       if (!step.ok) return JobProgress::out_of_memory;
       settled = settled && step.settled;
       driver_time = std::max(driver_time, step.driver_time);
@@ -165,62 +185,71 @@ class StepExecution final : public JobExecution {
     work.steps_left -= steps;
     work.left = program.program.duration * steps + driver_time;
     work.since = clock_.now();
-    const bool elsewhere = !jobs_[job].model && flat_use(jobs_[job].phases[work.phase], admission) == 0;
-    set_computing(job, admission, !elsewhere);
+    set_computing(job, !works_elsewhere(job));
     schedule(job);
     return JobProgress::goes_on;
   }
 
-  // Opens contexts and builds the model where the job has not begun. A job without a model that holds
-  // nothing in this phase has no context either: it works elsewhere.
-  bool begin(std::uint32_t job, const Admission& admission, SimTime& driver_time) {
+  // A job without a model that holds nothing in this phase.
+  [[nodiscard]] bool works_elsewhere(std::uint32_t job) const {
+    const Work& work = works_[job];
+    return !jobs_[job].model && flat_use(jobs_[job].phases[work.phase], work.admission) == 0;
+  }
+
+  // Opens contexts and builds the model where the job has not begun, and does not work elsewhere.
+  bool begin(std::uint32_t job, SimTime& driver_time) {
     Work& work = works_[job];
-    const auto& model = jobs_[job].model;
-    if (!work.processes.empty()) return true;
-    if (!model && flat_use(jobs_[job].phases[work.phase], admission) == 0) return true;
-    for (std::size_t i = 0; i < admission.cards->size(); ++i) {
-      Card& card = cards_[(*admission.cards)[i]];
+    if (!work.processes.empty() || works_elsewhere(job)) return true;
+    for (std::size_t i = 0; i < work.admission.cards->size(); ++i) {
+      Card& card = cards_[(*work.admission.cards)[i]];
       work.held.emplace_back();
       work.processes.push_back(std::make_unique<JobProcess>(card.memory, card.context, fidelity_.allocator));
       JobProcess& process = *work.processes.back();
       bool ok = process.open();
-      if (ok && model) {
-        const JobProgram& built = programs_.build(*model->workload);
-        const JobProcess::Step step = process.run(built.program, built.key);
+      if (ok && jobs_[job].model) {
+        const JobProcess::Step step = process.run(programs_of(job).build);
         ok = step.ok;
         driver_time = std::max(driver_time, step.driver_time);
       }
-      account(job, admission, i, process.holding());
+      account(job, i, process.holding());
       if (!ok) return false;
     }
     return true;
   }
 
-  const JobProgram& next_program(std::uint32_t job, const Admission& admission, JobProgram& flat) {
-    const JobPhase& phase = jobs_[job].phases[works_[job].phase];
+  ModelPrograms& programs_of(std::uint32_t job) {
+    const WorkloadModel& model = *jobs_[job].model->workload;
+    return programs_.try_emplace(&model, model).first->second;
+  }
+
+  const StepPrograms::Program& next_program(std::uint32_t job, StepPrograms::Program& flat) {
+    Work& work = works_[job];
+    const JobPhase& phase = jobs_[job].phases[work.phase];
     if (const auto& model = jobs_[job].model) {
       Point point = phase.point;
-      point[model->batch] = admission.split.batch;
+      point[model->batch] = work.admission.split.batch;
       point = model->workload->parameters().clamp(point);
-      return programs_.step(*model->workload, point, works_[job].visits[point]++);
+      return programs_of(job).steps.next(point, work.visits[point]++);
     }
-    const Card& card = cards_[admission.cards->front()];
-    const Bytes use = flat_use(phase, admission);
-    flat = programs_.flat(use > card.context ? use - card.context : 0, card.memory.total(), phase.duration);
+    const Card& card = cards_[work.admission.cards->front()];
+    const Bytes use = flat_use(phase, work.admission);
+    flat.program =
+        flat_program(use > card.context ? use - card.context : 0, card.memory.total(), phase.duration);
     return flat;
   }
 
   // What the process number `i` of the job holds now; strangers get what they still want of the rest.
-  void account(std::uint32_t job, const Admission& admission, std::size_t i, const Holding& held) {
-    const CardId card = (*admission.cards)[i];
-    books_.hold(card, admission.need, works_[job].held[i], held, clock_.now());
-    works_[job].held[i] = held;
+  void account(std::uint32_t job, std::size_t i, const Holding& held) {
+    Work& work = works_[job];
+    const CardId card = (*work.admission.cards)[i];
+    books_.hold(card, work.admission.need, work.held[i], held, clock_.now());
+    work.held[i] = held;
     cards_[card].memory.set_others(books_.cards()[card].foreign);
   }
 
-  void set_computing(std::uint32_t job, const Admission& admission, bool computes) {
+  void set_computing(std::uint32_t job, bool computes) {
     if (std::exchange(works_[job].computes, computes) == computes) return;
-    for (const CardId card : *admission.cards) {
+    for (const CardId card : *works_[job].admission.cards) {
       if (computes) {
         cards_[card].jobs.push_back(job);
       } else {
@@ -246,7 +275,7 @@ class StepExecution final : public JobExecution {
   void schedule(std::uint32_t job) {
     Work& work = works_[job];
     work.stretch = 1000;
-    for (const CardId card : *work.cards) {
+    for (const CardId card : *work.admission.cards) {
       if (work.computes) work.stretch = std::max(work.stretch, stretch_milli(cards_[card].busy));
     }
     const SimTime span = scaled(work.left, work.stretch, 1000);
@@ -260,10 +289,15 @@ class StepExecution final : public JobExecution {
   JobClock& clock_;
   std::vector<Card> cards_;
   std::vector<Work> works_;
-  JobPrograms programs_;
+  std::map<const WorkloadModel*, ModelPrograms> programs_;
 };
 
 }  // namespace
+
+std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& jobs, ClusterBooks& books,
+                                                 JobClock& clock) {
+  return std::make_unique<DeclaredExecution>(jobs, books, clock);
+}
 
 std::unique_ptr<JobExecution> step_execution(const std::vector<JobSpec>& jobs, const StepFidelity& fidelity,
                                              ClusterBooks& books, JobClock& clock) {

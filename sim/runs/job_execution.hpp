@@ -33,8 +33,6 @@ struct JobEvent {
 
 using JobClock = Simulation<JobEvent>;
 
-// How admitted jobs hold memory and get on: the fidelity of a run.
-
 /// Where a job was admitted, and how large.
 struct Admission {
   const std::vector<CardId>* cards = nullptr;
@@ -53,10 +51,10 @@ class JobExecution {
   virtual JobProgress enter(std::uint32_t job, const Admission& admission, std::size_t phase) = 0;
 
   /// The event `work` of the job has come.
-  virtual JobProgress resume(std::uint32_t job, const Admission& admission) = 0;
+  virtual JobProgress resume(std::uint32_t job) = 0;
 
   /// The job ends here, whatever the reason: all its memory goes back. It need not have begun.
-  virtual void leave(std::uint32_t job, const Admission& admission) = 0;
+  virtual void leave(std::uint32_t job) = 0;
 
   /// What it holds on the card where it holds most.
   [[nodiscard]] virtual Bytes used(std::uint32_t job) const = 0;
@@ -69,20 +67,15 @@ class JobExecution {
 std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& jobs, ClusterBooks& books,
                                                  JobClock& clock);
 
-/// Bytes that `phase` really uses on each card at `admission`, where the job has no model.
-Bytes flat_use(const JobPhase& phase, const Admission& admission);
-
-// Fidelity `steps`: every job has processes with allocators of their own, and performs its steps.
-
 /// What processes on shared cards start with.
 struct StepFidelity {
   std::vector<Bytes> contexts;  ///< of one process, by pool of cards
   AllocatorOptions allocator;
 };
 
-/// A job's process on each of its cards opens a context, builds the model and performs step after step; a
-/// step takes its memory as it begins. A job without a model holds blocks that sum up to what it uses less
-/// the context. What a process frees stays cached, as in PyTorch, until the process ends.
+/// Fidelity `steps`: a job's process on each of its cards opens a context, builds the model and performs step
+/// after step; a step takes its memory as it begins. A job without a model holds blocks that sum up to what
+/// it uses less the context. What a process frees stays cached, as in PyTorch, until the process ends.
 ///
 /// A step lasts as the model says, times max(1, the sum of the busy shares of all jobs that compute on the
 /// card, strangers included); for a job on several cards the slowest decides.

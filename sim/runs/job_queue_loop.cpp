@@ -13,6 +13,19 @@ namespace {
 using Action = AdmitterAnswer::Action;
 using Kind = JobEvent::Kind;
 
+// Where a job stands; what becomes of it is in its JobRecord.
+struct JobStanding {
+  GroupId group = 0;
+  std::uint64_t ticket = 0;
+  std::uint32_t epoch = 0;  ///< rises when it starts to wait, to run, or leaves
+  std::size_t phase = 0;
+  bool waits = false;
+  bool runs = false;
+  SimTime since{0};  ///< it waits or runs
+  SimTime ran{0};    ///< in earlier stretches of this attempt (by phase)
+  Bytes need = 0;    ///< promised on each card
+};
+
 class Loop {
  public:
   Loop(const JobQueueSetup& setup, Admitter& policy)
@@ -24,6 +37,7 @@ class Loop {
                                : declared_execution(setup.jobs, books_, simulation_)),
         monitor_(setup.keep_moments, setup.jobs.size()),
         running_(setup.cluster.nodes.size()),
+        cluster_{books_.cards(), books_.accounts(), waiting_, running_, books_.index()},
         standings_(setup.jobs.size()),
         order_(setup.jobs.size()) {
     run_.jobs.resize(setup.jobs.size());
@@ -52,11 +66,7 @@ class Loop {
       }
       monitor_.look(books_, waiting_, active_, now());
     });
-    run_.overcommits = books_.overcommits();
-    run_.alerts = books_.alerts();
-    run_.byte_seconds = books_.byte_seconds(run_.end);
-    run_.capacity = books_.capacity();
-    run_.moments = books_.moments();
+    static_cast<ClusterRecord&>(run_) = books_.take_record(run_.end);
     run_.stays = monitor_.take_stays();
     run_.monitored = monitor_.take_moments();
     return std::move(run_);
@@ -64,16 +74,15 @@ class Loop {
 
  private:
   [[nodiscard]] SimTime now() const { return simulation_.now(); }
-  [[nodiscard]] ClusterView view() {
-    return {books_.cards(), books_.accounts(), waiting_, running_, books_.index()};
-  }
   void end_early(const std::string& reason) {
     run_.ended_early = reason;
     run_.end = std::max(run_.end, now());
     simulation_.stop();
   }
 
-  [[nodiscard]] Observation observation() const { return {.time = now()}; }
+  [[nodiscard]] AdmitterAnswer ask(const AdmitterQuestion& question) {
+    return policy_.decide(question, {.time = now()});
+  }
 
   void handle(const JobEvent& event) {
     if (event.kind == Kind::arrival) return arrive();
@@ -116,19 +125,24 @@ class Loop {
     JobDemand demand = spec.demand;
     demand.effective = demand.batch;
     at.group = group_of(job, demand);
-    const ClusterView cluster = view();
-    const AdmitterQuestion question{
-        .event = QueueEvent::submitted, .job = job, .group = waiting_.group_of(demand), .cluster = cluster};
-    const AdmitterAnswer answer = policy_.decide(question, observation());
+    const AdmitterAnswer answer = ask({.event = QueueEvent::submitted,
+                                       .job = job,
+                                       .group = waiting_.group_of(demand),
+                                       .cluster = cluster_});
     if (answer.action == Action::refuse) return leave(job, JobOutcome::refused, answer.reason);
     if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {Kind::limit, job, 0});
     enqueue(job, next_ticket_++);
   }
 
   // Where a policy admits by phase, what the phase asks for takes the place of the job's need.
-  [[nodiscard]] GroupId group_of(JobId job, const JobDemand& demand) {
+  [[nodiscard]] GroupId group_of(JobId job, JobDemand demand) {
     const JobPhase& phase = setup_.jobs[job].phases[standings_[job].phase];
-    return waiting_.group_of(rules_.per_phase ? demand_in_phase(demand, phase) : demand);
+    if (rules_.per_phase && phase.need) {
+      demand.fixed = *phase.need;
+      demand.per_sample = 0;
+      demand.share_milli = 0;
+    }
+    return waiting_.group_of(demand);
   }
 
   void enqueue(JobId job, std::uint64_t ticket) {
@@ -148,8 +162,15 @@ class Loop {
     }
   }
 
+  // How long it says it runs from its phase on, or in that phase alone.
   [[nodiscard]] SimTime expected_rest(JobId job) const {
-    return setup_.start_up + expected_span(setup_.jobs[job], standings_[job].phase, rules_.per_phase);
+    const JobSpec& spec = setup_.jobs[job];
+    if (spec.expected) return setup_.start_up + *spec.expected;
+    SimTime rest = setup_.start_up;
+    const std::size_t phase = standings_[job].phase;
+    const std::size_t end = rules_.per_phase ? phase + 1 : spec.phases.size();
+    for (std::size_t i = phase; i < end; ++i) rest += spec.phases[i].duration;
+    return rest;
   }
 
   void pump(Kind kind) {
@@ -161,8 +182,7 @@ class Loop {
     }
     ++pass_;
     for (;;) {
-      const ClusterView cluster = view();
-      const AdmitterAnswer answer = policy_.decide({.pass = pass_, .cluster = cluster}, observation());
+      const AdmitterAnswer answer = ask({.pass = pass_, .cluster = cluster_});
       if (answer.action == Action::wait) break;
       obey(answer);
     }
@@ -170,13 +190,11 @@ class Loop {
     for (const JobId job : expiring) {
       if (!standings_[job].waits) continue;
       released();  // it may have stood in another's way
-      const ClusterView cluster = view();
-      obey(policy_.decide({.event = QueueEvent::deadline,
-                           .pass = pass_,
-                           .job = job,
-                           .group = standings_[job].group,
-                           .cluster = cluster},
-                          observation()));
+      obey(ask({.event = QueueEvent::deadline,
+                .pass = pass_,
+                .job = job,
+                .group = standings_[job].group,
+                .cluster = cluster_}));
     }
   }
 
@@ -228,7 +246,7 @@ class Loop {
                                 .promised = at.need,
                                 .used = 0,
                                 .cards = record.cards});
-    run_.most_promised = std::max(run_.most_promised, books_.promised());
+    run_.most_promised = std::max(run_.most_promised, books_.sums().promised);
     run_.most_active = std::max(run_.most_active, ++active_);
     monitor_.admitted(job, record.cards, at.need, now());
     const SimTime crash_after = setup_.jobs[job].crash_after;
@@ -247,15 +265,12 @@ class Loop {
     return books_.index().node_of(run_.jobs[job].cards.front());
   }
 
-  [[nodiscard]] Admission admission(JobId job) const {
-    return {&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split};
-  }
-
   void take_memory(JobId job) {
-    get_on(job, [&] { return execution_->enter(job, admission(job), standings_[job].phase); });
+    const Admission admission{&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split};
+    get_on(job, [&] { return execution_->enter(job, admission, standings_[job].phase); });
   }
   void work(JobId job) {
-    get_on(job, [&] { return execution_->resume(job, admission(job)); });
+    get_on(job, [&] { return execution_->resume(job); });
   }
 
   template <class Work>
@@ -294,7 +309,7 @@ class Loop {
   }
   void release_memory(JobId job, bool ran_out = false) {
     JobStanding& at = standings_[job];
-    execution_->leave(job, admission(job));
+    execution_->leave(job);
     monitor_.left(job, ran_out, now());
     at.runs = false;
     ++at.epoch;
@@ -317,14 +332,12 @@ class Loop {
     release(job, /*ran_out=*/true);
     at.phase = 0;
     at.ran = SimTime{0};
-    const ClusterView cluster = view();
-    const AdmitterAnswer answer = policy_.decide({.event = QueueEvent::oom,
-                                                  .job = job,
-                                                  .group = at.group,
-                                                  .batch = record.split.batch,
-                                                  .attempts = record.ooms,
-                                                  .cluster = cluster},
-                                                 observation());
+    const AdmitterAnswer answer = ask({.event = QueueEvent::oom,
+                                       .job = job,
+                                       .group = at.group,
+                                       .batch = record.split.batch,
+                                       .attempts = record.ooms,
+                                       .cluster = cluster_});
     if (answer.action != Action::requeue) return leave(job, JobOutcome::out_of_memory, answer.reason);
     record.reason = answer.reason;
     at.group = group_of(job, answer.demand);
@@ -384,6 +397,7 @@ class Loop {
   QueueMonitor monitor_;
   WaitingJobs waiting_;
   RunningJobs running_;
+  const ClusterView cluster_;  ///< of all these
   std::vector<JobStanding> standings_;
   std::vector<std::uint32_t> order_;  ///< jobs by arrival
   std::size_t next_ = 0;              ///< of `order_`
@@ -395,6 +409,21 @@ class Loop {
   std::vector<JobId> expiring_;
   JobQueueRun run_;
 };
+
+// Throws InputError for a job that cannot run; `steps`: they are simulated.
+void require_sound(const JobSpec& job, bool steps) {
+  const auto every_phase = [&](const auto& good) {
+    return std::all_of(job.phases.begin(), job.phases.end(), good);
+  };
+  if (job.phases.empty() || !every_phase([](const JobPhase& p) { return p.duration > SimTime{0}; })) {
+    throw InputError("", "the job \"" + job.name + "\" has no phase, or one that takes no time.");
+  }
+  if (!steps || !job.model) return;
+  const std::size_t parameters = job.model->workload->parameters().size();
+  if (!every_phase([&](const JobPhase& p) { return p.steps > 0 && p.point.size() == parameters; })) {
+    throw InputError("", "the job \"" + job.name + "\" has a phase without steps of its model.");
+  }
+}
 
 }  // namespace
 

@@ -23,19 +23,14 @@ struct JobQueueSetup {
 };
 
 /// What came out of it.
-struct JobQueueRun {
-  std::vector<JobRecord> jobs;   ///< in the order of the setup
-  SimTime begin{0};              ///< first arrival
-  SimTime end{0};                ///< when the last job left
-  std::int64_t overcommits = 0;  ///< admissions that left a card with more promised than it has
-  std::int64_t alerts = 0;
-  std::int64_t most_active = 0;   ///< jobs that held a promise at once
-  std::int64_t most_pending = 0;  ///< jobs that waited at once
-  Bytes most_promised = 0;        ///< over all cards at once
-  double byte_seconds = 0;        ///< memory in use times seconds
-  Bytes capacity = 0;             ///< of all cards
-  std::string ended_early;        ///< why the policy could not go on; empty = the queue ran to its end
-  std::vector<CardMoment> moments;
+struct JobQueueRun : ClusterRecord {
+  std::vector<JobRecord> jobs;         ///< in the order of the setup
+  SimTime begin{0};                    ///< first arrival
+  SimTime end{0};                      ///< when the last job left
+  std::int64_t most_active = 0;        ///< jobs that held a promise at once
+  std::int64_t most_pending = 0;       ///< jobs that waited at once
+  Bytes most_promised = 0;             ///< over all cards at once
+  std::string ended_early;             ///< why the policy could not go on; empty = the queue ran to its end
   std::vector<JobStay> stays;          ///< in the order in which they begin
   std::vector<QueueMoment> monitored;  ///< one a change
 };

@@ -22,7 +22,10 @@ ExecutedStep StepExecutor::run(const StepProgram& program, std::uint64_t shape) 
     if (!perform(at, program, step.oom)) {
       step.result = StepResult::oom;
       keep_plans(program, at);
-      for (std::uint32_t slot = program.persistent_slots; slot < program.slots; ++slot) unwind(slot);
+      for (std::uint32_t slot = program.persistent_slots; slot < program.slots; ++slot) {
+        if (keeps_failed_ && state_.slots[slot]) failed_.push_back(*std::exchange(state_.slots[slot], {}));
+        release(slot);
+      }
       return step;
     }
     ++step.ops_done;
@@ -113,14 +116,6 @@ void StepExecutor::keep_plans(const StepProgram& program, std::size_t ops_done) 
 StepExecutor::PlanKey StepExecutor::plan_key(const MemoryOp& op, const StepProgram& program) const {
   const std::uint64_t kernel = op.attempts == 0 ? 0 : program.attempts[op.attempts - 1].kernel + 1ULL;
   return {shape_, kernel, op.size};
-}
-
-void StepExecutor::unwind(std::uint32_t slot) {
-  if (keeps_failed_ && state_.slots[slot]) {
-    failed_.push_back(*state_.slots[slot]);
-    state_.slots[slot].reset();
-  }
-  release(slot);
 }
 
 void StepExecutor::release_failed() {

@@ -73,7 +73,6 @@ class StepExecutor {
   [[nodiscard]] bool was_planned(std::size_t at, const StepProgram& program) const;
   void keep_plans(const StepProgram& program, std::size_t ops_done);
   void release(std::uint32_t slot);
-  void unwind(std::uint32_t slot);
 
   Allocator& allocator_;
   State state_;
@@ -82,9 +81,8 @@ class StepExecutor {
   std::vector<BlockId> failed_;  ///< tensors of failed steps that are still alive
 };
 
-// One training process on a pretended card: its segments, its allocator, and the tensors it holds.
-
-/// Everything that a step can change, with a copy and a canonical description of it.
+/// One training process on a pretended card: its segments, its allocator, and the tensors it holds;
+/// everything that a step can change, with a copy and a canonical description of it.
 class SimulatedProcess {
  public:
   SimulatedProcess(SimulatedCard& card, const AllocatorOptions& options)

@@ -1,14 +1,10 @@
-// The steps of a run: the seam to what performs them, a pretended card or a real one, and the program that is
-// due.
+// The steps of a run: the seam to what performs them, a pretended card or a real one.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <optional>
-#include <vector>
 
 #include "core/observation.hpp"
-#include "models/workload_model.hpp"
+#include "core/parameter_space.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/memory_stats.hpp"
 
@@ -73,46 +69,6 @@ class StepPerformer {
 
   /// The process's allocator. Where steps come from a cache, it may be behind the run.
   [[nodiscard]] virtual const CachingAllocator& allocator() const = 0;
-};
-
-/// What a policy may see of `stats`, for a program that may use `total` bytes of a device on which nobody
-/// holds `device_free` bytes.
-MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free);
-
-// The program of every step of a run: a model's answers, each asked for once.
-
-/// Counts how often each point was visited and gives the step program that is due there.
-class StepPrograms {
- public:
-  /// A program with its numbers, which count from 1.
-  struct Program {
-    std::uint64_t key = 0;    ///< one for each different program
-    std::uint64_t shape = 0;  ///< one for each point
-    StepProgram program;
-  };
-
-  /// `model` must outlive this.
-  explicit StepPrograms(const WorkloadModel& model) : model_(model) {}
-
-  /// The next step at `point`. Stays valid until the next call.
-  const Program& next(const Point& point);
-
-  /// Whether `point` was visited.
-  [[nodiscard]] bool knows(const Point& point) const { return shapes_.contains(point); }
-
-  /// Every point is a new one again.
-  void forget() { shapes_.clear(); }
-
- private:
-  struct Shape {
-    std::uint64_t id = 0;
-    std::size_t visits = 0;
-    std::vector<Program> programs;  ///< of its first steps, then of all later ones
-  };
-
-  const WorkloadModel& model_;
-  std::map<Point, Shape> shapes_;
-  std::uint64_t programs_ = 0;
 };
 
 }  // namespace vramlab

@@ -18,6 +18,10 @@ constexpr std::array kTotals{&MemoryStats::num_alloc_retries, &MemoryStats::num_
                              &MemoryStats::num_sync_all_streams, &MemoryStats::num_device_alloc,
                              &MemoryStats::num_device_free};
 
+constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
+constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
+constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
+
 void apply_change(const Stat& before, const Stat& after, Stat& stat) {
   stat.peak = std::max(stat.peak, stat.current + (after.peak - before.current));
   stat.current += after.current - before.current;
@@ -27,17 +31,40 @@ void apply_change(const Stat& before, const Stat& after, Stat& stat) {
 
 }  // namespace
 
-void apply_change(const StatsChange& change, MemoryStats& stats) {
-  for (const auto array : kArrays) {
-    (stats.*array).repeat(change.before.*array, change.after.*array);
-  }
-  for (const auto single : kSingles) apply_change(change.before.*single, change.after.*single, stats.*single);
-  for (const auto total : kTotals) stats.*total += change.after.*total - change.before.*total;
+void apply_change(const CountedStep& step, MemoryStats& stats) {
+  for (const auto array : kArrays) (stats.*array).repeat(step.before.*array, step.after.*array);
+  for (const auto single : kSingles) apply_change(step.before.*single, step.after.*single, stats.*single);
+  for (const auto total : kTotals) stats.*total += step.after.*total - step.before.*total;
 }
 
 void reset_peaks(MemoryStats& stats) {
   for (const auto array : kArrays) (stats.*array).reset_peak();
   for (const auto single : kSingles) (stats.*single).reset_peak();
+}
+
+MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free) {
+  const auto bytes = [](std::int64_t counter) { return static_cast<Bytes>(counter); };
+  return {.allocated = bytes(stats.allocated_bytes.all().current),
+          .peak_allocated = bytes(stats.allocated_bytes.all().peak),
+          .reserved = bytes(stats.reserved_bytes.all().current),
+          .peak_reserved = bytes(stats.reserved_bytes.all().peak),
+          .total = total,
+          .device_free = device_free,
+          .alloc_retries = static_cast<std::uint64_t>(stats.num_alloc_retries),
+          .allocator_ooms = static_cast<std::uint64_t>(stats.num_ooms)};
+}
+
+const StepPrograms::Program& StepPrograms::next(const Point& point, std::optional<std::size_t> visits) {
+  const auto [entry, fresh] = shapes_.try_emplace(point);
+  Shape& shape = entry->second;
+  if (fresh) shape.id = shapes_.size();
+  const std::size_t settled = model_.first_steps();
+  const std::size_t variant = std::min(visits ? *visits : shape.visits++, settled);
+  if (variant == shape.programs.size()) {
+    shape.programs.push_back(
+        {++programs_, shape.id, variant < settled ? model_.first_step(point, variant) : model_.step(point)});
+  }
+  return shape.programs[variant];
 }
 
 std::size_t StepCache::HashWords::operator()(const std::vector<std::uint64_t>& words) const {
@@ -55,30 +82,6 @@ StepCache::StateId StepCache::enter(const SimulatedProcess& process) {
   if (fresh) nodes_.push_back({process.save(), {}});
   return entry->second;
 }
-
-const StepCache::Edge* StepCache::find(StateId from, const Action& action) const {
-  const auto edge = nodes_[from].edges.find(action);
-  return edge == nodes_[from].edges.end() ? nullptr : &edge->second;
-}
-
-void StepCache::insert(StateId from, const Action& action, Edge edge) {
-  nodes_[from].edges.insert_or_assign(action, std::move(edge));
-}
-
-void StepCache::clear() {
-  nodes_.clear();
-  ids_.clear();
-}
-
-namespace {
-
-constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
-constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
-constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
-
-Bytes bytes_of(std::int64_t counter) { return static_cast<Bytes>(counter); }
-
-}  // namespace
 
 StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
     : StepRunner(model.build(), setup) {
@@ -113,54 +116,49 @@ StepOutcome StepRunner::run_program(const StepProgram& program, std::uint64_t sh
   return perform({}, [&] { return execute(program, shape, additions); });
 }
 
-SimTime StepRunner::empty_cache() {
-  return perform({kEmptyCacheKey, others_},
-                 [&] {
-                   const SimTime before = process_.driver_time();
-                   process_.allocator().empty_cache();
-                   return StepOutcome{.duration = process_.driver_time() - before};
-                 })
-      .duration;
-}
-
 // Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
 template <class Work>
 StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   if (state_) {
     if (const StepCache::Edge* edge = cache_.find(*state_, action)) {
-      apply_change(edge->stats, stats_);
+      apply_change(edge->step, stats_);
       state_ = edge->to;
       process_is_current_ = false;
       misses_in_a_row_ = 0;
       ++cache_hits_;
-      return edge->outcome;
+      return edge->step.outcome;
     }
     catch_up();
   }
-  CachingAllocator& allocator = process_.allocator();
-  allocator.reset_peak_stats();
-  StatsChange change{.before = allocator.stats(), .after = {}};
-  StepOutcome outcome = work();
-  change.after = allocator.stats();
-  outcome.peak_allocated = bytes_of(change.after.allocated_bytes.all().peak);
-  outcome.peak_reserved = bytes_of(change.after.reserved_bytes.all().peak);
-  apply_change(change, stats_);
-  if (setup_.use_step_cache) remember(action, outcome, change);
-  return outcome;
+  const CountedStep step = count_step(process_.allocator(), work);
+  apply_change(step, stats_);
+  if (setup_.use_step_cache) remember(action, step);
+  return step.outcome;
+}
+
+template <class Work>
+SimTime StepRunner::empty_cache_after(const Work& work) {
+  return perform({kEmptyCacheKey, others_},
+                 [&] {
+                   const SimTime before = process_.driver_time();
+                   work();
+                   process_.allocator().empty_cache();
+                   return StepOutcome{.duration = process_.driver_time() - before};
+                 })
+      .duration;
+}
+
+SimTime StepRunner::empty_cache() {
+  return empty_cache_after([] {});
 }
 
 SimTime StepRunner::forget_steps(bool held_stay) {
   if (setup_.use_step_cache) throw InternalError("steps are forgotten while they are remembered");
   if (programs_) programs_->forget();
-  return perform({kEmptyCacheKey, others_},
-                 [&] {
-                   const SimTime before = process_.driver_time();
-                   if (!held_stay) process_.executor().release_failed();
-                   process_.executor().release_since(built_);
-                   process_.allocator().empty_cache();
-                   return StepOutcome{.duration = process_.driver_time() - before};
-                 })
-      .duration;
+  return empty_cache_after([&] {
+    if (!held_stay) process_.executor().release_failed();
+    process_.executor().release_since(built_);
+  });
 }
 
 void StepRunner::catch_up() {
@@ -170,23 +168,15 @@ void StepRunner::catch_up() {
 
 // Small tensors can wander through a large cache of free blocks without ever meeting an old state again.
 // Then it is cheaper to look only now and then; two steps in a row, since an edge has two ends.
-bool StepRunner::worth_remembering() const {
-  return misses_in_a_row_ < kPatience || misses_in_a_row_ % kPatience < 2;
-}
-
-void StepRunner::remember(const StepCache::Action& action, const StepOutcome& outcome,
-                          const StatsChange& change) {
+void StepRunner::remember(const StepCache::Action& action, const CountedStep& step) {
   ++misses_in_a_row_;
-  if (!worth_remembering()) {
-    state_.reset();
-    return;
-  }
+  if (misses_in_a_row_ >= kPatience && misses_in_a_row_ % kPatience >= 2) return state_.reset();
   if (cache_.size() >= kMostStates) {
     cache_.clear();
     state_.reset();
   }
   const StepCache::StateId to = cache_.enter(process_);
-  if (state_) cache_.insert(*state_, action, {to, outcome, change});
+  if (state_) cache_.insert(*state_, action, {to, step});
   state_ = to;
 }
 
@@ -219,11 +209,7 @@ StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
       step.result == StepResult::ok
           ? program.duration
           : SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
-  return {.result = step.result,
-          .duration = compute + process_.driver_time() - before,
-          .peak_allocated = 0,
-          .peak_reserved = 0,
-          .oom = step.oom};
+  return {.result = step.result, .duration = compute + process_.driver_time() - before, .oom = step.oom};
 }
 
 // The same the allocator does (R8.5), on the counters that outlive cached steps.
@@ -240,13 +226,13 @@ void StepRunner::serve_others() {
 }
 
 Bytes StepRunner::available() const {
-  const Bytes reserved = bytes_of(stats_.reserved_bytes.all().current);
+  const Bytes reserved = total_of(stats_.reserved_bytes);
   const Bytes limit = setup_.allocator.limit.value_or(setup_.card_total);
   return std::min(card_.free(), limit - std::min(limit, reserved));
 }
 
 MemoryView StepRunner::view() const {
-  const Bytes used = setup_.context_bytes + others_ + bytes_of(stats_.reserved_bytes.all().current);
+  const Bytes used = setup_.context_bytes + others_ + total_of(stats_.reserved_bytes);
   return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total),
                  setup_.card_total - std::min(setup_.card_total, used));
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "models/workload_model.hpp"
@@ -14,18 +15,71 @@
 
 namespace vramlab {
 
-/// The change of every counter from `before` to `after`. `after` must have counted with peaks reset at
-/// `before`; so that `apply_change` can carry it over to another history.
-struct StatsChange {
+/// A step, and every counter before and after it; after it with peaks reset before it, so that
+/// `apply_change` can carry the change over to another history.
+struct CountedStep {
+  StepOutcome outcome;
   MemoryStats before;
   MemoryStats after;
 };
 
-/// Applies `change` to `stats`: what rose by n rises by n, and a peak rises as far as the change took it.
-void apply_change(const StatsChange& change, MemoryStats& stats);
+/// Performs `work`, a step on `allocator`, counts it, and adds its peaks to the outcome that `work` gives.
+template <class Work>
+CountedStep count_step(CachingAllocator& allocator, const Work& work) {
+  allocator.reset_peak_stats();
+  CountedStep step{.before = allocator.stats()};
+  step.outcome = work();
+  step.after = allocator.stats();
+  step.outcome.peak_allocated = static_cast<Bytes>(step.after.allocated_bytes.all().peak);
+  step.outcome.peak_reserved = static_cast<Bytes>(step.after.reserved_bytes.all().peak);
+  return step;
+}
+
+/// Applies the change of `step` to `stats`: what rose by n rises by n, and a peak rises as far as the step
+/// took it.
+void apply_change(const CountedStep& step, MemoryStats& stats);
 
 /// Every peak of `stats` becomes its current value (R8.5).
 void reset_peaks(MemoryStats& stats);
+
+/// What a policy may see of `stats`, for a program that may use `total` bytes of a device on which nobody
+/// holds `device_free` bytes.
+MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free);
+
+/// The step program that is due at each point: a model's answers, each asked for once.
+class StepPrograms {
+ public:
+  /// A program with its numbers, which count from 1.
+  struct Program {
+    std::uint64_t key = 0;    ///< one for each different program
+    std::uint64_t shape = 0;  ///< one for each point
+    StepProgram program;
+  };
+
+  /// `model` must outlive this.
+  explicit StepPrograms(const WorkloadModel& model) : model_(model) {}
+
+  /// The next step at `point`. Where processes share this, each counts its own visits of the point: the step
+  /// after `visits` earlier ones. Stays valid until the next call.
+  const Program& next(const Point& point, std::optional<std::size_t> visits = {});
+
+  /// Whether `point` was visited.
+  [[nodiscard]] bool knows(const Point& point) const { return shapes_.contains(point); }
+
+  /// Every point is a new one again.
+  void forget() { shapes_.clear(); }
+
+ private:
+  struct Shape {
+    std::uint64_t id = 0;
+    std::size_t visits = 0;
+    std::vector<Program> programs;  ///< of its first steps, then of all later ones
+  };
+
+  const WorkloadModel& model_;
+  std::map<Point, Shape> shapes_;
+  std::uint64_t programs_ = 0;
+};
 
 /// States of a process that were met, and where each action leads from each of them.
 ///
@@ -45,23 +99,30 @@ class StepCache {
 
   struct Edge {
     StateId to = 0;
-    StepOutcome outcome;
-    StatsChange stats;
+    CountedStep step;
   };
 
   /// The id of the state that `process` is in, remembered from now on.
   StateId enter(const SimulatedProcess& process);
 
   /// What `action` does in state `from`, if it was seen. The pointer holds until the next non-const call.
-  [[nodiscard]] const Edge* find(StateId from, const Action& action) const;
+  [[nodiscard]] const Edge* find(StateId from, const Action& action) const {
+    const auto edge = nodes_[from].edges.find(action);
+    return edge == nodes_[from].edges.end() ? nullptr : &edge->second;
+  }
 
-  void insert(StateId from, const Action& action, Edge edge);
+  void insert(StateId from, const Action& action, Edge edge) {
+    nodes_[from].edges.insert_or_assign(action, std::move(edge));
+  }
 
   [[nodiscard]] const SimulatedProcess::State& state(StateId id) const { return nodes_[id].saved; }
 
   /// Number of states remembered; the caller clears the cache when it grows too large.
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  void clear();
+  void clear() {
+    nodes_.clear();
+    ids_.clear();
+  }
 
  private:
   struct Node {
@@ -75,8 +136,6 @@ class StepCache {
   std::vector<Node> nodes_;
   std::unordered_map<std::vector<std::uint64_t>, StateId, HashWords> ids_;
 };
-
-// Runs the steps of one workload on a pretended card and keeps the counters a program would read.
 
 /// The card and the settings a process runs with.
 struct ProcessSetup {
@@ -133,8 +192,9 @@ class StepRunner : public StepPerformer {
   StepOutcome perform(StepCache::Action action, const Work& work);
   void serve_others();
   void catch_up();
-  [[nodiscard]] bool worth_remembering() const;
-  void remember(const StepCache::Action& action, const StepOutcome& outcome, const StatsChange& change);
+  void remember(const StepCache::Action& action, const CountedStep& step);
+  template <class Work>
+  SimTime empty_cache_after(const Work& work);
   StepOutcome execute(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
   ExecutedStep perform_program(const StepProgram& program, std::uint64_t shape,
                                const StepAdditions& additions);

@@ -9,6 +9,7 @@
 #include "lab/scenario/file.hpp"
 #include "models/job_estimate.hpp"
 #include "sim/runs/job_process.hpp"
+#include "sim/runs/step_runner.hpp"
 
 namespace vramlab {
 namespace {
@@ -178,20 +179,20 @@ Bytes JobModels::most_held(const JobModel& model, const std::vector<Point>& poin
   if (!fresh) return entry->second;
   SimulatedCard card{kNeverFull, 0};
   JobProcess process{card, context_, allocator_};
-  JobPrograms programs;
+  StepPrograms programs{*model.workload};
   Bytes most = 0;
-  const auto run = [&](const JobProgram& program) {
+  const auto run = [&](const StepPrograms::Program& program) {
     const JobProcess::Step step = process.run(program.program, program.key, program.shape);
     if (!step.ok) throw InputError("", "the model takes more than a card can have.");
     most = std::max(most, process.holding().reserved);
     return step.settled;
   };
   if (!process.open()) throw InternalError("a context does not fit an empty card");
-  run(programs.build(*model.workload));
+  run({.program = model.workload->build()});
   for (const Point& point : points) {
     const auto first = static_cast<int>(model.workload->first_steps());
     for (int i = 0; i < first + kMostSteps; ++i) {
-      if (run(programs.step(*model.workload, point, static_cast<std::size_t>(i)))) break;
+      if (run(programs.next(point, static_cast<std::size_t>(i)))) break;
     }
   }
   return entry->second = most;
