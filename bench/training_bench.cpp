@@ -42,7 +42,7 @@ void run_2000_tensors(benchmark::State& state, bool use_step_cache) {
   setup.process.use_step_cache = use_step_cache;
   for (auto _ : state) {
     const TrainingRun run =
-        run_training(setup, builtin_policies()->tuners.make({.use = "fixed"}, setup.bounds));
+        run_training(setup, [&] { return builtin_policies()->tuners.make({.use = "fixed"}, setup.bounds); });
     state.counters["iterations"] = static_cast<double>(run.iterations.size());
   }
   const StepProgram step = model->step(setup.start);

@@ -209,6 +209,78 @@ void search(const BatchSearchSetup& setup, Searcher& policy, BatchSearchRun& run
   }
 }
 
+class SearchEpoch final : private SteppedRun {
+ public:
+  SearchEpoch(const BatchSearchSetup& search, const SearchEpochSetup& setup)
+      : SteppedRun(search.faults, search.others, setup.start),
+        search_(search),
+        setup_(setup),
+        random_(setup.seed),
+        cards_(*search.model, search.cards) {
+    start_processes(cards_.processes());
+    // A phase with a model of its own has a process of its own, where it was probed just so.
+    for (std::size_t i = 1; i < search.phases.size() && setup.phases_every > 0; ++i) {
+      const SearchPhase& phase = search.phases[i];
+      if (phase.model != nullptr && phase.model != search.model) continue;
+      phases_.push_back({phase.name, setup.phases_every, phase.point});
+    }
+  }
+
+  SearchEpochRun run() {
+    run_events();
+    run_.duration = now() - setup_.start;
+    for (std::size_t i = 0; i < cards_.size(); ++i) run_.retries += cards_.card(i).stats().num_alloc_retries;
+    return run_;
+  }
+
+ private:
+  void begin_step() override {
+    if (run_.iterations == setup_.iterations || failures_in_a_row_ == kMostFailuresInARow) return stop();
+    ++run_.iterations;
+    const auto last = static_cast<std::int64_t>(setup_.buckets.size()) - 1;
+    const EpochBucket& bucket = setup_.buckets[static_cast<std::size_t>(random_.between(0, last))];
+    batch_ = bucket.point[search_.parameter];
+    point_ = bucket.point;
+    for (const EpochBucket::Draw& draw : bucket.draws) {
+      point_[draw.parameter] = random_.between(draw.low, draw.high);
+    }
+    step_ = perform_step(run_.iterations, !cards_.knows(point_),
+                         [&](const StepAdditions& additions) { return cards_.run(point_, additions); });
+    note(step_);
+    end_after(step_.duration);
+  }
+
+  void end_step() override {
+    failures_in_a_row_ = step_.result == StepResult::oom ? failures_in_a_row_ + 1 : 0;
+    if (step_.result == StepResult::ok) run_.samples += search_.model->samples(point_);
+    begin_after(run_due_phases(run_.iterations, phases_, [&](const Phase& phase) {
+      Point point = phase.point;
+      point[search_.parameter] = batch_;
+      const StepOutcome outcome = cards_.run(point);
+      note(outcome);
+      return outcome;
+    }));
+  }
+
+  void note(const StepOutcome& step) {
+    if (step.result == StepResult::oom) ++run_.ooms;
+    const auto total = static_cast<double>(cards_.card(cards_.fullest()).view().total);
+    run_.peak_share = std::max(run_.peak_share, static_cast<double>(step.peak_allocated) / total);
+    run_.reserved_share = std::max(run_.reserved_share, static_cast<double>(step.peak_reserved) / total);
+  }
+
+  const BatchSearchSetup& search_;
+  const SearchEpochSetup& setup_;
+  Random random_;
+  CardRunner cards_;
+  std::vector<Phase> phases_;
+  Point point_;  // of the step that runs now or was the last
+  StepOutcome step_;
+  std::int64_t batch_ = 1;  // of its bucket
+  std::int64_t failures_in_a_row_ = 0;
+  SearchEpochRun run_;
+};
+
 }  // namespace
 
 bool is_out_of_memory(std::string_view message) {
@@ -255,91 +327,6 @@ std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps) {
   }
   return good;
 }
-
-namespace {
-
-class SearchEpoch final : private SteppedRun {
- public:
-  SearchEpoch(const BatchSearchSetup& search, const SearchEpochSetup& setup)
-      : SteppedRun(search.faults, search.others, setup.start),
-        search_(search),
-        setup_(setup),
-        random_(setup.seed),
-        cards_(*search.model, search.cards) {
-    start_processes(cards_.processes());
-    // A phase with a model of its own has a process of its own, where it was probed just so.
-    for (std::size_t i = 1; i < search.phases.size() && setup.phases_every > 0; ++i) {
-      const SearchPhase& phase = search.phases[i];
-      if (phase.model != nullptr && phase.model != search.model) continue;
-      phases_.push_back({phase.name, setup.phases_every, phase.point});
-    }
-  }
-
-  SearchEpochRun run() {
-    run_events();
-    run_.duration = now() - setup_.start;
-    for (std::size_t i = 0; i < cards_.size(); ++i) run_.retries += cards_.card(i).stats().num_alloc_retries;
-    return run_;
-  }
-
- private:
-  void begin_step() override {
-    if (run_.iterations == setup_.iterations || failures_in_a_row_ == kMostFailuresInARow) return stop();
-    ++run_.iterations;
-    const EpochBucket& bucket = any_bucket();
-    batch_ = bucket.point[search_.parameter];
-    point_ = any_point(bucket);
-    step_ = perform_step(run_.iterations, !cards_.knows(point_),
-                         [&](const StepAdditions& additions) { return cards_.run(point_, additions); });
-    note(step_);
-    end_after(step_.duration);
-  }
-
-  void end_step() override {
-    failures_in_a_row_ = step_.result == StepResult::oom ? failures_in_a_row_ + 1 : 0;
-    if (step_.result == StepResult::ok) run_.samples += search_.model->samples(point_);
-    begin_after(run_due_phases(run_.iterations, phases_, [&](const Phase& phase) {
-      Point point = phase.point;
-      point[search_.parameter] = batch_;
-      const StepOutcome outcome = cards_.run(point);
-      note(outcome);
-      return outcome;
-    }));
-  }
-
-  const EpochBucket& any_bucket() {
-    const auto last = static_cast<std::int64_t>(setup_.buckets.size()) - 1;
-    return setup_.buckets[static_cast<std::size_t>(random_.between(0, last))];
-  }
-
-  Point any_point(const EpochBucket& bucket) {
-    Point point = bucket.point;
-    for (const EpochBucket::Draw& draw : bucket.draws) {
-      point[draw.parameter] = random_.between(draw.low, draw.high);
-    }
-    return point;
-  }
-
-  void note(const StepOutcome& step) {
-    if (step.result == StepResult::oom) ++run_.ooms;
-    const auto total = static_cast<double>(cards_.card(cards_.fullest()).view().total);
-    run_.peak_share = std::max(run_.peak_share, static_cast<double>(step.peak_allocated) / total);
-    run_.reserved_share = std::max(run_.reserved_share, static_cast<double>(step.peak_reserved) / total);
-  }
-
-  const BatchSearchSetup& search_;
-  const SearchEpochSetup& setup_;
-  Random random_;
-  CardRunner cards_;
-  std::vector<Phase> phases_;
-  Point point_;  // of the step that runs now or was the last
-  StepOutcome step_;
-  std::int64_t batch_ = 1;  // of its bucket
-  std::int64_t failures_in_a_row_ = 0;
-  SearchEpochRun run_;
-};
-
-}  // namespace
 
 SearchEpochRun run_search_epoch(const BatchSearchSetup& search, const SearchEpochSetup& setup) {
   return SearchEpoch{search, setup}.run();

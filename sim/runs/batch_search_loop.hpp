@@ -81,8 +81,6 @@ SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch,
 /// that are there at `setup.start`.
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps = 3);
 
-// An epoch at the batch sizes that a search found: does what fitted once fit all the time.
-
 /// Steps of one length bucket; without buckets there is one.
 struct EpochBucket {
   Point point;  ///< its batch included
@@ -95,10 +93,10 @@ struct EpochBucket {
   std::vector<Draw> draws;
 };
 
+/// An epoch at the batch sizes that a search found: does what fitted once fit all the time.
 struct SearchEpochSetup {
   std::int64_t iterations = 0;
-  std::int64_t phases_every =
-      0;  ///< the search's further phases run each time this many steps are done; 0 = never
+  std::int64_t phases_every = 0;  ///< steps between the search's further phases; 0 = they never run
   std::uint64_t seed = 1;
   std::vector<EpochBucket> buckets;  ///< one is drawn for each step
   SimTime start{0};                  ///< when it begins, by the clock of the search's other processes

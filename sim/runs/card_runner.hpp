@@ -1,12 +1,16 @@
 // Runs the steps of one workload on one card or on several, and keeps each card's counters.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/observation.hpp"
 #include "sim/runs/step_runner.hpp"
 
@@ -24,20 +28,37 @@ class CardsOf {
  public:
   /// One setup a card. Throws InputError if the model is made for another number of cards than one or than
   /// there are, if its weights do not fit, or for several cards that are not pretended.
-  CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {});
+  CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {})
+      : in_turn_(model.cards() > 1) {
+    if (cards.empty() || (in_turn_ && model.cards() != cards.size())) {
+      throw InputError("", "the model is split over " + std::to_string(model.cards()) +
+                               " cards, and there are " + std::to_string(cards.size()) + ".");
+    }
+    if (make && cards.size() > 1) {
+      throw InputError("", "a real card performs workloads of one card, and this one has " +
+                               std::to_string(cards.size()) + ".");
+    }
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+      performers_.push_back(performer_of(model.on_card(in_turn_ ? i : 0), cards[i], make));
+    }
+  }
 
   /// A copy on every card, whose steps `run_program` is given; `built` is what each allocates first.
-  CardsOf(const StepProgram& built,
-          std::span<const ProcessSetup> cards) requires std::same_as<Performer, StepRunner>;
+  CardsOf(const StepProgram& built, std::span<const ProcessSetup> cards) {
+    for (const ProcessSetup& card : cards) performers_.push_back(std::make_unique<StepRunner>(built, card));
+  }
 
   /// Performs one step on all cards. Peaks and the failure are those of the card that was fullest in it;
   /// parts of a model take the sum of their times, whole copies the longest. `additions` are each card's:
   /// every process makes its own.
-  StepOutcome run(const Point& point, const StepAdditions& additions = {});
+  StepOutcome run(const Point& point, const StepAdditions& additions = {}) {
+    return on_all([&](Performer& performer) { return performer.run(point, additions); });
+  }
 
-  /// The same for a given step.
-  StepOutcome run_program(const StepProgram& program, std::uint64_t shape,
-                          const StepAdditions& additions) requires std::same_as<Performer, StepRunner>;
+  /// The same for a given step, on pretended cards.
+  StepOutcome run_program(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions) {
+    return on_all([&](Performer& performer) { return performer.run_program(program, shape, additions); });
+  }
 
   /// Whether a step ran at `point` before.
   [[nodiscard]] bool knows(const Point& point) const { return performers_.front()->knows(point); }
@@ -45,23 +66,82 @@ class CardsOf {
   /// Number of that card; the failed one of a step that failed.
   [[nodiscard]] std::size_t fullest() const { return fullest_; }
 
-  SimTime empty_cache();
-  void reset_peak();
-  SimTime forget_steps(bool held_stay = false) requires std::same_as<Performer, StepRunner>;
+  SimTime empty_cache() {
+    return longest([](Performer& performer) { return performer.empty_cache(); });
+  }
+  void reset_peak() {
+    for (const auto& performer : performers_) performer->reset_peak();
+  }
+  /// StepRunner::forget_steps, on pretended cards.
+  SimTime forget_steps(bool held_stay = false) {
+    return longest([&](Performer& performer) { return performer.forget_steps(held_stay); });
+  }
 
   [[nodiscard]] std::size_t size() const { return performers_.size(); }
   [[nodiscard]] Performer& card(std::size_t number) { return *performers_[number]; }
   [[nodiscard]] const Performer& card(std::size_t number) const { return *performers_[number]; }
 
-  [[nodiscard]] std::vector<StepPerformer*> processes() const;
+  [[nodiscard]] std::vector<StepPerformer*> processes() const {
+    std::vector<StepPerformer*> processes;
+    for (const auto& performer : performers_) processes.push_back(performer.get());
+    return processes;
+  }
 
   /// What may be seen of each card.
-  [[nodiscard]] std::vector<MemoryView> views() const;
+  [[nodiscard]] std::vector<MemoryView> views() const {
+    std::vector<MemoryView> views;
+    for (const auto& performer : performers_) views.push_back(performer->view());
+    return views;
+  }
+
+  /// What can be read after step `iteration`, with the memory that `rule` says.
+  [[nodiscard]] Observation read(std::int64_t iteration, SimTime now, CardsRule rule) const {
+    std::vector<MemoryView> cards = views();
+    Observation reading{
+        .iteration = iteration, .time = now, .memory = view_of_cards(cards, rule), .reading = iteration};
+    if (cards.size() > 1) reading.cards = std::move(cards);
+    return reading;
+  }
 
  private:
+  static std::unique_ptr<Performer> performer_of(const WorkloadModel& model, const ProcessSetup& process,
+                                                 const MakePerformer& make) {
+    if constexpr (std::same_as<Performer, StepPerformer>) {
+      if (make) return make(model, process);
+    }
+    return std::make_unique<StepRunner>(model, process);
+  }
+
   template <class Perform>
-  StepOutcome on_all(const Perform& perform);
-  [[nodiscard]] double share(std::size_t card, Bytes peak) const;
+  StepOutcome on_all(const Perform& perform) {
+    StepOutcome whole = perform(*performers_.front());
+    fullest_ = 0;
+    for (std::size_t i = 1; i < performers_.size(); ++i) {
+      const StepOutcome step = perform(*performers_[i]);
+      const SimTime duration =
+          in_turn_ ? whole.duration + step.duration : std::max(whole.duration, step.duration);
+      const bool worse = step.result != whole.result
+                             ? step.result == StepResult::oom
+                             : share(i, step.peak_allocated) > share(fullest_, whole.peak_allocated);
+      if (worse) {
+        whole = step;
+        fullest_ = i;
+      }
+      whole.duration = duration;
+    }
+    return whole;
+  }
+
+  template <class Work>
+  SimTime longest(const Work& work) {
+    SimTime time{0};
+    for (const auto& performer : performers_) time = std::max(time, work(*performer));
+    return time;
+  }
+
+  [[nodiscard]] double share(std::size_t card, Bytes peak) const {
+    return static_cast<double>(peak) / static_cast<double>(performers_[card]->view().total);
+  }
 
   bool in_turn_ = false;  ///< the cards hold parts of a model and work one after another
   std::vector<std::unique_ptr<Performer>> performers_;

@@ -37,7 +37,7 @@ class EpochLoop final : private SteppedRun {
         candidates_(setup.samples.size(), setup.seed, 0, setup.shuffle),
         began_(now()),
         epoch_began_(now()) {
-    if (setup.start) go_on(*setup.start);
+    if (setup.start) go_on();
     start_processes(cards_.processes());
     restart_readings(reading());
   }
@@ -53,9 +53,7 @@ class EpochLoop final : private SteppedRun {
     run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
-    for (std::size_t i = 0; i < cards_.size(); ++i) {
-      run_.alloc_retries += static_cast<std::uint64_t>(cards_.card(i).stats().num_alloc_retries);
-    }
+    run_.alloc_retries = reading().memory.alloc_retries;
     run_.phases = phase_counts_;
     run_.faults = fault_counts_;
     save_state();
@@ -81,42 +79,33 @@ class EpochLoop final : private SteppedRun {
     }
   }
 
-  void go_on(const EpochState& from) {
-    candidates_ = Candidates(setup_.samples.size(), from.position, setup_.shuffle);
+  void go_on() {
+    at_ = *setup_.start;
+    candidates_ = Candidates(setup_.samples.size(), at_.position, setup_.shuffle);
     in_epoch_ = candidates_.left() > 0;
-    epoch_ = from.position.epoch + (in_epoch_ ? 0 : 1);
-    number_ = from.batches;
-    steps_ = from.steps;
-    accumulation_.restore(from.effective, from.micro_batches, from.micro_steps);
-    shares_.restore(from.gradients);
-    failed_in_a_row_ = from.failed_in_a_row;
-    epoch_totals_ = in_epoch_ ? from.totals : EpochTotals{};
-    epoch_began_ = now() - epoch_totals_.duration;
+    epoch_ = at_.position.epoch + (in_epoch_ ? 0 : 1);
+    accumulation_.restore(at_.effective, at_.micro_batches, at_.micro_steps);
+    shares_.restore(at_.gradients);
+    if (!in_epoch_) at_.totals = {};
+    epoch_began_ = now() - at_.totals.duration;
   }
 
   // A run whose state cannot be saved cannot go on. One that is complete need not.
   void save_state() {
     try {
-      run_.state = state();
+      at_.composer = composer_.save();
     } catch (const PolicyFault& fault) {
       if (!run_.complete && run_.ended_early.empty()) run_.ended_early = fault.what();
+      return;
     }
-  }
-
-  [[nodiscard]] EpochState state() const {
-    EpochTotals totals = epoch_totals_;
-    totals.duration = now() - epoch_began_;
-    return {.position = candidates_.position(),
-            .batches = number_,
-            .steps = steps_,
-            .effective = accumulation_.samples(),
-            .micro_batches = accumulation_.done(),
-            .micro_steps = accumulation_.micro_steps(),
-            .composer = composer_.save(),
-            .gradients = shares_.save(),
-            .failed_in_a_row = failed_in_a_row_,
-            .time = now(),
-            .totals = totals};
+    at_.position = candidates_.position();
+    at_.effective = accumulation_.samples();
+    at_.micro_batches = accumulation_.done();
+    at_.micro_steps = accumulation_.micro_steps();
+    at_.gradients = shares_.save();
+    at_.time = now();
+    at_.totals.duration = now() - epoch_began_;
+    run_.state = std::move(at_);
   }
 
   void begin_step() override {
@@ -151,23 +140,15 @@ class EpochLoop final : private SteppedRun {
   // Also sets why, where the run ends before its last epoch is over.
   bool is_over() {
     if (!run_.ended_early.empty() || epoch_ >= setup_.epochs) return true;
-    if (setup_.max_steps > 0 && number_ >= setup_.max_steps) {
-      run_.ended_early = "max_steps: " + std::to_string(number_) + " batches were run";
+    if (setup_.max_steps > 0 && at_.batches >= setup_.max_steps) {
+      run_.ended_early = "max_steps: " + std::to_string(at_.batches) + " batches were run";
       return true;
     }
     return setup_.stop_after > 0 && ran_ >= setup_.stop_after;
   }
 
   // What can be read now.
-  [[nodiscard]] Observation reading() const {
-    std::vector<MemoryView> cards = cards_.views();
-    Observation reading{.iteration = number_,
-                        .time = now(),
-                        .memory = view_of_cards(cards, CardsRule::fullest),
-                        .reading = number_};
-    if (cards.size() > 1) reading.cards = std::move(cards);
-    return reading;
-  }
+  [[nodiscard]] Observation reading() const { return cards_.read(at_.batches, now(), CardsRule::fullest); }
 
   // After a clean-up the composer looks at once, whatever comes late otherwise.
   ComposerAnswer ask() {
@@ -197,7 +178,7 @@ class EpochLoop final : private SteppedRun {
     std::vector<Sample> samples;
     batch_ = answer.batch;
     record_ = {};
-    record_.number = ++number_;
+    record_.number = ++at_.batches;
     record_.epoch = epoch_;
     record_.start = now();
     record_.samples = batch_;
@@ -228,7 +209,7 @@ class EpochLoop final : private SteppedRun {
     const BatchModel& model = record_.checkpointing ? *setup_.checkpointed : *setup_.model;
     const BatchShape& shape = record_.shape;
     const bool new_shape = shapes_.emplace(shape.samples, shape.longest, shape.images).second;
-    const StepOutcome step = perform_step(number_, new_shape, [&](const StepAdditions& additions) {
+    const StepOutcome step = perform_step(at_.batches, new_shape, [&](const StepAdditions& additions) {
       return cards_.run_program(program_of(model, samples), static_cast<std::uint64_t>(shape.images),
                                 additions);
     });
@@ -247,14 +228,14 @@ class EpochLoop final : private SteppedRun {
   }
 
   SimTime run_phases() {
-    return run_due_phases(number_, setup_.phases, [&](const EpochPhase& phase) {
+    return run_due_phases(at_.batches, setup_.phases, [&](const EpochPhase& phase) {
       const auto samples = std::span(setup_.samples).first(static_cast<std::size_t>(phase.samples));
       std::int64_t images = 0;
       for (const Sample& sample : samples) images += sample.images;
       const StepOutcome outcome =
           cards_.run_program(program_of(*setup_.model, samples), static_cast<std::uint64_t>(images), {});
       const Bytes total = cards_.card(cards_.fullest()).view().total;
-      for (EpochTotals* totals : {&run_.totals, &epoch_totals_}) {
+      for (EpochTotals* totals : {&run_.totals, &at_.totals}) {
         totals->note_peak(outcome.peak_allocated, outcome.peak_reserved, total);
       }
       return outcome;
@@ -264,8 +245,8 @@ class EpochLoop final : private SteppedRun {
   void declare() {
     record_.task_weights = shares_.weights();
     if (record_.result != StepResult::ok) return;  // it came to no loss and no gradient
-    losses_ = setup_.losses.at(number_ - 1);
-    norms_ = setup_.gradient_norms.at(number_ - 1);
+    losses_ = setup_.losses.at(at_.batches - 1);
+    norms_ = setup_.gradient_norms.at(at_.batches - 1);
     if (setup_.loss.balance && !norms_.empty()) {
       shares_.set_weights(balanced_weights(norms_, setup_.loss.alpha));
     }
@@ -289,14 +270,14 @@ class EpochLoop final : private SteppedRun {
       candidates_.put_back(batch_);
     } else {
       run_.totals.skipped += record_.shape.samples;
-      epoch_totals_.skipped += record_.shape.samples;
+      at_.totals.skipped += record_.shape.samples;
     }
     run_.totals.add(record_);
-    epoch_totals_.add(record_);
+    at_.totals.add(record_);
     if (setup_.listener != nullptr) setup_.listener->batch_ends(record_);
-    failed_in_a_row_ = ran_out ? failed_in_a_row_ + 1 : 0;
-    if (failed_in_a_row_ == kMostFailedBatchesInARow) {
-      run_.ended_early = std::to_string(failed_in_a_row_) + " batches in a row ran out of memory";
+    at_.failed_in_a_row = ran_out ? at_.failed_in_a_row + 1 : 0;
+    if (at_.failed_in_a_row == kMostFailedBatchesInARow) {
+      run_.ended_early = std::to_string(at_.failed_in_a_row) + " batches in a row ran out of memory";
     }
   }
 
@@ -319,9 +300,9 @@ class EpochLoop final : private SteppedRun {
     const double scale =
         setup_.loss.scale_gradient ? gradient_scale(target(), static_cast<double>(effective)) : 1;
     shares_.step(rule_.kind == AccumulationRule::Kind::exact, scale);
-    ++steps_;
+    ++at_.steps;
     run_.totals.add_step(effective, last);
-    epoch_totals_.add_step(effective, last);
+    at_.totals.add_step(effective, last);
   }
 
   void end_epoch() {
@@ -330,9 +311,9 @@ class EpochLoop final : private SteppedRun {
       accumulation_.close();
     }
     composer_.epoch_ends();
-    epoch_totals_.duration = now() - epoch_began_;
-    if (setup_.listener != nullptr) setup_.listener->epoch_ends(epoch_, epoch_totals_);
-    epoch_totals_ = {};
+    at_.totals.duration = now() - epoch_began_;
+    if (setup_.listener != nullptr) setup_.listener->epoch_ends(epoch_, at_.totals);
+    at_.totals = {};
     epoch_began_ = now();
     ++epoch_;
     in_epoch_ = false;
@@ -352,14 +333,11 @@ class EpochLoop final : private SteppedRun {
   std::vector<double> losses_;  ///< declared for the batch that runs
   std::vector<double> norms_;
   std::int64_t epoch_ = 0;
-  bool in_epoch_ = false;    ///< `candidates_` are those of an epoch that has begun
-  std::int64_t number_ = 0;  ///< of the last batch, over all runs
-  std::int64_t ran_ = 0;     ///< batches of this run
-  std::int64_t steps_ = 0;
-  std::int64_t failed_in_a_row_ = 0;
-  SimTime began_{0};  ///< when this run began
+  bool in_epoch_ = false;  ///< `candidates_` are those of an epoch that has begun
+  std::int64_t ran_ = 0;   ///< batches of this run
+  SimTime began_{0};       ///< when this run began
   SimTime epoch_began_{0};
-  EpochTotals epoch_totals_;
+  EpochState at_;  ///< where the run stands; what the members above hold is filled in at its end
   EpochRun run_;
 };
 

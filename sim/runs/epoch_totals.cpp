@@ -23,10 +23,7 @@ double BatchRecord::prediction_error() const {
 bool BatchRecord::unsafe() const { return peak_allocated - allocated_before > predicted.at_most; }
 
 void ErrorSums::add(double error, bool is_unsafe, double times) {
-  weight += times;
-  absolute += times * std::abs(error);
-  sign += times * error;
-  unsafe += is_unsafe ? times : 0;
+  add({times, times * std::abs(error), times * error, is_unsafe ? times : 0});
 }
 void ErrorSums::add(const ErrorSums& others) {
   weight += others.weight;
@@ -79,21 +76,17 @@ void EpochTotals::add_step(std::int64_t step_samples, bool last) {
 }
 
 void EpochTotals::add(const EpochTotals& later) {
-  batches += later.batches;
-  ooms += later.ooms;
-  samples += later.samples;
-  skipped += later.skipped;
-  oversize += later.oversize;
-  steps += later.steps;
+  for (const auto count : {&EpochTotals::batches, &EpochTotals::ooms, &EpochTotals::samples,
+                           &EpochTotals::skipped, &EpochTotals::oversize, &EpochTotals::steps,
+                           &EpochTotals::tokens, &EpochTotals::positions, &EpochTotals::failures}) {
+    this->*count += later.*count;
+  }
   largest_step = std::max(largest_step, later.largest_step);
   if (smallest_step == 0 || (later.smallest_step != 0 && later.smallest_step < smallest_step)) {
     smallest_step = later.smallest_step;
   }
   if (first_oom == 0) first_oom = later.first_oom;
-  tokens += later.tokens;
-  positions += later.positions;
   usage += later.usage;
-  failures += later.failures;
   peak_allocated.note(later.peak_allocated.bytes, later.peak_allocated.total);
   peak_reserved.note(later.peak_reserved.bytes, later.peak_reserved.total);
   duration += later.duration;

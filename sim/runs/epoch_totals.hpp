@@ -73,10 +73,9 @@ struct EpochTotals {
   std::int64_t tokens = 0;
   std::int64_t positions = 0;
   std::array<std::int64_t, kMostTasks> task_samples{};
-  double usage = 0;  ///< sum over the batches of peak allocated over total
-  std::int64_t failures =
-      0;  ///< batches that failed for another reason than memory; their samples are left out
-  CardPeak peak_allocated;  ///< phases among it
+  double usage = 0;           ///< sum over the batches of peak allocated over total
+  std::int64_t failures = 0;  ///< for another reason than memory; the batches' samples are left out
+  CardPeak peak_allocated;    ///< phases among it
   CardPeak peak_reserved;
   SimTime duration{0};
   SimTime oom_time{0};

@@ -4,21 +4,19 @@
 
 namespace vramlab {
 
+// What is there already has its memory before the first step.
 SteppedRun::SteppedRun(const Faults& faults, const std::vector<OtherProcess>& others, SimTime start)
     : faults_(faults), simulation_(start) {
-  for (const OtherProcess& other : others) schedule(other);
-}
-
-// One that is there already has its memory before the first step.
-void SteppedRun::schedule(const OtherProcess& other) {
-  if (other.to <= now()) return;
-  const auto bytes = static_cast<std::int64_t>(other.bytes);
-  if (other.from <= now()) {
-    wanted_of(other.card) += bytes;
-  } else {
-    simulation_.schedule(other.from - now(), OthersChange{other.card, bytes});
+  for (const auto& [from, to, size, card] : others) {
+    if (to <= start) continue;
+    const auto bytes = static_cast<std::int64_t>(size);
+    if (from <= start) {
+      wanted_of(card) += bytes;
+    } else {
+      simulation_.schedule(from - start, OthersChange{card, bytes});
+    }
+    if (to != SimTime::max()) simulation_.schedule(to - start, OthersChange{card, -bytes});
   }
-  if (other.to != SimTime::max()) simulation_.schedule(other.to - now(), OthersChange{other.card, -bytes});
 }
 
 std::int64_t& SteppedRun::wanted_of(std::size_t card) {
@@ -51,10 +49,6 @@ void SteppedRun::add_processes(const std::vector<StepPerformer*>& cards) {
   }
 }
 
-StepAdditions SteppedRun::additions_of(std::int64_t number, bool new_parameters) const {
-  return {faults_.needed_besides(number, new_parameters), faults_.left_behind(number, process_is_new_)};
-}
-
 StepOutcome SteppedRun::with_faults(std::int64_t number, const StepAdditions& additions,
                                     StepOutcome outcome) {
   const bool failed = outcome.result == StepResult::oom;
@@ -67,13 +61,6 @@ StepOutcome SteppedRun::with_faults(std::int64_t number, const StepAdditions& ad
   process_is_new_ = false;
   if (faults_.has_error(number)) outcome.result = StepResult::error;
   return outcome;
-}
-
-SimTime SteppedRun::count_phase(const StepOutcome& outcome) {
-  after_phase_ = true;
-  if (outcome.result == StepResult::oom) ++phase_counts_.ooms;
-  phase_counts_.time += outcome.duration;
-  return outcome.duration;
 }
 
 void SteppedRun::restart_readings(Observation first) {

@@ -97,7 +97,8 @@ class SteppedRun {
   /// Performs step `number` (from 1) with what its faults add: `perform(StepAdditions)` gives its outcome.
   template <class Perform>
   StepOutcome perform_step(std::int64_t number, bool new_parameters, const Perform& perform) {
-    const StepAdditions additions = additions_of(number, new_parameters);
+    const StepAdditions additions{faults_.needed_besides(number, new_parameters),
+                                  faults_.left_behind(number, process_is_new_)};
     return with_faults(number, additions, perform(additions));
   }
 
@@ -107,8 +108,13 @@ class SteppedRun {
   SimTime run_due_phases(std::int64_t number, const Phases& phases, const Perform& perform) {
     SimTime taken{0};
     for (const auto& phase : phases) {
-      if (number % phase.every == 0) taken += count_phase(perform(phase));
+      if (number % phase.every != 0) continue;
+      const StepOutcome outcome = perform(phase);
+      after_phase_ = true;
+      phase_counts_.ooms += outcome.result == StepResult::oom ? 1 : 0;
+      taken += outcome.duration;
     }
+    phase_counts_.time += taken;
     return taken;
   }
 
@@ -132,11 +138,8 @@ class SteppedRun {
   void handle(const StepBegin&) { begin_step(); }
   void handle(const StepEnd&) { end_step(); }
   void handle(const OthersChange& change);
-  void schedule(const OtherProcess& other);
   std::int64_t& wanted_of(std::size_t card);
-  [[nodiscard]] StepAdditions additions_of(std::int64_t number, bool new_parameters) const;
   StepOutcome with_faults(std::int64_t number, const StepAdditions& additions, StepOutcome outcome);
-  SimTime count_phase(const StepOutcome& outcome);
 
   const Faults& faults_;
   Simulation<std::variant<StepBegin, StepEnd, OthersChange>> simulation_;

@@ -29,7 +29,7 @@ class TrainingLoop final : private SteppedRun {
   TrainingRun run() {
     run_events();
     if (setup_.watcher != nullptr) setup_.watcher->run_ends(runner_->card(0).allocator());
-    append(run_.adjustments, session_->adjustments());
+    keep_adjustments();
     run_.statistics = session_->tuner().statistics();
     add_counters();
     run_.phases = phase_counts_;
@@ -40,12 +40,6 @@ class TrainingLoop final : private SteppedRun {
   }
 
  private:
-  static std::vector<ProcessSetup> watched(const TrainingSetup& setup) {
-    std::vector<ProcessSetup> cards = cards_of(setup);
-    if (setup.watcher != nullptr) cards.front().listener = setup.watcher;
-    return cards;
-  }
-
   // A new process, and a session that goes on from what was saved with the checkpoint.
   void start_process() {
     if (session_) {
@@ -53,12 +47,14 @@ class TrainingLoop final : private SteppedRun {
     } else {
       session_.emplace(new_session());
     }
-    runner_.emplace(*setup_.model, watched(setup_), setup_.make_performer);
+    std::vector<ProcessSetup> cards = cards_of(setup_);
+    if (setup_.watcher != nullptr) cards.front().listener = setup_.watcher;
+    runner_.emplace(*setup_.model, cards, setup_.make_performer);
     start_processes(runner_->processes());
     totals_.clear();
     for (const MemoryView& card : runner_->views()) totals_.push_back(card.total);
     runner_->reset_peak();
-    restart_readings(read_memory());
+    restart_readings(runner_->read(iteration_, now(), cards_));
     if (faults_.apply_delay > 0) {
       waiting_.assign(static_cast<std::size_t>(faults_.apply_delay) + 1, session_->point());
     }
@@ -73,7 +69,7 @@ class TrainingLoop final : private SteppedRun {
     try {
       TunerSession next = new_session();
       if (!saved_.empty()) next.load(saved_);
-      append(run_.adjustments, session_->adjustments());
+      keep_adjustments();
       session_.emplace(std::move(next));
     } catch (const PolicyFault& fault) {
       run_.ended_early = fault.what();
@@ -82,20 +78,17 @@ class TrainingLoop final : private SteppedRun {
     }
   }
 
-  template <class Item>
-  static void append(std::vector<Item>& list, const std::vector<Item>& more) {
-    list.insert(list.end(), more.begin(), more.end());
+  void keep_adjustments() {
+    const std::vector<Adjustment>& made = session_->adjustments();
+    run_.adjustments.insert(run_.adjustments.end(), made.begin(), made.end());
   }
 
   // The fullest card's, with the failed and repeated allocations of all. The counters of a process end with
   // it; those of events add up over a run.
   void add_counters() {
-    std::int64_t ooms = run_.memory.num_ooms;
-    std::int64_t retries = run_.memory.num_alloc_retries;
-    for (std::size_t card = 0; card < runner_->size(); ++card) {
-      ooms += runner_->card(card).stats().num_ooms;
-      retries += runner_->card(card).stats().num_alloc_retries;
-    }
+    const MemoryView all = view_of_cards(runner_->views(), CardsRule::sum);
+    const std::int64_t ooms = run_.memory.num_ooms + static_cast<std::int64_t>(all.allocator_ooms);
+    const std::int64_t retries = run_.memory.num_alloc_retries + static_cast<std::int64_t>(all.alloc_retries);
     run_.memory = runner_->card(runner_->fullest()).stats();
     run_.memory.num_ooms = ooms;
     run_.memory.num_alloc_retries = retries;
@@ -105,35 +98,14 @@ class TrainingLoop final : private SteppedRun {
     const bool is_done = !repeats_ && iteration_ == setup_.iterations;
     if (is_done || !run_.ended_early.empty()) return stop();
     if (!repeats_) ++iteration_;
-    if (setup_.watcher != nullptr) setup_.watcher->step_begins(iteration_, fetched_point(), now());
+    const Point& point = fetched_point();
+    if (setup_.watcher != nullptr) setup_.watcher->step_begins(iteration_, point, now());
     began_ = now();
-    step_ = run_step(fetched_point());
-    end_after(step_.duration);
-  }
-
-  // What can be read now.
-  Observation read_memory() const {
-    std::vector<MemoryView> cards = runner_->views();
-    Observation reading{.iteration = iteration_,
-                        .time = now(),
-                        .memory = view_of_cards(cards, cards_),
-                        .reading = iteration_};
-    if (cards.size() > 1) reading.cards = std::move(cards);
-    return reading;
-  }
-
-  // The records keep the card that was fullest in the step, whatever the tuner looks at.
-  const MemoryView& seen_in_step(const Observation& reading) const {
-    return reading.cards.empty() ? reading.memory : reading.cards[runner_->fullest()];
-  }
-
-  StepOutcome run_step(const Point& point) {
-    const StepOutcome outcome =
-        perform_step(iteration_, !runner_->knows(point),
-                     [&](const StepAdditions& additions) { return runner_->run(point, additions); });
-    note_peak(outcome);
+    step_ = perform_step(iteration_, !runner_->knows(point),
+                         [&](const StepAdditions& additions) { return runner_->run(point, additions); });
+    note_peak(step_);
     if (point != session_->point()) ++fault_counts_.late_changes;
-    return outcome;
+    end_after(step_.duration);
   }
 
   // What the step to begin runs at.
@@ -155,26 +127,28 @@ class TrainingLoop final : private SteppedRun {
 
   void end_step() override {
     if (setup_.watcher != nullptr) setup_.watcher->step_ends(step_.result, now());
-    Observation reading = read_memory();
+    Observation reading = runner_->read(iteration_, now(), cards_);
     const Point ran = fetched_point();
     const Point before = session_->point();
+    // The card that was fullest in the step, whatever the tuner looks at.
+    const MemoryView& memory = reading.cards.empty() ? reading.memory : reading.cards[runner_->fullest()];
     IterationRecord record{.iteration = iteration_,
                            .start = began_,
                            .duration = now() - began_,
                            .point = ran,
                            .result = step_.result,
-                           .memory = seen_in_step(reading),
+                           .memory = memory,
                            .step_peak_allocated = step_.peak_allocated,
-                           .step_peak_reserved = step_.peak_reserved,
-                           .delta = {},
-                           .reason = {}};
+                           .step_peak_reserved = step_.peak_reserved};
     const StepDecision decision = session_->after_step(step_.result, deliver(std::move(reading)), ran);
     record.reason = decision.reason;
-    if (decision.moved) record.delta = difference(session_->point(), before);
+    if (decision.moved) record.delta = session_->point();
+    for (std::size_t i = 0; i < record.delta.size(); ++i) record.delta[i] -= before[i];
     for (const std::string& line : decision.log) {
       run_.log.push_back("iteration " + std::to_string(iteration_) + ": " + line);
     }
-    const SimTime delay = obey(decision);
+    const SimTime delay = decision.empty_cache ? runner_->empty_cache() : SimTime{0};
+    if (decision.reset_peak) runner_->reset_peak();
     count_failures(record);
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
@@ -207,14 +181,6 @@ class TrainingLoop final : private SteppedRun {
     return plan.takes;
   }
 
-  // Returns the time it took.
-  SimTime obey(const StepDecision& decision) {
-    SimTime taken{0};
-    if (decision.empty_cache) taken = runner_->empty_cache();
-    if (decision.reset_peak) runner_->reset_peak();
-    return taken;
-  }
-
   SimTime run_phases() {
     if (repeats_) return SimTime{0};
     return run_due_phases(iteration_, setup_.phases, [&](const Phase& phase) {
@@ -240,12 +206,6 @@ class TrainingLoop final : private SteppedRun {
       run_.ended_early +=
           (i ? ", " : " ") + setup_.bounds.parameters[i].name + " " + std::to_string(record.point[i]);
     }
-  }
-
-  static Point difference(const Point& to, const Point& from) {
-    Point delta = to;
-    for (std::size_t i = 0; i < delta.size(); ++i) delta[i] -= from[i];
-    return delta;
   }
 
   const TrainingSetup& setup_;
@@ -276,14 +236,6 @@ std::vector<ProcessSetup> cards_of(const TrainingSetup& setup) {
 
 TrainingRun run_training(const TrainingSetup& setup, const TunerMaker& make_tuner, CardsRule cards) {
   return TrainingLoop{setup, make_tuner, cards}.run();
-}
-
-TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner, CardsRule cards) {
-  const TunerMaker only_once = [&tuner] {
-    if (!tuner) throw InternalError("a run that restarts needs a maker of tuners");
-    return std::move(tuner);
-  };
-  return run_training(setup, only_once, cards);
 }
 
 }  // namespace vramlab

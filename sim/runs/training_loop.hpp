@@ -70,8 +70,4 @@ using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
 TrainingRun run_training(const TrainingSetup& setup, const TunerMaker& make_tuner,
                          CardsRule cards = CardsRule::fullest);
 
-/// The same for a run that does not restart; InternalError if it does.
-TrainingRun run_training(const TrainingSetup& setup, std::unique_ptr<Tuner> tuner,
-                         CardsRule cards = CardsRule::fullest);
-
 }  // namespace vramlab

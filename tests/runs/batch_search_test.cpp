@@ -246,19 +246,20 @@ TEST(TrainingOnTwoCards, TunersSeeTheFullestOrTheSum) {
   setup.process = card(16_GiB);
   setup.more_cards = {card(8_GiB)};
   std::vector<Observation> fullest;
-  run_training(setup, std::make_unique<Watching>(fullest));
+  run_training(setup, [&] { return std::make_unique<Watching>(fullest); });
   ASSERT_EQ(fullest.size(), 3U);
   EXPECT_EQ(fullest[0].memory.total, 8_GiB);
   EXPECT_EQ(fullest[0].memory.peak_allocated, 4_GiB);
   ASSERT_EQ(fullest[0].cards.size(), 2U);
   EXPECT_EQ(fullest[0].cards[0].total, 16_GiB);
   std::vector<Observation> summed;
-  run_training(setup, std::make_unique<Watching>(summed), CardsRule::sum);
+  run_training(
+      setup, [&] { return std::make_unique<Watching>(summed); }, CardsRule::sum);
   EXPECT_EQ(summed[0].memory.total, 24_GiB);
   EXPECT_EQ(summed[0].memory.peak_allocated, 8_GiB);
 
   setup.start = {15};  // too much for the second card only
-  const TrainingRun failed = run_training(setup, std::make_unique<Watching>(summed));
+  const TrainingRun failed = run_training(setup, [&] { return std::make_unique<Watching>(summed); });
   EXPECT_EQ(failed.iterations[0].result, StepResult::oom);
   EXPECT_EQ(failed.iterations[0].memory.total, 8_GiB);
 }

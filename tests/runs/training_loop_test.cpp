@@ -22,8 +22,8 @@ class ScriptedTuner : public Tuner {
 
 class TrainingLoopTest : public SmallTraining {
  protected:
-  TrainingRun run(std::vector<TunerAnswer> answers = {}) {
-    return run_training(setup, std::make_unique<ScriptedTuner>(std::move(answers)));
+  TrainingRun run(const std::vector<TunerAnswer>& answers = {}) {
+    return run_training(setup, [&] { return std::make_unique<ScriptedTuner>(answers); });
   }
 };
 
