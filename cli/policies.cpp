@@ -118,17 +118,15 @@ void list(const PolicySet& policies, Output& output) {
 }
 
 void show(const PolicySet& policies, const std::string& name, Output& output) {
-  std::vector<std::string> names;
   bool found = false;
   policies.for_each([&](const auto& kind) {
-    names.push_back(kind.name);
     if (kind.name != name) return;
     found = true;
     describe(kind, output);
     if (const auto plugin = origin(policies, name); !plugin.empty()) output.line("\nfrom " + plugin);
     output.json(kind_json(kind));
   });
-  if (!found) throw InputError("", "no policy \"" + name + "\"." + suggest_name(name, names));
+  if (!found) throw InputError("", "no policy \"" + name + "\"." + suggest_name(name, policies.names()));
 }
 
 int run(const Arguments& arguments) {

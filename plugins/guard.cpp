@@ -9,15 +9,15 @@ void Guard::fail(const std::string& what) {
   throw PolicyFault(*fault_);
 }
 
+void Guard::require_at_most(std::size_t most, const char* did, std::size_t found, const char* unit) {
+  if (found <= most) return;
+  fail(std::string(did) + " " + std::to_string(found) + " " + unit + "; " + std::to_string(most) +
+       " are the most");
+}
+
 void Guard::require_short(const std::string& reason, const std::vector<std::string>& log) {
-  if (reason.size() > kLongestReason) {
-    fail("gave a reason of " + std::to_string(reason.size()) + " bytes; " + std::to_string(kLongestReason) +
-         " are the most");
-  }
-  if (log.size() > kMostLogLines) {
-    fail("logged " + std::to_string(log.size()) + " lines in one answer; " + std::to_string(kMostLogLines) +
-         " are the most");
-  }
+  require_at_most(kLongestReason, "gave a reason of", reason.size(), "bytes");
+  require_at_most(kMostLogLines, "logged", log.size(), "lines in one answer");
   for (const std::string& line : log) require_short(line);
 }
 

@@ -109,6 +109,9 @@ class Guard {
   /// Throws PolicyFault, now and at every later call: the policy `what`.
   [[noreturn]] void fail(const std::string& what);
 
+  /// Throws PolicyFault where it `did` more than `most`: "saved a state of 9 bytes; 8 are the most".
+  void require_at_most(std::size_t most, const char* did, std::size_t found, const char* unit);
+
   /// Throws PolicyFault for texts that no answer needs.
   void require_short(const std::string& reason, const std::vector<std::string>& log = {});
 
@@ -133,18 +136,5 @@ class Guard {
   Bytes grown_ = 0;  // what it has taken in its calls and not given back
   std::optional<std::string> fault_;
 };
-
-/// Makes a policy through `make`. Null if that fails for another reason than its options or its setting; the
-/// guard then has the fault, so that the policy's run ends at its first question.
-template <class Made, class Work>
-std::unique_ptr<Made> make_guarded(Guard& guard, const Work& make) {
-  try {
-    std::unique_ptr<Made> made = guard.read(make);
-    if (made == nullptr) guard.fail("was not made: the plugin gave none");
-    return made;
-  } catch (const PolicyFault&) {
-    return nullptr;
-  }
-}
 
 }  // namespace vramlab

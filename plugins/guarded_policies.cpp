@@ -53,10 +53,7 @@ class GuardedTuner final : public Guarded<Tuner> {
   [[nodiscard]] std::string save() const override {
     return guard().call([&] {
       std::string text = inner().save();
-      if (text.size() > kLongestSavedText) {
-        guard().fail("saved a state of " + std::to_string(text.size()) + " bytes; " +
-                     std::to_string(kLongestSavedText) + " are the most");
-      }
+      guard().require_at_most(kLongestSavedText, "saved a state of", text.size(), "bytes");
       return text;
     });
   }
@@ -101,10 +98,7 @@ class GuardedComposer final : public Guarded<Composer> {
   [[nodiscard]] std::vector<double> save() const override {
     return guard().call([&] {
       auto state = inner().save();
-      if (state.size() > kMostSavedNumbers) {
-        guard().fail("saved a state of " + std::to_string(state.size()) + " numbers; " +
-                     std::to_string(kMostSavedNumbers) + " are the most");
-      }
+      guard().require_at_most(kMostSavedNumbers, "saved a state of", state.size(), "numbers");
       const bool numbers =
           std::all_of(state.begin(), state.end(), [](double one) { return std::isfinite(one); });
       if (!numbers) guard().fail("saved a state with a NaN or an infinity in it");
@@ -209,52 +203,50 @@ class GuardedSearcher final : public Guarded<Searcher> {
   }
 };
 
-/// The guarded `kind`: `GuardedPolicy` is made of a guard and of the policy behind it.
+/// Makes the policies of a plugin, each behind a guard. `make` is the plugin's own code: it must go before
+/// the library does.
 template <class GuardedPolicy, class Made, class... Setting>
-PolicyKind<Made, Setting...> guarded_kind(PolicyKind<Made, Setting...> kind, const PluginCode& code) {
-  // The function's own code is the plugin's: it must go before the library does.
-  struct Maker {
-    PluginCode code;
-    std::string name;
-    std::vector<Field> options;
-    std::function<std::unique_ptr<Made>(const OptionMap&, Setting...)> make;
+struct Maker {
+  PluginCode code;
+  std::string name;
+  std::vector<Field> options;
+  std::function<std::unique_ptr<Made>(const OptionMap&, Setting...)> make;
 
-    std::unique_ptr<Made> operator()(const OptionMap& given, Setting... setting) const {
-      const OptionMap checked = checked_options(name, options, given);
-      Guard guard{name, code};
-      auto made = make_guarded<Made>(guard, [&] { return make(checked, setting...); });
-      return std::make_unique<GuardedPolicy>(std::move(guard), std::move(made));
+  std::unique_ptr<Made> operator()(const OptionMap& given, Setting... setting) const {
+    const OptionMap checked = checked_options(name, options, given);
+    Guard guard{name, code};
+    std::unique_ptr<Made> made;
+    try {
+      made = guard.read([&] { return make(checked, setting...); });
+      if (made == nullptr) guard.fail("was not made: the plugin gave none");
+    } catch (const PolicyFault&) {
+      // The guard has the fault: the policy's run ends at its first question.
     }
-  };
-  kind.make = Maker{code, kind.name, kind.options, std::move(kind.make)};
-  return kind;
+    return std::make_unique<GuardedPolicy>(std::move(guard), std::move(made));
+  }
+};
+
+template <class GuardedPolicy, class Made, class... Setting>
+void add_family(Registry<Made, Setting...>& known, const Registry<Made, Setting...>& added,
+                const PluginCode& code) {
+  for (PolicyKind<Made, Setting...> kind : added) {
+    kind.make = Maker<GuardedPolicy, Made, Setting...>{code, kind.name, kind.options, std::move(kind.make)};
+    known.add(std::move(kind));
+  }
 }
 
 }  // namespace
 
-TunerEntry guarded(TunerEntry kind, const PluginCode& code) {
-  return guarded_kind<GuardedTuner>(std::move(kind), code);
-}
-
-AdmitterEntry guarded(AdmitterEntry kind, const PluginCode& code) {
-  return guarded_kind<GuardedAdmitter>(std::move(kind), code);
-}
-
-SearcherEntry guarded(SearcherEntry kind, const PluginCode& code) {
-  return guarded_kind<GuardedSearcher>(std::move(kind), code);
-}
-
-ComposerEntry guarded(ComposerEntry kind, const PluginCode& code) {
-  return guarded_kind<GuardedComposer>(std::move(kind), code);
+void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code) {
+  add_family<GuardedTuner>(known.tuners, added.tuners, code);
+  add_family<GuardedAdmitter>(known.admitters, added.admitters, code);
+  add_family<GuardedSearcher>(known.searchers, added.searchers, code);
+  add_family<GuardedComposer>(known.composers, added.composers, code);
 }
 
 OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,
                           const OptionMap& given) {
-  std::vector<Problem> problems;
-  const std::string listing = options.empty() ? " (" + policy + " has no options)"
-                                              : " (vramlab policies " + policy + " lists all keys)";
-  const auto values = checked_values(given, options, listing, problems);
-  if (!problems.empty()) throw InputError(std::move(problems));
+  const auto values = checked_values(given, options, policy);
   OptionMap checked;
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (values[i]) checked.set(options[i].key, *values[i], given.find(options[i].key)->where);

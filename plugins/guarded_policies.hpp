@@ -10,11 +10,8 @@
 
 namespace vramlab {
 
-/// The guarded `kind`, whose code is in `code`.
-TunerEntry guarded(TunerEntry kind, const PluginCode& code);
-AdmitterEntry guarded(AdmitterEntry kind, const PluginCode& code);
-SearcherEntry guarded(SearcherEntry kind, const PluginCode& code);
-ComposerEntry guarded(ComposerEntry kind, const PluginCode& code);
+/// Adds `added`, the kinds of a plugin whose code is in `code`, to `known`.
+void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code);
 
 /// `given` with every value as its description's type has it. Throws InputError with every problem.
 OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {

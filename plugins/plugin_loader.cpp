@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 #include <system_error>
-#include <utility>
 
 #include <elf.h>
 
@@ -21,6 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace dll = boost::dll;
+
+[[noreturn]] void refuse(const fs::path& file, const std::string& what) {
+  throw InputError(file.string(), what);
+}
 
 template <class Header>
 bool read_at(std::ifstream& stream, std::uint64_t offset, Header& header) {
@@ -54,16 +57,15 @@ bool is_cut_off(const fs::path& shared_object) {
 // Asked first: what the dynamic loader says of a text file or a folder helps nobody.
 void require_shared_library(const fs::path& file) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) throw InputError(file.string(), "there is no such plugin.");
+  if (!fs::exists(file, ignored)) refuse(file, "there is no such plugin.");
   std::array<char, 4> magic{};
   std::ifstream stream{file, std::ios::binary};
   stream.read(magic.data(), magic.size());
   if (magic != std::array{'\x7f', 'E', 'L', 'F'}) {
-    throw InputError(file.string(), "is not a shared library. A plugin is one (docs/plugins.md).");
+    refuse(file, "is not a shared library. A plugin is one (docs/plugins.md).");
   }
   if (is_cut_off(file)) {
-    throw InputError(file.string(),
-                     "is cut off: parts that its header lists are missing. Build or copy it again.");
+    refuse(file, "is cut off: parts that its header lists are missing. Build or copy it again.");
   }
 }
 
@@ -71,23 +73,23 @@ std::shared_ptr<dll::shared_library> load(const fs::path& file) {
   try {
     return std::make_shared<dll::shared_library>(file, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
   } catch (const std::exception& error) {
-    throw InputError(file.string(), std::string("could not be loaded: ") + error.what() + ".");
+    refuse(file, std::string("could not be loaded: ") + error.what() + ".");
   }
 }
 
 const PluginDescription& description_of(const dll::shared_library& library, const fs::path& file) {
   if (!library.has(kPluginSymbol)) {
-    throw InputError(file.string(), std::string("is not a plugin of vramlab: it has no function ") +
-                                        kPluginSymbol + ". The macro VRAMLAB_PLUGIN defines it.");
+    refuse(file, std::string("is not a plugin of vramlab: it has no function ") + kPluginSymbol +
+                     ". The macro VRAMLAB_PLUGIN defines it.");
   }
   const PluginDescription* description = nullptr;
   try {
     description = library.get<const PluginDescription*()>(kPluginSymbol)();
   } catch (...) {
-    throw InputError(file.string(), std::string("its function ") + kPluginSymbol + " failed.");
+    refuse(file, std::string("its function ") + kPluginSymbol + " failed.");
   }
   if (description == nullptr) {
-    throw InputError(file.string(), std::string("its function ") + kPluginSymbol + " describes nothing.");
+    refuse(file, std::string("its function ") + kPluginSymbol + " describes nothing.");
   }
   return *description;
 }
@@ -97,21 +99,20 @@ std::string or_nothing(const char* text) { return text != nullptr ? text : "noth
 void require_fitting(const PluginDescription& plugin, const fs::path& file) {
   const std::string again = " Build it again with this program's headers.";
   if (plugin.abi != kPluginAbi) {
-    throw InputError(file.string(), "was built for plugin ABI " + std::to_string(plugin.abi) +
-                                        "; this program has " + std::to_string(kPluginAbi) + "." + again);
+    refuse(file, "was built for plugin ABI " + std::to_string(plugin.abi) + "; this program has " +
+                     std::to_string(kPluginAbi) + "." + again);
   }
   if (or_nothing(plugin.toolchain) != kPluginToolchain) {
-    throw InputError(file.string(), "was built with " + or_nothing(plugin.toolchain) +
-                                        "; this program with " + kPluginToolchain +
-                                        ". Build it again with the same compiler.");
+    refuse(file, "was built with " + or_nothing(plugin.toolchain) + "; this program with " +
+                     kPluginToolchain + ". Build it again with the same compiler.");
   }
   if (plugin.layout != kPluginLayout) {
-    throw InputError(file.string(), "was built with headers of another version." + again);
+    refuse(file, "was built with headers of another version." + again);
   }
   if (plugin.name == nullptr || plugin.version == nullptr || plugin.add == nullptr) {
-    throw InputError(file.string(),
-                     "its description lacks a name, a version or the function that adds "
-                     "policies. The macro VRAMLAB_PLUGIN gives all three.");
+    refuse(file,
+           "its description lacks a name, a version or the function that adds "
+           "policies. The macro VRAMLAB_PLUGIN gives all three.");
   }
 }
 
@@ -120,23 +121,21 @@ PolicySet policies_of(const PluginDescription& plugin, const fs::path& file) {
   try {
     plugin.add(added);
   } catch (const std::exception& error) {
-    throw InputError(file.string(), std::string("could not add its policies: ") + error.what() + ".");
+    refuse(file, std::string("could not add its policies: ") + error.what() + ".");
   } catch (...) {
-    throw InputError(file.string(), "could not add its policies.");
+    refuse(file, "could not add its policies.");
   }
   return added;
-}
-
-std::vector<std::string> names_of(const PolicySet& set) {
-  std::vector<std::string> names;
-  set.for_each([&](const auto& kind) { names.push_back(kind.name); });
-  return names;
 }
 
 /// What is wrong with one of the plugin's kinds, beyond its name; empty if nothing is.
 template <class Kind>
 std::string fault_of(const Kind& kind) {
   if (!kind.make) return "has no function that makes it";
+  for (const Field& option : kind.options) {
+    if (option.kind <= FieldKind::choice) continue;
+    return "has an option \"" + option.key + "\" of a kind that options cannot have";
+  }
   try {
     (void)kind.find_profile("");
     for (const PolicyProfile& profile : kind.profiles)
@@ -149,22 +148,16 @@ std::string fault_of(const Kind& kind) {
 
 void require_sound(const PolicySet& added, const PolicySet& known, const fs::path& file) {
   std::vector<std::string> names = taken_names(known);
-  if (names_of(added).empty()) throw InputError(file.string(), "adds no policy.");
+  if (added.names().empty()) refuse(file, "adds no policy.");
   added.for_each([&](const auto& kind) {
-    if (kind.name.empty()) throw InputError(file.string(), "adds a policy without a name.");
+    if (kind.name.empty()) refuse(file, "adds a policy without a name.");
     if (std::find(names.begin(), names.end(), kind.name) != names.end()) {
-      throw InputError(file.string(),
-                       "adds a policy \"" + kind.name + "\", and there is one of that name. Rename it.");
+      refuse(file, "adds a policy \"" + kind.name + "\", and there is one of that name. Rename it.");
     }
     names.push_back(kind.name);
     const std::string fault = fault_of(kind);
-    if (!fault.empty()) throw InputError(file.string(), "its policy \"" + kind.name + "\" " + fault + ".");
+    if (!fault.empty()) refuse(file, "its policy \"" + kind.name + "\" " + fault + ".");
   });
-}
-
-template <class Family>
-void append(Family& to, const Family& from, const PluginCode& code) {
-  for (const auto& kind : from) to.add(guarded(kind, code));
 }
 
 }  // namespace
@@ -182,11 +175,8 @@ std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicyS
   const PolicySet added = policies_of(plugin, file);
   require_sound(added, *known, file);
   auto all = std::make_shared<PolicySet>(*known);
-  append(all->tuners, added.tuners, library);
-  append(all->admitters, added.admitters, library);
-  append(all->searchers, added.searchers, library);
-  append(all->composers, added.composers, library);
-  all->plugins.push_back({place, plugin.name, plugin.version, names_of(added)});
+  add_guarded(*all, added, library);
+  all->plugins.push_back({place, plugin.name, plugin.version, added.names()});
   return all;
 }
 
@@ -196,7 +186,7 @@ std::vector<fs::path> plugins_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   }
-  if (error) throw InputError(folder.string(), "is not a folder of plugins: " + error.message() + ".");
+  if (error) refuse(folder, "is not a folder of plugins: " + error.message() + ".");
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -56,8 +56,8 @@ std::shared_ptr<const PolicySet> builtin_policies() {
 }
 
 std::vector<std::string> taken_names(const PolicySet& policies) {
-  std::vector<std::string> names{"oracle"};
-  policies.for_each([&](const auto& kind) { names.push_back(kind.name); });
+  std::vector<std::string> names = policies.names();
+  names.push_back("oracle");
   return names;
 }
 

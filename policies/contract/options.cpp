@@ -46,7 +46,19 @@ OptionMap overlay(const OptionMap& base, const OptionMap& over) {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kTypeNames = {"boolean", "integer", "number", "text", "choice"};
+struct KindWords {
+  std::string_view name;
+  std::string_view needed;
+};
+
+// Of each kind that options may have, in the order of FieldKind.
+constexpr std::array<KindWords, 5> kKinds = {{{"boolean", "true or false is needed"},
+                                              {"integer", "a whole number is needed"},
+                                              {"number", "a number is needed"},
+                                              {"text", "text is needed"},
+                                              {"choice", "text is needed"}}};
+
+const KindWords& words_of(FieldKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
 
 // Bounds are doubles for both kinds; an integer's should not be printed as 1e+06.
 std::string format_bound(const Field& option, double bound) {
@@ -65,46 +77,18 @@ std::string quoted(const OptionValue& value) {
   return std::holds_alternative<std::string>(value) ? "\"" + text + "\"" : text;
 }
 
-std::string_view expected(FieldKind type) {
-  switch (type) {
-    case FieldKind::boolean:
-      return "true or false is needed";
-    case FieldKind::integer:
-      return "a whole number is needed";
-    case FieldKind::number:
-      return "a number is needed";
-    default:
-      break;
-  }
-  return "text is needed";
-}
-
 // A JSON schema counts 100.0 as an integer and 1 as a number, so both are taken here too.
-std::optional<OptionValue> converted(const OptionValue& value, FieldKind type) {
+std::optional<OptionValue> converted(const OptionValue& value, FieldKind kind) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* number = std::get_if<double>(&value);
-  switch (type) {
-    case FieldKind::boolean:
-      if (std::holds_alternative<bool>(value)) return value;
-      break;
-    case FieldKind::integer:
-      if (integer != nullptr) return value;
-      if (number != nullptr && std::abs(*number) < 9e15 && std::trunc(*number) == *number) {
-        return static_cast<std::int64_t>(*number);
-      }
-      break;
-    case FieldKind::number:
-      if (number != nullptr) return value;
-      if (integer != nullptr) return static_cast<double>(*integer);
-      break;
-    case FieldKind::text:
-    case FieldKind::choice:
-      if (std::holds_alternative<std::string>(value)) return value;
-      break;
-    default:
-      break;
+  if (kind == FieldKind::number && integer != nullptr) return static_cast<double>(*integer);
+  if (kind == FieldKind::integer && number != nullptr) {
+    const bool whole = std::abs(*number) < 9e15 && std::trunc(*number) == *number;
+    return whole ? std::optional<OptionValue>{static_cast<std::int64_t>(*number)} : std::nullopt;
   }
-  return std::nullopt;
+  // The types of a value are in the order of the kinds, and a choice is a text.
+  const auto type = static_cast<std::size_t>(std::min(kind, FieldKind::text));
+  return value.index() == type ? std::optional{value} : std::nullopt;
 }
 
 // Written so that a NaN is refused.
@@ -114,36 +98,36 @@ bool within(const Field& option, const OptionValue& value) {
   return number >= option.low && number <= option.high;
 }
 
-std::optional<std::string> fault(const Field& option, const OptionValue& given,
-                                 std::optional<OptionValue>& value) {
-  value = converted(given, option.kind);
+// What is wrong with the value `given`, which became `value`; empty if nothing is.
+std::string fault(const Field& option, const OptionValue& given, const std::optional<OptionValue>& value) {
+  const std::string allowed = describe_allowed(option);
   if (!value) {
-    return quoted(given) + " does not fit: " + std::string(expected(option.kind)) + " (" +
-           describe_allowed(option) + ").";
+    return quoted(given) + " does not fit: " + std::string(words_of(option.kind).needed) + " (" + allowed +
+           ").";
   }
   const bool bounded = option.kind == FieldKind::integer || option.kind == FieldKind::number;
-  if (bounded && !within(option, *value)) {
-    return quoted(given) + " is out of range. Allowed: " + describe_allowed(option) + ".";
-  }
-  if (option.kind != FieldKind::choice) return std::nullopt;
+  if (bounded && !within(option, *value))
+    return quoted(given) + " is out of range. Allowed: " + allowed + ".";
+  if (option.kind != FieldKind::choice) return {};
   const auto& name = std::get<std::string>(*value);
-  if (std::find(option.choices.begin(), option.choices.end(), name) != option.choices.end()) {
-    return std::nullopt;
-  }
-  return "\"" + name + "\" is none of " + describe_allowed(option) + "." +
+  if (std::find(option.choices.begin(), option.choices.end(), name) != option.choices.end()) return {};
+  return "\"" + name + "\" is none of " + allowed + "." +
          (nearest_name(name, option.choices).empty() ? "" : suggest_name(name, option.choices));
 }
 
-// Dozens of keys in one message help nobody, so without a near one the listing alone is named.
+// Dozens of keys in one message help nobody, so without a near one only the place of the list is named.
 std::string unknown_key(const std::string& key, const std::vector<std::string>& known,
-                        std::string_view listing) {
-  const bool suggest = listing.empty() || !nearest_name(key, known).empty();
-  return "unknown key \"" + key + "\"." + (suggest ? suggest_name(key, known) : "") + std::string(listing);
+                        const std::string& owner) {
+  std::string text = "unknown key \"" + key + "\".";
+  if (owner.empty() || !nearest_name(key, known).empty()) text += suggest_name(key, known);
+  if (owner.empty()) return text;
+  if (known.empty()) return text + " (" + owner + " has no options)";
+  return text + " (vramlab policies " + owner + " lists all keys)";
 }
 
 }  // namespace
 
-std::string_view option_type_name(FieldKind type) { return kTypeNames.at(static_cast<std::size_t>(type)); }
+std::string_view option_type_name(FieldKind type) { return words_of(type).name; }
 
 std::string describe_allowed(const Field& option) {
   switch (option.kind) {
@@ -159,45 +143,26 @@ std::string describe_allowed(const Field& option) {
   return format_bound(option, option.low) + " to " + format_bound(option, option.high);
 }
 
-std::string print_options(const std::vector<Field>& options) {
-  std::size_t key_width = 0;
-  std::size_t default_width = 0;
-  for (const Field& option : options) {
-    key_width = std::max(key_width, option.key.size());
-    default_width = std::max(default_width, default_text(option).size());
-  }
-  std::string text;
-  for (const Field& option : options) {
-    std::string line = option.key;
-    line.resize(key_width + 2, ' ');
-    line += default_text(option);
-    line.resize(key_width + default_width + 4, ' ');
-    line += option.help + " [" + describe_allowed(option) + (option.unit.empty() ? "" : "; " + option.unit);
-    text += line + "]\n";
-  }
-  return text;
-}
-
 std::vector<std::optional<OptionValue>> checked_values(const OptionMap& map,
                                                        const std::vector<Field>& options,
-                                                       std::string_view listing,
-                                                       std::vector<Problem>& problems) {
+                                                       const std::string& owner) {
   std::vector<std::optional<OptionValue>> values(options.size());
+  std::vector<Problem> problems;
   for (const OptionEntry& entry : map.entries()) {
     const std::string where = entry.where.empty() ? entry.key : entry.where;
     const auto option = std::find_if(options.begin(), options.end(),
                                      [&](const Field& candidate) { return candidate.key == entry.key; });
     if (option == options.end()) {
-      problems.push_back({where, unknown_key(entry.key, keys_of(options), listing)});
+      problems.push_back({where, unknown_key(entry.key, keys_of(options), owner)});
       continue;
     }
-    std::optional<OptionValue> value;
-    if (auto text = fault(*option, entry.value, value)) {
-      problems.push_back({where, *std::move(text)});
-    } else {
-      values[static_cast<std::size_t>(option - options.begin())] = std::move(value);
+    auto& value = values[static_cast<std::size_t>(option - options.begin())];
+    value = converted(entry.value, option->kind);
+    if (auto text = fault(*option, entry.value, value); !text.empty()) {
+      problems.push_back({where, std::move(text)});
     }
   }
+  if (!problems.empty()) throw InputError(std::move(problems));
   return values;
 }
 

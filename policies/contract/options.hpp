@@ -25,7 +25,7 @@ std::string format_option_value(const OptionValue& value);
 struct OptionEntry {
   std::string key;
   OptionValue value;
-  std::string where;  ///< e.g. "/policies/1/target_vram_usage" or "train.yml:12"; may be empty
+  std::string where{};  ///< e.g. "/policies/1/target_vram_usage" or "train.yml:12"; may be empty
 
   friend bool operator==(const OptionEntry&, const OptionEntry&) = default;
 };
@@ -60,16 +60,12 @@ std::string describe_allowed(const Field& option);
 /// "boolean", "integer", "number", "text", "choice": what options may be.
 std::string_view option_type_name(FieldKind type);
 
-/// One aligned block of text per option: key, default, what is allowed, unit, help. Ends with a newline.
-std::string print_options(const std::vector<Field>& options);
-
-/// Checks `map` against `options`. Result: one value per option, empty where the map has none or a bad
-/// one; integers and numbers have the option's own type. Every fault is added to `problems`; `listing` ends
-/// the message about an unknown key, e.g. " (vramlab policies aimd lists all keys)".
+/// Checks `map` against `options`. Result: one value per option, empty where the map has none; integers and
+/// numbers have the option's own type. Throws InputError with every fault; that of an unknown key says where
+/// the keys of the policy `owner` are listed, unless that is empty.
 std::vector<std::optional<OptionValue>> checked_values(const OptionMap& map,
                                                        const std::vector<Field>& options,
-                                                       std::string_view listing,
-                                                       std::vector<Problem>& problems);
+                                                       const std::string& owner);
 
 /// The table of a policy's options: rows as every section of a file has them, of the kinds boolean, integer,
 /// number, text and choice; integers and numbers have bounds. Defaults are those of a default-constructed
@@ -95,16 +91,15 @@ std::string place_of(const OptionMap& map, std::initializer_list<std::string_vie
 
 template <class Section>
 Section OptionTable<Section>::parse(const OptionMap& map) const {
-  std::vector<Problem> problems;
-  const std::string listing = owner.empty() ? "" : " (vramlab policies " + owner + " lists all keys)";
-  const auto values = checked_values(map, options.fields, listing, problems);
+  const auto values = checked_values(map, options.fields, owner);
   Section section{};
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!values[i]) continue;
     const auto value = std::visit([](const auto& plain) { return FieldValue{plain}; }, *values[i]);
     options.access[i].store(&section, value);
   }
-  if (problems.empty() && check != nullptr) check(section, map, problems);
+  std::vector<Problem> problems;
+  if (check != nullptr) check(section, map, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   return section;
 }

@@ -52,6 +52,12 @@ struct PolicySet {
     for (const auto& entry : searchers) visit(entry);
     for (const auto& entry : composers) visit(entry);
   }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for_each([&](const auto& entry) { names.push_back(entry.name); });
+    return names;
+  }
 };
 
 /// The policies that come with the program. Never null.

@@ -44,9 +44,9 @@ template <class Made, class... Setting>
 struct PolicyKind {
   std::string name;
   std::string summary;  ///< one line
-  std::vector<Field> options;
-  std::vector<PolicyProfile> profiles;  ///< may be empty
-  std::string default_profile;          ///< taken where none is named; empty if there are no profiles
+  std::vector<Field> options{};
+  std::vector<PolicyProfile> profiles{};  ///< may be empty
+  std::string default_profile{};          ///< taken where none is named; empty if there are no profiles
 
   /// Makes one. Throws InputError for options out of range or not known, and for a setting it is not for.
   std::function<std::unique_ptr<Made>(const OptionMap& options, Setting...)> make = nullptr;

@@ -7,6 +7,7 @@ using O = DualOptimizerOptions;
 constexpr const char* kRatio = "ratio of the total";
 constexpr double kMany = 1e6;
 
+// What to steer for, and when to look.
 std::vector<Row<O>> goal_rows() {
   return {
       {"enabled", &O::enabled, "", 0, 0, "false: never changes anything"},
@@ -27,11 +28,6 @@ std::vector<Row<O>> goal_rows() {
       {"max_adjustments_counts", one_of<&O::max_adjustments_counts>({"recoveries", "all"}), "", 0, 0,
        "recoveries: those after an OOM, then the next OOM ends the run; all: every one, then only an OOM "
        "changes anything"},
-  };
-}
-
-std::vector<Row<O>> timing_rows() {
-  return {
       {"usage_source", one_of<&O::usage_source>({"allocated", "peak"}), "", 0, 0,
        "usage is what is allocated after the step, or the device's peak counter"},
       {"warm_up", &O::warm_up, "", 0, 0, "no look before iteration adjustment_frequency"},
@@ -43,7 +39,8 @@ std::vector<Row<O>> timing_rows() {
   };
 }
 
-std::vector<Row<O>> growth_rows() {
+// How far to go up, and down.
+std::vector<Row<O>> step_rows() {
   return {
       {"lq_up_min_room", &O::lq_up_min_room, kRatio, 0, 1, "lq grows only if target - usage is above this"},
       {"lq_up_unit", &O::lq_up_unit, kRatio, 0.001, 1, "room for each lq_up_factor pixels"},
@@ -65,11 +62,6 @@ std::vector<Row<O>> growth_rows() {
       {"avoid_failing", &O::avoid_failing, "", 0, 0, "remembers pairs that failed and never grows to one"},
       {"failing_lq_distance", &O::failing_lq_distance, "pixels", 0, kMany,
        "lq stays this far below one that failed at the same or a smaller batch"},
-  };
-}
-
-std::vector<Row<O>> shrink_rows() {
-  return {
       {"batch_down", &O::batch_down, "samples", 1, kMany, "step down of batch"},
       {"batch_down_far", &O::batch_down_far, "samples", 1, kMany,
        "the same when usage is far above the target"},
@@ -80,6 +72,7 @@ std::vector<Row<O>> shrink_rows() {
   };
 }
 
+// What to do after an OOM, and what to report.
 std::vector<Row<O>> recovery_rows() {
   return {
       {"oom_rule", one_of<&O::oom_rule>({"scale", "safe-pair"}), "", 0, 0,
@@ -97,11 +90,6 @@ std::vector<Row<O>> recovery_rows() {
       {"retry_batch", &O::retry_batch, "", 0, 0, "runs the failed step again at once, at the new parameters"},
       {"oom_floor_limit", &O::oom_floor_limit, "steps", 1, kMany,
        "failed steps in a row with nothing left to shrink after which the run ends"},
-  };
-}
-
-std::vector<Row<O>> report_rows() {
-  return {
       {"warning_usage", &O::warning_usage, kRatio, 0, 1,
        "warns when more than this is allocated after a step"},
       {"log_lines", &O::log_lines, "", 0, 0, "writes log lines (warnings are always written)"},
@@ -109,17 +97,14 @@ std::vector<Row<O>> report_rows() {
   };
 }
 
-void require_order(const OptionMap& map, std::vector<Problem>& problems, const char* low_key, double low,
-                   const char* high_key, double high) {
+template <class Number>
+void require_order(const OptionMap& map, std::vector<Problem>& problems, const char* low_key, Number low,
+                   const char* high_key, Number high) {
   if (low <= high) return;
-  problems.push_back({place_of(map, {low_key, high_key}),
-                      std::string(low_key) + " " + format_option_value(low) + " is above " + high_key + " " +
-                          format_option_value(high) + "."});
-}
-
-void require_order(const OptionMap& map, std::vector<Problem>& problems, const char* low_key,
-                   std::int64_t low, const char* high_key, std::int64_t high) {
-  require_order(map, problems, low_key, static_cast<double>(low), high_key, static_cast<double>(high));
+  const auto text = [](Number number) { return format_option_value(static_cast<double>(number)); };
+  problems.push_back(
+      {place_of(map, {low_key, high_key}),
+       std::string(low_key) + " " + text(low) + " is above " + high_key + " " + text(high) + "."});
 }
 
 void check(const O& o, const OptionMap& map, std::vector<Problem>& problems) {
@@ -148,126 +133,94 @@ constexpr Preset kPresets[] = {
     {0.85, 0.90, 64, 512, 4, 128},
 };
 
-OptionMap preset_options(const O& chosen, const std::string& where) {
-  if (chosen.preset == GpuPreset::none) return {};
-  const Preset& preset = kPresets[static_cast<std::size_t>(chosen.preset) - 1];
-  return {{"target_vram_usage", chosen.aggressive ? preset.aggressive : preset.target, where},
-          {"min_lq_size", preset.min_lq, where},
-          {"max_lq_size", preset.max_lq, where},
-          {"min_batch_size", preset.min_batch, where},
-          {"max_batch_size", preset.max_batch, where}};
-}
-
-// The choice of a preset alone, so that a bound which only fits the preset's other bound is not an error yet.
-OptionMap preset_choice(const OptionMap& map) {
-  OptionMap choice;
-  for (const char* key : {"preset", "aggressive"}) {
-    const OptionEntry* entry = map.find(key);
-    if (entry != nullptr) choice.set(entry->key, entry->value, entry->where);
-  }
-  return choice;
-}
-
 }  // namespace
 
 const OptionTable<DualOptimizerOptions>& dual_optimizer_table() {
   static const OptionTable<O> table{
       .owner = "dual-optimizer",
-      .options = Record<O>(joined<O>(goal_rows(), timing_rows(), growth_rows(), shrink_rows(),
-                                     recovery_rows(), report_rows())),
+      .options = Record<O>(joined<O>(goal_rows(), step_rows(), recovery_rows())),
       .check = check};
   return table;
 }
 
 DualOptimizerOptions parse_dual_optimizer(const OptionMap& map) {
-  std::vector<Problem> problems;
-  const auto rows = dual_optimizer_table().describe();
-  checked_values(map, rows, " (vramlab policies dual-optimizer lists all keys)", problems);
-  if (!problems.empty()) throw InputError(std::move(problems));
-  const O chosen = dual_optimizer_table().parse(preset_choice(map));
-  return dual_optimizer_table().parse(overlay(preset_options(chosen, place_of(map, {"preset"})), map));
+  const auto& table = dual_optimizer_table();
+  checked_values(map, table.describe(), table.owner);
+  // The choice of a preset alone, so that a bound which only fits the preset's other bound is no error yet.
+  OptionMap choice;
+  for (const char* key : {"preset", "aggressive"}) {
+    if (const OptionEntry* entry = map.find(key)) choice.set(entry->key, entry->value, entry->where);
+  }
+  const O chosen = table.parse(choice);
+  if (chosen.preset == GpuPreset::none) return table.parse(map);
+  const Preset& preset = kPresets[static_cast<std::size_t>(chosen.preset) - 1];
+  const std::string where = place_of(map, {"preset"});
+  return table.parse(
+      overlay({{"target_vram_usage", chosen.aggressive ? preset.aggressive : preset.target, where},
+               {"min_lq_size", preset.min_lq, where},
+               {"max_lq_size", preset.max_lq, where},
+               {"min_batch_size", preset.min_batch, where},
+               {"max_batch_size", preset.max_batch, where}},
+              map));
 }
 
-// The published versions of `dual-optimizer` as sets of option values, their defects included.
 namespace {
 
-// One overload a type: a literal would otherwise be ambiguous, or become the wrong one of them.
-OptionEntry option(const char* key, bool flag) { return {key, flag, {}}; }
-OptionEntry option(const char* key, double number) { return {key, number, {}}; }
-OptionEntry option(const char* key, const char* name) { return {key, std::string(name), {}}; }
-OptionEntry option(const char* key, int number) { return {key, std::int64_t{number}, {}}; }
+/// A value of both older versions.
+struct Published {
+  const char* key;
+  OptionValue blind;
+  OptionValue peak;
+};
 
-// What both older versions have in common.
-OptionMap older() {
-  return {
-      option("max_adjustments_counts", "recoveries"),
-      option("hold_band", false),
-      option("cooldown_after", "change"),
-      option("peak_after_period", "keep"),
-      option("lq_up_unit", 0.05),
-      option("lq_up_factor", 1),
-      option("area_check", false),
-      option("batch_up_unit_from", "constant"),
-      option("avoid_failing", false),
-      option("oom_rule", "scale"),
-      option("oom_factor", 0.5),
-      option("oom_lq_multiple", 1),
-      option("oom_empties_cache", false),
+OptionMap published(OptionValue Published::*version) {
+  static const Published kPublished[] = {
+      {"max_adjustments_counts", "recoveries", "recoveries"},
+      {"hold_band", false, false},
+      {"cooldown_after", "change", "change"},
+      {"peak_after_period", "keep", "keep"},
+      {"lq_up_unit", 0.05, 0.05},
+      {"lq_up_factor", 1, 1},
+      {"area_check", false, false},
+      {"batch_up_unit_from", "constant", "constant"},
+      {"avoid_failing", false, false},
+      {"oom_rule", "scale", "scale"},
+      {"oom_factor", 0.5, 0.5},
+      {"oom_lq_multiple", 1, 1},
+      {"oom_empties_cache", false, false},
+      {"adjustment_frequency", 100, 25},
+      {"usage_source", "allocated", "peak"},
+      {"warm_up", false, true},
+      {"lq_up_min_room", 0.05, 0.02},
+      {"lq_up_at_least", 0, 2},
+      {"lq_up_at_most", 2, 8},
+      {"batch_up_min_room", 0.03, 0.01},
+      {"batch_up_unit", 0.1, 0.03},
+      {"batch_up_at_least", 0, 2},
+      {"batch_up_at_most", 2, 8},
+      {"batch_down", 1, 2},
+      {"batch_down_far", 2, 4},
+      {"lq_down", 1, 2},
+      {"lq_down_far", 1, 4},
+      {"log_lines", false, true},
   };
-}
-
-OptionMap blind() {
-  return overlay(older(), {
-                              option("adjustment_frequency", 100),
-                              option("usage_source", "allocated"),
-                              option("warm_up", false),
-                              option("lq_up_min_room", 0.05),
-                              option("lq_up_at_least", 0),
-                              option("lq_up_at_most", 2),
-                              option("batch_up_min_room", 0.03),
-                              option("batch_up_unit", 0.1),
-                              option("batch_up_at_least", 0),
-                              option("batch_up_at_most", 2),
-                              option("batch_down", 1),
-                              option("batch_down_far", 2),
-                              option("lq_down", 1),
-                              option("lq_down_far", 1),
-                              option("log_lines", false),
-                          });
-}
-
-OptionMap peak() {
-  return overlay(older(), {
-                              option("adjustment_frequency", 25),
-                              option("usage_source", "peak"),
-                              option("warm_up", true),
-                              option("lq_up_min_room", 0.02),
-                              option("lq_up_at_least", 2),
-                              option("lq_up_at_most", 8),
-                              option("batch_up_min_room", 0.01),
-                              option("batch_up_unit", 0.03),
-                              option("batch_up_at_least", 2),
-                              option("batch_up_at_most", 8),
-                              option("batch_down", 2),
-                              option("batch_down_far", 4),
-                              option("lq_down", 2),
-                              option("lq_down_far", 4),
-                              option("log_lines", true),
-                          });
+  OptionMap options;
+  for (const Published& one : kPublished) options.set(one.key, one.*version);
+  return options;
 }
 
 }  // namespace
 
-const std::vector<PolicyProfile>& dual_optimizer_profiles() {
-  static const std::vector<PolicyProfile> profiles = {
+// The published versions as sets of option values, their defects included.
+std::vector<PolicyProfile> dual_optimizer_profiles() {
+  return {
       {"blind", "as first published: reads what is allocated between steps, so it grows until a step fails",
-       blind()},
+       published(&Published::blind)},
       {"peak", "reads the peak, but never lets an old one go: from above the band it walks down to the floor",
-       peak()},
+       published(&Published::peak)},
       // The defaults of the options are this profile's values: nothing to set.
-      {"settled", "a fresh peak every period, holds inside the band, remembers what failed", {}},
+      {"settled", "a fresh peak every period, holds inside the band, remembers what failed"},
   };
-  return profiles;
 }
 
 }  // namespace vramlab

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
@@ -117,7 +116,7 @@ const OptionTable<DualOptimizerOptions>& dual_optimizer_table();
 DualOptimizerOptions parse_dual_optimizer(const OptionMap& map);
 
 /// `blind`, `peak` and `settled`, in the order in which they were published.
-const std::vector<PolicyProfile>& dual_optimizer_profiles();
+std::vector<PolicyProfile> dual_optimizer_profiles();
 
 // Reads the options of `dual-optimizer` out of a training framework's YAML file.
 

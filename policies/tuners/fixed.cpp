@@ -10,9 +10,7 @@ class Fixed final : public Tuner {
 };
 
 std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace&) {
-  std::vector<Problem> problems;
-  checked_values(options, {}, " (fixed has no options)", problems);
-  if (!problems.empty()) throw InputError(std::move(problems));
+  checked_values(options, {}, "fixed");
   return std::make_unique<Fixed>();
 }
 

@@ -49,8 +49,6 @@ TunerEntry skeleton_entry() {
   return {.name = "skeleton",
           .summary = "one step up while memory is below a bound, one down after a failed step; to be copied",
           .options = table().describe(),
-          .profiles = {},
-          .default_profile = {},
           .make = maker<Skeleton>(table())};
 }
 

@@ -40,6 +40,7 @@ void add(PolicySet& policies) {
   if (fault() == "failing_add") throw std::runtime_error("no licence was found");
   if (fault() == "taken_name") policies.tuners.add(idle("job-queue"));
   if (fault() == "no_maker") first.make = nullptr;
+  if (fault() == "bad_option") first.options.push_back({.key = "room", .kind = FieldKind::size});
   if (fault() == "bad_profile") {
     first.profiles.push_back({"fast", "unknown keys", {{"speed", std::int64_t{9}, ""}}});
     first.default_profile = "fast";
