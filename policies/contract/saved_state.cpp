@@ -5,8 +5,6 @@
 #include <cmath>
 #include <system_error>
 
-#include "core/error.hpp"
-
 namespace vramlab {
 namespace {
 
@@ -33,40 +31,36 @@ Number parsed(std::string_view word) {
 
 }  // namespace
 
-void StateTextWriter::operator()(const double& value) {
+void StateTextWriter::value(double number) {
   std::array<char, 40> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::hex).ptr;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::hex).ptr;
   text_ += ' ';
   text_.append(text.data(), end);
 }
-
-void StateTextWriter::operator()(const std::int64_t& value) { text_ += ' ' + std::to_string(value); }
-
-void StateTextWriter::operator()(const std::uint64_t& value) { text_ += ' ' + std::to_string(value); }
 
 StateTextReader::StateTextReader(std::string_view head, std::string_view text) : rest_(text) {
   const std::string_view found = word();
   if (found != head) refuse("it begins with \"" + std::string(found.substr(0, 40)) + "\"");
 }
 
-void StateTextReader::operator()(double& value) {
-  value = parsed<double>(word());
-  if (!std::isfinite(value)) refuse("a figure is not finite");
+void StateTextReader::value(double& number) {
+  number = parsed<double>(word());
+  if (!std::isfinite(number)) refuse("a figure is not finite");
 }
 
-void StateTextReader::operator()(std::int64_t& value) { value = parsed<std::int64_t>(word()); }
+void StateTextReader::value(std::int64_t& number) { number = parsed<std::int64_t>(word()); }
 
-void StateTextReader::operator()(std::uint64_t& value) { value = parsed<std::uint64_t>(word()); }
+void StateTextReader::value(std::uint64_t& number) { number = parsed<std::uint64_t>(word()); }
 
-void StateTextReader::operator()(bool& value) {
+void StateTextReader::value(bool& flag) {
   const auto number = parsed<std::int64_t>(word());
   if (number != 0 && number != 1) refuse("a flag is neither 0 nor 1");
-  value = number == 1;
+  flag = number == 1;
 }
 
-void StateTextReader::count(std::size_t& value, std::size_t most) {
-  value = parsed<std::uint64_t>(word());
-  if (value > most) refuse("a list is too long");
+void StateTextReader::count(std::size_t& number, std::size_t most) {
+  number = parsed<std::uint64_t>(word());
+  if (number > most) refuse("a list is too long");
 }
 
 void StateTextReader::finish() const {

@@ -14,16 +14,30 @@
 
 namespace vramlab {
 
+/// Visits `part`: what has a `visit` of its own by that, anything else as a value of `state`.
+template <class State, class Part>
+void visit_part(State& state, Part& part) {
+  if constexpr (requires { part.visit(state); }) {
+    part.visit(state);
+  } else {
+    state.value(part);
+  }
+}
+
 /// Writes what it visits.
 class StateTextWriter {
  public:
   explicit StateTextWriter(std::string_view head) : text_(head) {}
 
-  void operator()(const double& value);
-  void operator()(const std::int64_t& value);
-  void operator()(const std::uint64_t& value);
-  void operator()(const bool& value) { (*this)(std::int64_t{value}); }
-  void count(const std::size_t& value, std::size_t /*most*/) { (*this)(std::uint64_t{value}); }
+  template <class... Parts>
+  void operator()(Parts&... parts) {
+    (visit_part(*this, parts), ...);
+  }
+  void value(double number);
+  void value(std::int64_t number) { text_ += ' ' + std::to_string(number); }
+  void value(std::uint64_t number) { text_ += ' ' + std::to_string(number); }
+  void value(bool flag) { value(std::int64_t{flag}); }
+  void count(std::size_t number, std::size_t /*most*/) { value(std::uint64_t{number}); }
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -37,11 +51,15 @@ class StateTextReader {
  public:
   StateTextReader(std::string_view head, std::string_view text);
 
-  void operator()(double& value);  ///< finite
-  void operator()(std::int64_t& value);
-  void operator()(std::uint64_t& value);
-  void operator()(bool& value);
-  void count(std::size_t& value, std::size_t most);
+  template <class... Parts>
+  void operator()(Parts&... parts) {
+    (visit_part(*this, parts), ...);
+  }
+  void value(double& number);  ///< finite
+  void value(std::int64_t& number);
+  void value(std::uint64_t& number);
+  void value(bool& flag);
+  void count(std::size_t& number, std::size_t most);
 
   /// Call when everything was visited: throws InputError if text is left.
   void finish() const;

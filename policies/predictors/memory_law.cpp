@@ -27,7 +27,7 @@ void MemoryLaw::add(const WorkPair& pair, double value, double noise) {
     reference_ = pair;
     LeastSquares<6>::Vector mean = LeastSquares<6>::Vector::Zero();
     mean[5] = value;
-    regression_ = {mean, LeastSquares<6>::Vector::Constant(kPriorShare * value)};
+    regression_ = {mean, LeastSquares<6>::Vector::Constant(kPriorShare * value).cwiseAbs2()};
   } else if (const Bounds around = bounds(pair); around.same == nullptr) {
     // What the regression did not claim to know is not an error of the law. Nor is it one that the prior,
     // which speaks alone while one pair is known, took what stays fixed for activations.

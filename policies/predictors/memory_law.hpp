@@ -38,7 +38,7 @@ class FixedList {
   template <class State>
   void visit(State& state) {
     state.count(size_, N);
-    for (Item& item : *this) item.visit(state);
+    for (Item& item : *this) state(item);
   }
 
  private:
@@ -46,10 +46,8 @@ class FixedList {
   std::size_t size_ = 0;
 };
 
-// Recursive least squares with a prior: a regression that learns one reading at a time and knows how far off
-// it may be.
-
-/// A Bayesian linear regression of `N` weights with Gaussian noise. No heap.
+/// A Bayesian linear regression of `N` weights with Gaussian noise: recursive least squares with a prior,
+/// which learns one reading at a time and knows how far off it may be. No heap.
 template <int N>
 class LeastSquares {
  public:
@@ -57,10 +55,9 @@ class LeastSquares {
 
   LeastSquares() = default;
 
-  /// Before any reading each weight is `mean` ± `deviation`, one standard deviation.
-  LeastSquares(const Vector& mean, const Vector& deviation) : weights_(mean) {
-    covariance_.setZero();
-    covariance_.diagonal() = deviation.cwiseAbs2();
+  /// What is believed of each weight before any reading.
+  LeastSquares(const Vector& mean, const Vector& variance) : weights_(mean) {
+    covariance_.diagonal() = variance;
   }
 
   /// Learns that `features` gave `value`, a reading with standard deviation `noise` > 0.
@@ -73,10 +70,15 @@ class LeastSquares {
 
   [[nodiscard]] double expected(const Vector& features) const { return features.dot(weights_); }
 
-  /// Standard deviation of what is expected, the noise of a single reading aside.
-  [[nodiscard]] double deviation(const Vector& features) const {
+  /// Variance of what is expected, the noise of a single reading aside; rounding can make it negative.
+  [[nodiscard]] double variance(const Vector& features) const {
     const Vector spread = covariance_ * features;
-    return std::sqrt(std::max(0.0, features.dot(spread)));
+    return features.dot(spread);
+  }
+
+  /// Its root: the standard deviation.
+  [[nodiscard]] double deviation(const Vector& features) const {
+    return std::sqrt(std::max(0.0, variance(features)));
   }
 
   [[nodiscard]] const Vector& weights() const { return weights_; }
@@ -92,8 +94,6 @@ class LeastSquares {
   Eigen::Matrix<double, N, N> covariance_ = Eigen::Matrix<double, N, N>::Zero();
 };
 
-// How the memory of a step follows from batch and size: learnt from few readings, with an upper bound.
-
 /// The two parameters of a workload that decide about memory: how many samples, and how large one is. A
 /// workload without a size has 1 there.
 struct WorkPair {
@@ -104,8 +104,7 @@ struct WorkPair {
 
   template <class State>
   void visit(State& state) {
-    state(batch);
-    state(size);
+    state(batch, size);
   }
 };
 
@@ -145,11 +144,7 @@ class MemoryLaw {
 
   template <class State>
   void visit(State& state) {
-    regression_.visit(state);
-    measured_.visit(state);
-    reference_.visit(state);
-    state(misfit_);
-    state(checks_);
+    state(regression_, measured_, reference_, misfit_, checks_);
   }
 
  private:
@@ -170,10 +165,7 @@ class MemoryLaw {
 
     template <class State>
     void visit(State& state) {
-      pair.visit(state);
-      state(value);
-      state(log_batch);
-      state(log_size);
+      state(pair, value, log_batch, log_size);
     }
   };
 

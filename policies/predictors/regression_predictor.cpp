@@ -33,9 +33,7 @@ double normal_quantile(double share) {
 }
 
 RegressionPredictor::RegressionPredictor(double deviations)
-    : deviations_(deviations), covariance_(Matrix::Zero()) {
-  for (int i = 0; i < kFeatures; ++i) covariance_(i, i) = kScale[i] * kScale[i] / (kNoise * kNoise);
-}
+    : deviations_(deviations), law_(Vector::Zero(), Vector::Map(kScale).cwiseAbs2() / (kNoise * kNoise)) {}
 
 RegressionPredictor::Vector RegressionPredictor::features(const BatchShape& batch) {
   const double positions = static_cast<double>(batch.positions()) / 8192;
@@ -53,20 +51,18 @@ double RegressionPredictor::noise() const {
 
 PredictedMemory RegressionPredictor::predict(const BatchShape& batch) const {
   const Vector x = features(batch);
-  const double likely = std::max(0.0, weights_.dot(x));
-  const double spread = noise() * std::sqrt(1 + x.dot(covariance_ * x));
+  const double likely = std::max(0.0, law_.expected(x));
+  const double spread = noise() * std::sqrt(1 + law_.variance(x));
   return {bytes_of(likely * kGb), bytes_of((likely + deviations_ * spread) * kGb)};
 }
 
 void RegressionPredictor::learn(const BatchShape& batch, Bytes rise) {
   const Vector x = features(batch);
-  const Vector gain = covariance_ * x;
-  const double expected = 1 + x.dot(gain);
-  const double error = static_cast<double>(rise) / kGb - weights_.dot(x);
-  weights_ += gain * (error / expected);
-  covariance_ -= gain * gain.transpose() / expected;
-  residuals_ += error * error / expected;
+  const double taken = static_cast<double>(rise) / kGb;
+  const double error = taken - law_.expected(x);
+  residuals_ += error * error / (1 + law_.variance(x));
   observations_ += 1;
+  law_.add(x, taken, 1);
 }
 
 // A lower bound teaches only where the prediction lies below it.
@@ -75,21 +71,20 @@ void RegressionPredictor::learn_at_least(const BatchShape& batch, Bytes rise) {
 }
 
 std::vector<double> RegressionPredictor::save() const {
-  std::vector<double> state(weights_.begin(), weights_.end());
-  const auto entries = covariance_.reshaped();
-  state.insert(state.end(), entries.begin(), entries.end());
+  std::vector<double> state;
+  const auto write = [&](double number) { state.push_back(number); };
+  LeastSquares<kFeatures>{law_}.visit(write);
   state.insert(state.end(), {residuals_, observations_});
   return state;
 }
 
 void RegressionPredictor::restore(std::span<const double> state) {
   require_state(state, kFeatures + kFeatures * kFeatures + 2);
-  for (int i = 0; i < kFeatures; ++i) weights_[i] = state[static_cast<std::size_t>(i)];
-  for (int i = 0; i < kFeatures * kFeatures; ++i) {
-    covariance_.reshaped()[i] = state[static_cast<std::size_t>(kFeatures + i)];
-  }
-  residuals_ = state[state.size() - 2];
-  observations_ = state.back();
+  auto next = state.begin();
+  const auto read = [&](double& number) { number = *next++; };
+  law_.visit(read);
+  read(residuals_);
+  read(observations_);
 }
 
 }  // namespace vramlab

@@ -1,8 +1,7 @@
 // Prediction by online regression over what a batch is made of, with its uncertainty (`regression`).
 #pragma once
 
-#include <Eigen/Dense>
-
+#include "policies/predictors/memory_law.hpp"
 #include "policies/predictors/memory_predictor.hpp"
 
 namespace vramlab {
@@ -25,14 +24,12 @@ class RegressionPredictor final : public MemoryPredictor {
   void restore(std::span<const double> state) override;
 
  private:
-  using Vector = Eigen::Matrix<double, kFeatures, 1>;
-  using Matrix = Eigen::Matrix<double, kFeatures, kFeatures>;
+  using Vector = LeastSquares<kFeatures>::Vector;
   [[nodiscard]] static Vector features(const BatchShape& batch);
   [[nodiscard]] double noise() const;
 
   double deviations_;
-  Vector weights_ = Vector::Zero();
-  Matrix covariance_;     ///< of the weights, in units of the noise's variance
+  LeastSquares<kFeatures> law_;  ///< its variances are in units of the noise's
   double residuals_ = 0;  ///< sum of squared errors made before learning, each over its expected size; GB²
   double observations_ = 0;
 };

@@ -12,6 +12,11 @@ constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
 constexpr double kFixed = TaskTable::kBase + TaskTable::kOverhead;
 constexpr double kImage = TaskTable::kForward + TaskTable::kBackward;
 
+double units(const BatchShape& batch, std::size_t task) {
+  return static_cast<double>(batch.task_images[task] > 0 ? batch.task_images[task]
+                                                         : batch.task_samples[task]);
+}
+
 }  // namespace
 
 Bytes bytes_of(double value) {
@@ -20,11 +25,6 @@ Bytes bytes_of(double value) {
 
 TablePredictor::TablePredictor(const std::vector<std::string>& tasks, Form form) : form_(form) {
   for (const std::string& task : tasks) tasks_.push_back({.multiplier = TaskTable::multiplier(task)});
-}
-
-double TablePredictor::units(const BatchShape& batch, std::size_t task) {
-  return static_cast<double>(batch.task_images[task] > 0 ? batch.task_images[task]
-                                                         : batch.task_samples[task]);
 }
 
 double TablePredictor::factor(std::size_t task) const {
@@ -54,14 +54,15 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
 }
 
 void TablePredictor::learn(const BatchShape& batch, Bytes rise) {
+  const auto share_of = [&](std::size_t task) {
+    return units(batch, task) * kImage * tasks_[task].multiplier;
+  };
   double by_table = 0;
-  for (std::size_t task = 0; task < tasks_.size(); ++task) {
-    by_table += units(batch, task) * kImage * tasks_[task].multiplier;
-  }
+  for (std::size_t task = 0; task < tasks_.size(); ++task) by_table += share_of(task);
   const double taken = std::max(0.0, static_cast<double>(rise) / kGb - kFixed);
   for (std::size_t task = 0; task < tasks_.size(); ++task) {
     Calibration& one = tasks_[task];
-    const double share = units(batch, task) * kImage * one.multiplier;
+    const double share = share_of(task);
     one.samples += static_cast<double>(batch.task_samples[task]);
     one.by_table += share;
     one.taken += by_table > 0 ? taken * share / by_table : 0;
@@ -76,10 +77,9 @@ std::vector<double> TablePredictor::save() const {
 
 void TablePredictor::restore(std::span<const double> state) {
   require_state(state, 3 * tasks_.size());
-  for (std::size_t task = 0; task < tasks_.size(); ++task) {
-    tasks_[task].samples = state[3 * task];
-    tasks_[task].by_table = state[3 * task + 1];
-    tasks_[task].taken = state[3 * task + 2];
+  auto from = state.begin();
+  for (Calibration& one : tasks_) {
+    for (double* figure : {&one.samples, &one.by_table, &one.taken}) *figure = *from++;
   }
 }
 

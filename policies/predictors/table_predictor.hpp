@@ -63,7 +63,6 @@ class TablePredictor final : public MemoryPredictor {
     double by_table = 0;  ///< GB, of those samples
     double taken = 0;     ///< GB
   };
-  [[nodiscard]] static double units(const BatchShape& batch, std::size_t task);
 
   Form form_;
   std::vector<Calibration> tasks_;

@@ -1,9 +1,6 @@
 #include "policies/tuners/one_parameter.hpp"
 
 #include <algorithm>
-#include <utility>
-
-#include "core/error.hpp"
 
 namespace vramlab {
 
@@ -33,23 +30,17 @@ TunerAnswer OneParameterTuner::decide(const TunerQuestion& question, const Obser
   const Look found = look(period_, question.point[index_]);
   period_.restart(observation.memory);
 
-  TunerAnswer answer;
-  answer.reset_peak = true;
-  if (!found.moves) {
-    answer.reason = found.why + ": no change";
-    return answer;
-  }
+  TunerAnswer answer{.reset_peak = true, .reason = found.why + ": no change"};
+  if (!found.moves) return answer;
   answer.delta.assign(question.point.size(), 0);
   answer.delta[index_] = found.change;
   answer.reason = found.why + ": " + parameter_.name + " " + signed_number(found.change);
   return answer;
 }
 
-std::size_t default_parameter(const ParameterSpace& space) { return space.find("batch").value_or(0); }
-
 std::size_t require_parameter(const ParameterSpace& space, const std::string& parameter,
                               const std::string& policy) {
-  if (parameter.empty()) return default_parameter(space);
+  if (parameter.empty()) return space.find("batch").value_or(0);
   if (const auto index = space.find(parameter)) return *index;
   std::vector<std::string> names;
   for (const Parameter& candidate : space.parameters) names.push_back(candidate.name);

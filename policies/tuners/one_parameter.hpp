@@ -78,11 +78,9 @@ class OneParameterTuner : public Tuner {
   AfterFailure after_failure_;
 };
 
-/// Where no parameter is named: "batch", or the first one of a workload without it (counts of several tasks).
-std::size_t default_parameter(const ParameterSpace& space);
-
-/// Index of `parameter` in `space`, the default one where it is empty. Throws InputError, with the names
-/// there are, if the workload has none.
+/// Index of `parameter` in `space`; where it is empty that of "batch", or of the first one of a workload
+/// without it (counts of several tasks). Throws InputError, with the names there are, if the workload has
+/// none.
 std::size_t require_parameter(const ParameterSpace& space, const std::string& parameter,
                               const std::string& policy);
 

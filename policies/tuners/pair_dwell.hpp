@@ -1,6 +1,8 @@
 // Tells a leak from everything else by what is allocated between steps.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "policies/predictors/memory_law.hpp"
@@ -38,7 +40,11 @@ class LeakWatch {
   }
 
   /// Other parameters may leave more or less between steps: what was found stays until seen otherwise.
-  void parameters_change() { restart(); }
+  void restart() {
+    readings_ = 0;
+    rises_ = 0;
+    since_rise_ = 0;
+  }
 
   /// Share of the total lost each step; 0 = no leak.
   [[nodiscard]] double rate() const { return rate_; }
@@ -46,24 +52,12 @@ class LeakWatch {
 
   template <class State>
   void visit(State& state) {
-    state(last_);
-    state(first_);
-    state(rate_);
-    state(first_iteration_);
-    state(readings_);
-    state(rises_);
-    state(since_rise_);
+    state(last_, first_, rate_, first_iteration_, readings_, rises_, since_rise_);
   }
 
  private:
   static constexpr std::int64_t kRises = 4;  ///< this many make a leak
   static constexpr std::int64_t kCalm = 16;  ///< this many readings without one end it
-
-  void restart() {
-    readings_ = 0;
-    rises_ = 0;
-    since_rise_ = 0;
-  }
 
   double last_ = 0;
   double first_ = 0;
@@ -95,7 +89,28 @@ class PairDwell {
   /// Takes the next reading. Readings are steady once `kSteady` in a row lie within the tolerance of each
   /// other and their mean is known well, or after `patience` readings in any case: then their spread is
   /// noise, and the tolerance follows it.
-  ReadingKind add(double value, std::int64_t patience);
+  ReadingKind add(double value, std::int64_t patience) {
+    if (++readings_ == 1) first_ = value;
+    if (!is_steady_) return settle(value, patience);
+    if (near(value, mean_)) {
+      count(value);
+      last_ = value;
+      const bool stood_alone = is_suspect_;
+      is_suspect_ = false;
+      return stood_alone ? ReadingKind::outlier : ReadingKind::steady;
+    }
+    if (is_suspect_ && near(value, suspect_)) {
+      is_steady_ = false;
+      is_suspect_ = false;
+      begin(suspect_);
+      count(value);
+      last_ = value;
+      return ReadingKind::shift;
+    }
+    is_suspect_ = true;
+    suspect_ = value;
+    return ReadingKind::suspect;
+  }
 
   [[nodiscard]] const WorkPair& pair() const { return pair_; }
   [[nodiscard]] std::int64_t readings() const { return readings_; }
@@ -104,30 +119,67 @@ class PairDwell {
   [[nodiscard]] double first() const { return first_; }          ///< of the first reading
   [[nodiscard]] double steady() const { return mean_; }          ///< mean of the steady ones
   [[nodiscard]] double stray() const { return suspect_; }        ///< the last reading that was off
-  [[nodiscard]] double noise() const;  ///< standard deviation of the steady ones, a share of their mean
-  [[nodiscard]] double error() const;  ///< that of their mean
+
+  /// Standard deviation of the steady ones, a share of their mean.
+  [[nodiscard]] double noise() const {
+    if (counted_ < 2 || mean_ <= 0) return 0;
+    return std::sqrt(squares_ / static_cast<double>(counted_ - 1)) / mean_;
+  }
+
+  /// That of their mean.
+  [[nodiscard]] double error() const {
+    return counted_ == 0 ? 0 : noise() / std::sqrt(static_cast<double>(counted_));
+  }
 
   template <class State>
   void visit(State& state) {
-    pair_.visit(state);
-    state(readings_);
-    state(is_steady_);
-    state(is_suspect_);
-    state(first_);
-    state(last_);
-    state(mean_);
-    state(squares_);
-    state(counted_);
-    state(suspect_);
+    state(pair_, readings_, is_steady_, is_suspect_, first_, last_, mean_, squares_, counted_, suspect_);
   }
 
  private:
   static constexpr std::int64_t kSteady = 3;
+  static constexpr double kTolerance = 0.01;   // of a reading; blocks and small tensors make less than that
+  static constexpr double kWellKnown = 0.002;  // error of a mean that more readings need not improve
+  static constexpr double kNoises = 4;         // standard deviations within which noisy readings are alike
+  static constexpr std::int64_t kMemory = 64;  // steady readings that the mean goes back: it follows slowly
 
-  ReadingKind settle(double value, std::int64_t patience);
-  [[nodiscard]] bool near(double value, double other) const;
-  void begin(double value);
-  void count(double value);
+  ReadingKind settle(double value, std::int64_t patience) {
+    const bool alike = counted_ > 0 && near(value, last_);
+    const bool gave_up = readings_ >= patience && counted_ > 0;
+    if (alike || gave_up) {
+      count(value);
+    } else if (readings_ + kSteady > patience && readings_ > 1) {
+      count(value);  // too late to begin anew: what comes now is taken as it is
+    } else {
+      begin(value);
+    }
+    last_ = value;
+    is_steady_ = (counted_ >= kSteady && error() <= kWellKnown) || gave_up;
+    return is_steady_ ? ReadingKind::steady : ReadingKind::settling;
+  }
+
+  [[nodiscard]] bool near(double value, double other) const {
+    const double tolerance = is_steady_ ? std::max(kTolerance, kNoises * noise()) : kTolerance;
+    return std::abs(value - other) <= tolerance * std::max(value, other);
+  }
+
+  void begin(double value) {
+    mean_ = value;
+    squares_ = 0;
+    counted_ = 1;
+  }
+
+  // Welford's sums; from `kMemory` readings on the oldest lose their weight.
+  void count(double value) {
+    if (counted_ == kMemory) {
+      squares_ *= static_cast<double>(kMemory - 2) / static_cast<double>(kMemory - 1);
+      --counted_;
+    }
+    ++counted_;
+    const double before = value - mean_;
+    mean_ += before / static_cast<double>(counted_);
+    squares_ += before * (value - mean_);
+  }
 
   WorkPair pair_;
   std::int64_t readings_ = 0;

@@ -1,9 +1,7 @@
 #include "policies/tuners/predictive.hpp"
 
 #include <algorithm>
-#include <memory>
 
-#include "policies/contract/policy.hpp"
 #include "policies/contract/policy_set.hpp"
 #include "policies/contract/saved_state.hpp"
 
@@ -20,26 +18,10 @@ constexpr double kTellingPeak = 0.3;        // below it segments are far from fu
 
 template <class State>
 void PredictiveState::visit(State& state) {
-  steady.visit(state);
-  first.visit(state);
-  score.visit(state);
-  dwell.visit(state);
-  leak.visit(state);
-  failed.visit(state);
-  ran.visit(state);
-  state(is_read);
-  for (double* share :
-       {&base, &capacity, &fragmentation, &least_fragmentation, &outlier, &noise, &seconds, &held_room}) {
-    state(*share);
-  }
-  state(retries);
-  state(is_looked_at);
-  state(has_held);
-  for (std::int64_t* count : {&pressure, &since_phase, &iteration, &reading, &time_ns, &timed, &since_look,
-                              &hold, &moves, &batch_direction, &size_direction, &turns, &adjustments,
-                              &recoveries, &failures_in_a_row, &failures_at_floor, &looks}) {
-    state(*count);
-  }
+  state(steady, first, score, dwell, leak, failed, ran, is_read, base, capacity, fragmentation,
+        least_fragmentation, outlier, noise, seconds, held_room, retries, is_looked_at, has_held, pressure,
+        since_phase, iteration, reading, time_ns, timed, since_look, hold, moves, batch_direction,
+        size_direction, turns, adjustments, recoveries, failures_in_a_row, failures_at_floor, looks);
 }
 
 Predictive::Predictive(const PredictiveOptions& options, const ParameterSpace& space)
@@ -49,8 +31,7 @@ Predictive::Predictive(const PredictiveOptions& options, const ParameterSpace& s
 }
 
 TunerAnswer Predictive::decide(const TunerQuestion& question, const Observation& observation) {
-  TunerAnswer answer;
-  answer.reset_peak = true;
+  TunerAnswer answer{.reset_peak = true};
   current_ = pairs_.of(question.point);
   note_step(question, observation);
   if (state_.hold > 0) --state_.hold;
@@ -61,13 +42,15 @@ TunerAnswer Predictive::decide(const TunerQuestion& question, const Observation&
   state_.failures_in_a_row = 0;
   state_.failures_at_floor = 0;
   if (question.result == StepResult::error) {
-    answer.log.push_back(error_line(pairs_.of(question.ran_at())));
+    answer.log.push_back("an error that is not OOM at " + pair_text(pairs_.of(question.ran_at())) +
+                         ": its reading is not used, nothing shrinks");
     return answer;
   }
   // A start that the network cannot take would otherwise stay until the first look.
   if (const WorkPair target = pairs_.snapped(current_); target.size != current_.size) {
     if (target.size > current_.size && state_.hold > 0) return answer;
-    answer.reason = snap_reason(current_, target, pairs_.box().unit);
+    answer.reason = "snap: size " + std::to_string(current_.size) + " is not a multiple of " +
+                    std::to_string(pairs_.box().unit) + "; to " + pair_text(target);
     move(question.point, target, answer);
     return answer;
   }
@@ -98,7 +81,7 @@ void Predictive::note_step(const TunerQuestion& question, const Observation& obs
 void Predictive::begin_process() {
   state_.ran = {};
   state_.dwell = {};
-  state_.leak.parameters_change();
+  state_.leak.restart();
   state_.is_read = false;
   state_.reading = 0;
   state_.retries = 0;
@@ -107,17 +90,10 @@ void Predictive::begin_process() {
   state_.has_held = false;
 }
 
-const PredictiveState::Ran* Predictive::step_of(std::int64_t reading) const {
-  const auto found = std::find_if(state_.ran.begin(), state_.ran.end(),
-                                  [&](const auto& step) { return step.iteration == reading; });
-  return found == state_.ran.end() ? nullptr : &*found;
-}
-
 // Returns whether there was a new reading of a training step.
 bool Predictive::read(const Observation& observation, TunerAnswer& answer) {
   if (observation.reading <= state_.reading) return false;
   state_.reading = observation.reading;
-  const PredictiveState::Ran* step = step_of(observation.reading);
   const MemoryView& memory = observation.memory;
   if (memory.device_free) {
     state_.capacity = std::min(1.0, share_of_total(memory.reserved + *memory.device_free, memory));
@@ -129,7 +105,9 @@ bool Predictive::read(const Observation& observation, TunerAnswer& answer) {
     state_.since_phase = 0;
     return false;
   }
-  if (step == nullptr || !step->succeeded) return false;
+  const auto step = std::find_if(state_.ran.begin(), state_.ran.end(),
+                                 [&](const auto& one) { return one.iteration == observation.reading; });
+  if (step == state_.ran.end() || !step->succeeded) return false;
   read_step(step->pair, observation, answer);
   return true;
 }
@@ -141,7 +119,7 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
   const double value = std::max(1e-9, share_of_total(memory.peak_allocated, memory) - before);
   if (state_.dwell.readings() == 0 || !(pair == state_.dwell.pair())) {
     state_.dwell = PairDwell{pair};
-    state_.leak.parameters_change();
+    state_.leak.restart();
     state_.pressure = 0;
     state_.is_looked_at = false;
     state_.seconds = 0;
@@ -152,10 +130,13 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
   const ReadingKind kind = state_.dwell.add(value, kPatience);
   if (kind == ReadingKind::outlier && state_.dwell.stray() > steady) {
     state_.outlier = std::max(state_.outlier, state_.dwell.stray() - steady);
-    answer.log.push_back(outlier_line(pair, state_.dwell.stray(), steady));
+    answer.log.push_back("outlier: one step at " + pair_text(pair) + " took " +
+                         fixed_point(state_.dwell.stray(), 3) + " instead of " + fixed_point(steady, 3) +
+                         ", and nothing more stays between steps");
     state_.is_looked_at = false;
   } else if (kind == ReadingKind::shift) {
-    answer.log.push_back(shift_line(pair, steady, value));
+    answer.log.push_back("shift: steps at " + pair_text(pair) + " take " + fixed_point(value, 3) +
+                         " now instead of " + fixed_point(steady, 3));
     state_.is_looked_at = false;
   }
   const bool flushed = memory.alloc_retries > state_.retries;
@@ -166,7 +147,9 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
   const bool leaked = state_.leak.rate() > 0;
   state_.leak.add(allocated, observation.reading);
   if (!leaked && state_.leak.rate() > 0) {
-    answer.log.push_back(leak_line(state_.leak.rate(), state_.leak.rises()));
+    answer.log.push_back("leak: what is allocated between steps rose " + std::to_string(state_.leak.rises()) +
+                         " times and never fell, by " + fixed_point(state_.leak.rate(), 6) +
+                         " of the total a step");
     state_.is_looked_at = false;
   }
   state_.base = allocated;

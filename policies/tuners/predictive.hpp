@@ -1,4 +1,4 @@
-// The sentences of `predictive`, each with the figures it rests on.
+// `predictive`: learns how memory follows from batch and size, and goes to the best pair that surely fits.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,20 @@
 
 namespace vramlab {
 
-/// The figures of one evaluation; memory in shares of the total.
+/// What one evaluation rests on; memory in shares of the total.
 struct PredictiveFigures {
   WorkPair now;
-  double peak = 0;     ///< of steady steps at `now`, what is there between steps included
-  double need = 0;     ///< the same with noise and the leak until the next look
-  double limit = 0;    ///< what it may be
-  double leak = 0;     ///< per step
-  double outlier = 0;  ///< largest seen
+  double peak = 0;        ///< of steady steps at `now`, what is there between steps included
+  double need = 0;        ///< the same with noise and the leak until the next look
+  double limit = 0;       ///< what it may be
+  double leak = 0;        ///< per step
+  double leak_ahead = 0;  ///< steps for which a new pair has room for a leak
+  double outlier = 0;     ///< largest seen
   bool under_pressure = false;
 };
 
-/// "grow: …"; `expected` and `upper` are those of `target`, `gain` a share of the objective.
-std::string grow_reason(const PredictiveFigures& figures, const WorkPair& target, double expected,
-                        double upper, double gain);
-/// The same for a small first move that teaches how memory follows from the parameters.
-std::string lesson_reason(const PredictiveFigures& figures, const WorkPair& target, double upper);
-std::string shrink_reason(const PredictiveFigures& figures, const WorkPair& target, double upper);
-std::string hold_reason(const PredictiveFigures& figures, const std::string& why);
-std::string recovery_reason(const WorkPair& failed, const WorkPair& target, double used);
-std::string floor_reason(const WorkPair& pair, std::int64_t failures);
-std::string snap_reason(const WorkPair& from, const WorkPair& to, std::int64_t unit);
-
-/// Log lines.
-std::string leak_line(double per_step, std::int64_t rises);
-std::string outlier_line(const WorkPair& pair, double stray, double steady);
-std::string shift_line(const WorkPair& pair, double before, double now);
-std::string error_line(const WorkPair& pair);
-
-// `predictive`: learns how memory follows from batch and size, and goes to the best pair that surely fits.
+/// "(8, 96)", as it stands in reasons.
+std::string pair_text(const WorkPair& pair);
 
 /// Everything `predictive` knows. Memory is in shares of the total.
 struct PredictiveState {
@@ -53,9 +38,7 @@ struct PredictiveState {
 
     template <class State>
     void visit(State& state) {
-      pair.visit(state);
-      state(room);
-      state(limit);
+      state(pair, room, limit);
     }
   };
 
@@ -67,9 +50,7 @@ struct PredictiveState {
 
     template <class State>
     void visit(State& state) {
-      state(iteration);
-      pair.visit(state);
-      state(succeeded);
+      state(iteration, pair, succeeded);
     }
   };
 
@@ -142,11 +123,9 @@ class Predictive final : public Tuner {
 
  private:
   static constexpr std::int64_t kPressure = 2;  // steady steps that flush the cache
-  struct Plan;
 
   void note_step(const TunerQuestion& question, const Observation& observation);
   void begin_process();
-  [[nodiscard]] const PredictiveState::Ran* step_of(std::int64_t reading) const;
   bool read(const Observation& observation, TunerAnswer& answer);
   void read_step(const WorkPair& pair, const Observation& observation, TunerAnswer& answer);
   void read_fragmentation(const MemoryView& memory);
@@ -154,8 +133,8 @@ class Predictive final : public Tuner {
   void recover(const TunerQuestion& question, const Observation& observation, TunerAnswer& answer);
   [[nodiscard]] bool is_due() const;
   void evaluate(const Point& point, TunerAnswer& answer);
-  void shrink(const Point& point, const Plan& plan, TunerAnswer& answer);
-  void grow(const Point& point, const Plan& plan, TunerAnswer& answer);
+  void shrink(const Point& point, const PredictiveFigures& figures, TunerAnswer& answer);
+  void grow(const Point& point, const PredictiveFigures& figures, TunerAnswer& answer);
   [[nodiscard]] std::optional<WorkPair> best(const PairBox& box, double limit, double leak_ahead) const;
   [[nodiscard]] PairBox straight_box() const;
   [[nodiscard]] double least_gain() const;

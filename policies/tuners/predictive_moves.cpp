@@ -1,88 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/contract/policy.hpp"
 #include "policies/tuners/predictive.hpp"
 
 namespace vramlab {
-namespace {
-
-std::string ratio(double value) { return fixed_point(value, 3); }
-
-std::string percent(double share) { return fixed_point(100 * share, 1) + " %"; }
-
-std::string pair_text(const WorkPair& pair) {
-  return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.size) + ")";
-}
-
-// Where things stand, as every sentence begins.
-std::string standing(const PredictiveFigures& figures) {
-  std::string text = "peak " + ratio(figures.peak) + " at " + pair_text(figures.now);
-  if (figures.leak > 0) text += ", leak " + fixed_point(figures.leak, 6) + " a step";
-  if (figures.outlier > 0) text += ", outliers up to " + ratio(figures.outlier);
-  return text;
-}
-
-}  // namespace
-
-std::string grow_reason(const PredictiveFigures& figures, const WorkPair& target, double expected,
-                        double upper, double gain) {
-  return "grow: " + standing(figures) + "; " + pair_text(target) + " should take " + ratio(expected) +
-         ", at most " + ratio(upper) + " of " + ratio(figures.limit) + ", and does " + percent(gain) +
-         " more";
-}
-
-std::string lesson_reason(const PredictiveFigures& figures, const WorkPair& target, double upper) {
-  return "grow: " + standing(figures) + "; a small move to " + pair_text(target) + ", at most " +
-         ratio(upper) + " of " + ratio(figures.limit) + ", to learn how memory grows";
-}
-
-std::string shrink_reason(const PredictiveFigures& figures, const WorkPair& target, double upper) {
-  const std::string why = figures.under_pressure ? "steady steps flush the cache"
-                                                 : ratio(figures.need) + " is above " + ratio(figures.limit);
-  return "shrink: " + standing(figures) + ", " + why + "; " + pair_text(target) + " takes at most " +
-         ratio(upper);
-}
-
-std::string hold_reason(const PredictiveFigures& figures, const std::string& why) {
-  return "hold: " + standing(figures) + " of " + ratio(figures.limit) + ", " + why;
-}
-
-std::string recovery_reason(const WorkPair& failed, const WorkPair& target, double used) {
-  std::string text = "oom at " + pair_text(failed) + " with " + ratio(used) + " allocated between steps";
-  if (target == failed) return text + ": nothing is left to shrink";
-  return text + ": to " + pair_text(target) + ", nothing at or beyond it again unless memory is given back";
-}
-
-std::string floor_reason(const WorkPair& pair, std::int64_t failures) {
-  return "oom: " + std::to_string(failures) + " steps in a row failed at the smallest pair " +
-         pair_text(pair) + "; the run ends here";
-}
-
-std::string snap_reason(const WorkPair& from, const WorkPair& to, std::int64_t unit) {
-  return "snap: size " + std::to_string(from.size) + " is not a multiple of " + std::to_string(unit) +
-         "; to " + pair_text(to);
-}
-
-std::string leak_line(double per_step, std::int64_t rises) {
-  return "leak: what is allocated between steps rose " + std::to_string(rises) +
-         " times and never fell, by " + fixed_point(per_step, 6) + " of the total a step";
-}
-
-std::string outlier_line(const WorkPair& pair, double stray, double steady) {
-  return "outlier: one step at " + pair_text(pair) + " took " + ratio(stray) + " instead of " +
-         ratio(steady) + ", and nothing more stays between steps";
-}
-
-std::string shift_line(const WorkPair& pair, double before, double now) {
-  return "shift: steps at " + pair_text(pair) + " take " + ratio(now) + " now instead of " + ratio(before);
-}
-
-std::string error_line(const WorkPair& pair) {
-  return "an error that is not OOM at " + pair_text(pair) + ": its reading is not used, nothing shrinks";
-}
-
-// Where `predictive` goes, given what it knows.
 namespace {
 
 constexpr double kRoomGivenBack = 0.05;  // share of the total that makes a failure a thing of the past
@@ -99,13 +20,27 @@ double backed_off(std::int64_t failures) { return failures <= 1 ? 0.9 : failures
 
 std::int64_t sign(std::int64_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; }
 
+std::string ratio(double value) { return fixed_point(value, 3); }
+
+std::string percent(double share) { return fixed_point(100 * share, 1) + " %"; }
+
+// Where things stand, as every sentence begins.
+std::string standing(const PredictiveFigures& figures) {
+  std::string text = "peak " + ratio(figures.peak) + " at " + pair_text(figures.now);
+  if (figures.leak > 0) text += ", leak " + fixed_point(figures.leak, 6) + " a step";
+  if (figures.outlier > 0) text += ", outliers up to " + ratio(figures.outlier);
+  return text;
+}
+
+std::string hold_reason(const PredictiveFigures& figures, const std::string& why) {
+  return "hold: " + standing(figures) + " of " + ratio(figures.limit) + ", " + why;
+}
+
 }  // namespace
 
-/// What one evaluation rests on.
-struct Predictive::Plan {
-  PredictiveFigures figures;
-  double leak_ahead = 0;  ///< steps for which a new pair has room for a leak
-};
+std::string pair_text(const WorkPair& pair) {
+  return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.size) + ")";
+}
 
 void Predictive::evaluate(const Point& point, TunerAnswer& answer) {
   ++state_.looks;
@@ -116,14 +51,13 @@ void Predictive::evaluate(const Point& point, TunerAnswer& answer) {
   state_.failed.remove_if([&](const auto& failed) { return room > failed.room + kRoomGivenBack; });
 
   const auto period = static_cast<double>(options_.adjustment_frequency);
-  Plan plan{.leak_ahead = kLeakLooks * period};
-  PredictiveFigures& figures = plan.figures;
-  figures.now = current_;
-  figures.peak = state_.base + state_.dwell.steady();
-  figures.need = need(current_, period);
-  figures.leak = state_.leak.rate();
-  figures.outlier = state_.outlier;
-  figures.under_pressure = state_.pressure >= kPressure;
+  PredictiveFigures figures{.now = current_,
+                            .peak = state_.base + state_.dwell.steady(),
+                            .need = need(current_, period),
+                            .leak = state_.leak.rate(),
+                            .leak_ahead = kLeakLooks * period,
+                            .outlier = state_.outlier,
+                            .under_pressure = state_.pressure >= kPressure};
   state_.pressure = 0;
   if (figures.under_pressure) {
     state_.least_fragmentation = std::max(state_.least_fragmentation, 1.005 * state_.capacity / figures.peak);
@@ -134,9 +68,9 @@ void Predictive::evaluate(const Point& point, TunerAnswer& answer) {
     answer.reason =
         hold_reason(figures, "all " + std::to_string(options_.max_adjustments) + " adjustments are used up");
   } else if (is_too_much(figures)) {
-    shrink(point, plan, answer);
+    shrink(point, figures, answer);
   } else {
-    grow(point, plan, answer);
+    grow(point, figures, answer);
   }
 }
 
@@ -153,27 +87,29 @@ bool Predictive::is_too_much(const PredictiveFigures& figures) const {
   return without_noise > figures.limit || figures.need > kNoiseSlack * figures.limit;
 }
 
-void Predictive::shrink(const Point& point, const Plan& plan, TunerAnswer& answer) {
+void Predictive::shrink(const Point& point, const PredictiveFigures& figures, TunerAnswer& answer) {
   PairBox box = pairs_.box();
   box.high = current_;
-  const WorkPair target = best(box, plan.figures.limit, plan.leak_ahead).value_or(box.low);
+  const WorkPair target = best(box, figures.limit, figures.leak_ahead).value_or(box.low);
   if (target == current_) {
-    answer.reason = hold_reason(plan.figures, "more than that, but nothing is left to shrink");
+    answer.reason = hold_reason(figures, "more than that, but nothing is left to shrink");
     return;
   }
-  answer.reason = shrink_reason(plan.figures, target, need(target, plan.leak_ahead));
+  answer.reason = "shrink: " + standing(figures) + ", " +
+                  (figures.under_pressure ? "steady steps flush the cache"
+                                          : ratio(figures.need) + " is above " + ratio(figures.limit)) +
+                  "; " + pair_text(target) + " takes at most " + ratio(need(target, figures.leak_ahead));
   move(point, target, answer);
 }
 
-void Predictive::grow(const Point& point, const Plan& plan, TunerAnswer& answer) {
-  const PredictiveFigures& figures = plan.figures;
+void Predictive::grow(const Point& point, const PredictiveFigures& figures, TunerAnswer& answer) {
   if (state_.hold > 0) {
     answer.reason =
         hold_reason(figures, "no growth for " + std::to_string(state_.hold) + " more steps after a failure");
     return;
   }
   // Staying teaches nothing new: what was not worth a move is looked for again when there is other room.
-  const double room = figures.limit - state_.base - state_.leak.rate() * plan.leak_ahead;
+  const double room = figures.limit - state_.base - state_.leak.rate() * figures.leak_ahead;
   if (state_.has_held && std::abs(room - state_.held_room) <= kOtherRoom) {
     answer.reason = hold_reason(figures, "as at the look before");
     return;
@@ -182,7 +118,7 @@ void Predictive::grow(const Point& point, const Plan& plan, TunerAnswer& answer)
   state_.has_held = true;
   state_.held_room = room;
   const auto search = [&](const PairBox& box) {
-    return best(box, figures.limit, plan.leak_ahead).value_or(current_);
+    return best(box, figures.limit, figures.leak_ahead).value_or(current_);
   };
   WorkPair goal = search(straight_box());
   double gain = score(goal) / score(current_) - 1;
@@ -194,19 +130,23 @@ void Predictive::grow(const Point& point, const Plan& plan, TunerAnswer& answer)
     if (pays && state_.turns + turns_to(turning) <= options_.most_turns) goal = turning;
   }
   if (goal == current_) {
-    answer.reason = hold_reason(
-        figures, "and nothing that surely fits does " + fixed_point(100 * least_gain(), 1) + " % more");
+    answer.reason =
+        hold_reason(figures, "and nothing that surely fits does " + percent(least_gain()) + " more");
     return;
   }
   gain = score(goal) / score(current_) - 1;
   const bool is_far = pairs_.work(goal) > kLesson * pairs_.work(current_);
   const WorkPair small =
-      state_.steady.pairs() == 1 && is_far ? lesson(goal, figures.limit, plan.leak_ahead) : goal;
+      state_.steady.pairs() == 1 && is_far ? lesson(goal, figures.limit, figures.leak_ahead) : goal;
   const WorkPair target = small == current_ ? goal : small;
-  const double upper = need(target, plan.leak_ahead);
+  const std::string at_most =
+      ", at most " + ratio(need(target, figures.leak_ahead)) + " of " + ratio(figures.limit);
   answer.reason =
-      target == goal ? grow_reason(figures, target, state_.base + state_.steady.expected(target), upper, gain)
-                     : lesson_reason(figures, target, upper);
+      "grow: " + standing(figures) + "; " +
+      (target == goal
+           ? pair_text(target) + " should take " + ratio(state_.base + state_.steady.expected(target)) +
+                 at_most + ", and does " + percent(gain) + " more"
+           : "a small move to " + pair_text(target) + at_most + ", to learn how memory grows");
   move(point, target, answer);
 }
 
@@ -254,8 +194,13 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
   state_.hold = options_.adjustment_frequency;
   state_.dwell = {};
   answer.empty_cache = true;
+  answer.reason =
+      "oom at " + pair_text(failed) + " with " + ratio(state_.base) + " allocated between steps: ";
+  const auto going_to = [](const WorkPair& pair) {
+    return "to " + pair_text(pair) + ", nothing at or beyond it again unless memory is given back";
+  };
   if (!at_or_beyond(current_, failed)) {  // batches fetched before the last change still come
-    answer.reason = recovery_reason(failed, current_, state_.base);
+    answer.reason += going_to(current_);
     return;
   }
   PairBox box = pairs_.box();
@@ -271,11 +216,12 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
   }
   target.batch = std::min(target.batch, current_.batch);
   target.size = std::min(target.size, current_.size);
-  answer.reason = recovery_reason(failed, target, state_.base);
+  answer.reason += target == failed ? "nothing is left to shrink" : going_to(target);
   if (!(target == current_)) return move(question.point, target, answer);
   if (++state_.failures_at_floor < options_.oom_floor_limit) return;
   answer.end_run = true;
-  answer.reason = floor_reason(failed, state_.failures_at_floor);
+  answer.reason = "oom: " + std::to_string(state_.failures_at_floor) +
+                  " steps in a row failed at the smallest pair " + pair_text(failed) + "; the run ends here";
 }
 
 std::optional<WorkPair> Predictive::best(const PairBox& box, double limit, double leak_ahead) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.hpp"
 #include "policies/tuners/one_parameter.hpp"
 
 namespace vramlab {
@@ -65,13 +64,6 @@ constexpr double kTimeNoise = 0.02;  // steps at equal parameters differ by driv
 // Least share of a step that is taken to be no work: with none of it all pairs would be worth the same.
 constexpr double kLeastBase = 0.001;
 
-std::size_t batch_index(const PredictiveOptions& options, const ParameterSpace& space) {
-  if (!options.batch_parameter.empty()) {
-    return require_parameter(space, options.batch_parameter, "predictive");
-  }
-  return default_parameter(space);
-}
-
 std::optional<std::size_t> size_index(const PredictiveOptions& options, const ParameterSpace& space,
                                       std::size_t batch) {
   if (!options.size_parameter.empty()) {
@@ -87,7 +79,8 @@ std::optional<std::size_t> size_index(const PredictiveOptions& options, const Pa
 }  // namespace
 
 WorkPairs::WorkPairs(const PredictiveOptions& options, const ParameterSpace& space)
-    : batch_(batch_index(options, space)), size_(size_index(options, space, batch_)) {
+    : batch_(require_parameter(space, options.batch_parameter, "predictive")),
+      size_(size_index(options, space, batch_)) {
   const Parameter& batch = space.parameters[batch_];
   box_.low.batch = std::max<std::int64_t>(1, batch.low);
   box_.high.batch = std::max(box_.low.batch, batch.high);
@@ -135,7 +128,8 @@ double WorkPairs::work(const WorkPair& pair) const {
 void WorkScore::learn(double work, double seconds) {
   if (reference_ <= 0) {
     reference_ = work;
-    law_ = {{seconds / 2, seconds / 2}, {seconds / 2, seconds / 2}};
+    const LeastSquares<2>::Vector half = LeastSquares<2>::Vector::Constant(seconds / 2);
+    law_ = {half, half.cwiseAbs2()};
   }
   law_.add({1, work / reference_}, seconds, kTimeNoise * seconds);
 }

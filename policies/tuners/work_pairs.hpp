@@ -60,7 +60,7 @@ class PairSearch {
   std::optional<WorkPair> run() {
     if (box_.low.size == box_.high.size) {
       try_pair({largest_batch(), box_.low.size});
-      return best();
+      return best_;
     }
     std::int64_t before = box_.low.batch;
     std::int64_t batch = box_.low.batch;
@@ -77,25 +77,23 @@ class PairSearch {
       before = batch;
       batch = next;
     }
-    const std::int64_t coarse = best_.batch;
+    if (!best_) return best_;
+    const std::int64_t coarse = best_->batch;
     for (std::int64_t one = around_low; one <= std::min(around_high, box_.high.batch); ++one) {
       if (one != coarse) try_batch(one);
     }
-    return best();
+    return best_;
   }
 
  private:
   static constexpr std::int64_t kGeometric = 8;  // steps of an eighth; below 8 every batch is looked at
 
-  [[nodiscard]] std::optional<WorkPair> best() const { return found_ ? std::optional{best_} : std::nullopt; }
-
   bool try_pair(const WorkPair& pair) {
     if (pair.batch < box_.low.batch) return false;
     const double score = score_(pair);
-    if (found_ && score <= best_score_) return false;
+    if (best_ && score <= best_score_) return false;
     best_ = pair;
     best_score_ = score;
-    found_ = true;
     return true;
   }
 
@@ -130,9 +128,8 @@ class PairSearch {
   PairBox box_;
   const Allowed& allowed_;
   const Score& score_;
-  WorkPair best_;
+  std::optional<WorkPair> best_;
   double best_score_ = 0;
-  bool found_ = false;
   bool done_ = false;
 };
 
@@ -178,8 +175,7 @@ class WorkScore {
 
   template <class State>
   void visit(State& state) {
-    law_.visit(state);
-    state(reference_);
+    state(law_, reference_);
   }
 
  private:
