@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "core/error.hpp"
+#include <tuple>
+#include <utility>
 
 namespace vramlab {
 namespace {
@@ -16,12 +16,6 @@ std::int64_t whole(double quotient, std::int64_t most) {
 
 std::int64_t round_up_to(std::int64_t value, std::int64_t unit) { return cut_to(value + unit - 1, unit); }
 
-std::int64_t lq_step_up(const DualOptimizerOptions& o, double room) {
-  if (!(room > o.lq_up_min_room)) return 0;
-  const std::int64_t units = whole(room / o.lq_up_unit, o.lq_up_at_most);
-  return std::min(o.lq_up_at_most, std::max(o.lq_up_at_least, o.lq_up_factor * units));
-}
-
 // Pairs may not be told apart by memory alone, so only failures that this pair contains count.
 std::int64_t highest_lq(const DualOptimizerOptions& o, const PairBounds& bounds,
                         const std::vector<BatchAndLq>& failing, BatchAndLq now) {
@@ -33,22 +27,21 @@ std::int64_t highest_lq(const DualOptimizerOptions& o, const PairBounds& bounds,
   return cut_to(std::max<std::int64_t>(highest, 0), o.lq_granularity);
 }
 
-bool area_fits(const DualOptimizerOptions& o, std::int64_t from, std::int64_t to, double usage) {
-  const double side = static_cast<double>(to) / static_cast<double>(from);
-  return usage * side * side <= o.target_vram_usage;
-}
-
 BatchAndLq grown_lq(const DualOptimizerOptions& o, const PairBounds& bounds,
                     const std::vector<BatchAndLq>& failing, BatchAndLq now, double usage) {
-  const std::int64_t step = lq_step_up(o, o.target_vram_usage - usage);
+  const double room = o.target_vram_usage - usage;
+  if (!(room > o.lq_up_min_room)) return now;
+  const std::int64_t units = whole(room / o.lq_up_unit, o.lq_up_at_most);
+  const std::int64_t step = std::min(o.lq_up_at_most, std::max(o.lq_up_at_least, o.lq_up_factor * units));
   if (step == 0) return now;
   const std::int64_t wanted = round_up_to(now.lq + step, o.lq_granularity);
   const std::int64_t target = std::min(wanted, highest_lq(o, bounds, failing, now));
   if (target <= now.lq) return now;
   // The steps were made for single pixels; one blown up to 32 may cost far more than the room it was made
   // for.
-  const bool enlarged = target - now.lq > step;
-  if (o.area_check && enlarged && !area_fits(o, now.lq, target, usage)) return now;
+  const double side = static_cast<double>(target) / static_cast<double>(now.lq);
+  const bool area_fits = usage * side * side <= o.target_vram_usage;
+  if (o.area_check && target - now.lq > step && !area_fits) return now;
   return {now.batch, target};
 }
 
@@ -84,22 +77,19 @@ BatchAndLq shrunk(const DualOptimizerOptions& o, const PairBounds& bounds, Batch
   return now;
 }
 
-struct Range {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-};
-
-Range common_range(const Parameter& parameter, Range options, std::int64_t unit, const char* low_key,
-                   const char* high_key) {
-  const Range range{round_up_to(std::max({options.low, parameter.low, std::int64_t{1}}), unit),
-                    cut_to(std::min(options.high, parameter.high), unit)};
-  if (range.low <= range.high) return range;
+// The values of `parameter` from the options' `low` to `high`, in multiples of `unit`: the first and the
+// last.
+std::pair<std::int64_t, std::int64_t> common_range(const Parameter& parameter, std::int64_t low,
+                                                   std::int64_t high, std::int64_t unit) {
+  const std::pair range{round_up_to(std::max({low, parameter.low, std::int64_t{1}}), unit),
+                        cut_to(std::min(high, parameter.high), unit)};
+  if (range.first <= range.second) return range;
+  const std::string low_key = "min_" + parameter.name + "_size";
   throw InputError(low_key, "no " + parameter.name + " is left: the workload allows " +
                                 std::to_string(parameter.low) + " to " + std::to_string(parameter.high) +
-                                ", the options " + std::to_string(options.low) + " to " +
-                                std::to_string(options.high) +
+                                ", the options " + std::to_string(low) + " to " + std::to_string(high) +
                                 (unit == 1 ? "" : " in multiples of " + std::to_string(unit)) + ". Set " +
-                                low_key + " and " + high_key + ".");
+                                low_key + " and max_" + parameter.name + "_size.");
 }
 
 }  // namespace
@@ -110,17 +100,12 @@ PairView::PairView(const DualOptimizerOptions& options, const ParameterSpace& sp
     throw InputError("", "the policy dual-optimizer moves batch and lq; this workload has neither.");
   }
   if (batch_) {
-    const Range range =
-        common_range(space.parameters[*batch_], {options.min_batch_size, options.max_batch_size}, 1,
-                     "min_batch_size", "max_batch_size");
-    bounds_.low.batch = range.low;
-    bounds_.high.batch = range.high;
+    std::tie(bounds_.low.batch, bounds_.high.batch) =
+        common_range(space.parameters[*batch_], options.min_batch_size, options.max_batch_size, 1);
   }
   if (lq_) {
-    const Range range = common_range(space.parameters[*lq_], {options.min_lq_size, options.max_lq_size},
-                                     options.lq_granularity, "min_lq_size", "max_lq_size");
-    bounds_.low.lq = range.low;
-    bounds_.high.lq = range.high;
+    std::tie(bounds_.low.lq, bounds_.high.lq) = common_range(space.parameters[*lq_], options.min_lq_size,
+                                                             options.max_lq_size, options.lq_granularity);
   }
 }
 
@@ -147,16 +132,11 @@ Wish wish_for(const DualOptimizerOptions& options, double usage) {
 
 BatchAndLq next_pair(const DualOptimizerOptions& options, const PairBounds& bounds,
                      const std::vector<BatchAndLq>& failing, BatchAndLq now, double usage) {
-  switch (wish_for(options, usage)) {
-    case Wish::grow:
-      return now.lq < bounds.high.lq ? grown_lq(options, bounds, failing, now, usage)
-                                     : grown_batch(options, bounds, failing, now, usage);
-    case Wish::shrink:
-      return shrunk(options, bounds, now, usage);
-    case Wish::hold:
-      break;
-  }
-  return now;
+  const Wish wish = wish_for(options, usage);
+  if (wish == Wish::hold) return now;
+  if (wish == Wish::shrink) return shrunk(options, bounds, now, usage);
+  return now.lq < bounds.high.lq ? grown_lq(options, bounds, failing, now, usage)
+                                 : grown_batch(options, bounds, failing, now, usage);
 }
 
 namespace {
@@ -167,23 +147,12 @@ std::int64_t scaled(std::int64_t value, double factor, std::int64_t unit, std::i
   return std::min(value, std::max(low, cut_to(product, unit)));
 }
 
-std::int64_t scaled_batch(const DualOptimizerOptions& o, const PairBounds& bounds, std::int64_t batch) {
-  return scaled(batch, o.oom_factor, 1, bounds.low.batch);
-}
-
-// With two units at once, the coarser network's multiple is the one that must hold.
-std::int64_t scaled_lq(const DualOptimizerOptions& o, const PairBounds& bounds, std::int64_t lq) {
-  const std::int64_t product = scaled(lq, o.oom_factor, o.oom_lq_multiple, 0);
-  return std::min(lq, std::max(bounds.low.lq, cut_to(product, o.lq_granularity)));
-}
-
 BatchAndLq scaled_pair(const DualOptimizerOptions& o, const PairBounds& bounds, BatchAndLq pair) {
-  return {scaled_batch(o, bounds, pair.batch), scaled_lq(o, bounds, pair.lq)};
+  // With two units at once, the coarser network's multiple is the one that must hold.
+  const std::int64_t lq = scaled(pair.lq, o.oom_factor, o.oom_lq_multiple, 0);
+  return {scaled(pair.batch, o.oom_factor, 1, bounds.low.batch),
+          std::min(pair.lq, std::max(bounds.low.lq, cut_to(lq, o.lq_granularity)))};
 }
-
-bool smaller(BatchAndLq a, BatchAndLq b) { return a.batch <= b.batch && a.lq <= b.lq && a != b; }
-
-std::string times(const DualOptimizerOptions& o) { return " times " + format_option_value(o.oom_factor); }
 
 }  // namespace
 
@@ -194,19 +163,22 @@ void PairMemory::note_failing(BatchAndLq pair) {
 Recovery PairMemory::recover(const DualOptimizerOptions& options, const PairBounds& bounds,
                              BatchAndLq now) const {
   const BatchAndLq both = scaled_pair(options, bounds, now);
-  const Recovery of_both{both, "batch and lq" + times(options), both};
+  const std::string times = " times " + format_option_value(options.oom_factor);
+  const Recovery of_both{both, "batch and lq" + times, both};
   if (options.oom_rule == OomRule::scale) {
     if (!options.oom_double_halving) return of_both;
     return {both, of_both.how, scaled_pair(options, bounds, both)};
   }
-  if (safe_ && smaller(*safe_, now)) return {*safe_, "back to the last safe pair", *safe_};
+  if (safe_ && safe_->batch <= now.batch && safe_->lq <= now.lq && *safe_ != now) {
+    return {*safe_, "back to the last safe pair", *safe_};
+  }
   // Where the parameter moved last is at its minimum already, only the other one can still help.
   const bool one_moved = batch_moved_ != lq_moved_;
   if (one_moved && batch_moved_ && both.batch < now.batch) {
-    return {{both.batch, now.lq}, "batch, which moved last," + times(options), {both.batch, now.lq}};
+    return {{both.batch, now.lq}, "batch, which moved last," + times, {both.batch, now.lq}};
   }
   if (one_moved && lq_moved_ && both.lq < now.lq) {
-    return {{now.batch, both.lq}, "lq, which moved last," + times(options), {now.batch, both.lq}};
+    return {{now.batch, both.lq}, "lq, which moved last," + times, {now.batch, both.lq}};
   }
   return of_both;
 }

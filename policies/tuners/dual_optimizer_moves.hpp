@@ -89,7 +89,6 @@ class PairMemory {
                                  BatchAndLq now) const;
 
   [[nodiscard]] const std::vector<BatchAndLq>& failing() const { return failing_; }
-  [[nodiscard]] const std::optional<BatchAndLq>& safe() const { return safe_; }
 
  private:
   std::vector<BatchAndLq> failing_;
