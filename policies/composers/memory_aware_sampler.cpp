@@ -31,7 +31,7 @@ struct SamplerOptions : GuardianOptions {
 
 std::vector<Row<SamplerOptions>> rows() {
   using O = SamplerOptions;
-  std::vector<Row<O>> rows{
+  return {
       {"predictor", one_of<&O::predictor>({"table", "collapsing", "regression"}), "", 0, 0,
        "how a batch's memory is predicted: the published table, the original's form of it, or learnt"},
       {"safety_quantile", &O::safety_quantile, "of batches", 0.5, 0.9999,
@@ -51,36 +51,35 @@ std::vector<Row<SamplerOptions>> rows() {
       {"accumulation", one_of<&O::accumulation>({"exact", "adaptive"}), "", 0, 0,
        "the effective batch is exactly the target, or drifts with memory use as in the original"},
   };
-  for (auto& row : guardian_rows<O>()) rows.push_back(std::move(row));
-  return rows;
 }
 
 const OptionTable<SamplerOptions>& table() {
-  static const OptionTable<SamplerOptions> result{.owner = "memory-aware-sampler",
-                                                  .options = Record<SamplerOptions>(rows())};
+  using O = SamplerOptions;
+  static const OptionTable<O> result{.owner = "memory-aware-sampler",
+                                     .options = Record<O>(joined<O>(rows(), guardian_rows()))};
   return result;
 }
 
 std::vector<PolicyProfile> profiles() {
-  const OptionMap published{{"predictor", "table", {}},
-                            {"batch_size", std::int64_t{16}, {}},
-                            {"task_diversity_weight", 0.5, {}},
-                            {"padding_weight", 0.0, {}},
-                            {"growth", 0.0, {}}};
+  const OptionMap published{{"predictor", "table"},
+                            {"batch_size", 16},
+                            {"task_diversity_weight", 0.5},
+                            {"padding_weight", 0.0},
+                            {"growth", 0.0}};
   // predictions are so close that at the original's 0.10 idle memory between blocks decides who fails
-  const OptionMap learnt{{"safety_margin", 0.15, {}}};
+  const OptionMap learnt{{"safety_margin", 0.15}};
   return {
       {"faithful",
        "the original with its defects: predictions that collapse, candidates over budget taken, an effective "
        "batch that drifts",
-       overlay(published, {{"predictor", "collapsing", {}},
-                           {"max_memory_mb", std::int64_t{30000}, {}},
-                           {"over_budget", "minus-one", {}},
-                           {"accumulation", "adaptive", {}},
-                           {"keep_limit", true, {}}})},
+       overlay(published, {{"predictor", "collapsing"},
+                           {"max_memory_mb", 30000},
+                           {"over_budget", "minus-one"},
+                           {"accumulation", "adaptive"},
+                           {"keep_limit", true}})},
       {"table", "the original's table and constants, with a budget that binds", published},
       {"mixed", "learns what batches take, and mixes the tasks in every batch",
-       overlay(learnt, {{"task_diversity_weight", 0.5, {}}, {"padding_weight", 0.0, {}}})},
+       overlay(learnt, {{"task_diversity_weight", 0.5}, {"padding_weight", 0.0}})},
       {"dense", "learns what batches take, and puts samples of similar length together", learnt},
   };
 }
@@ -97,15 +96,68 @@ std::unique_ptr<MemoryPredictor> make_predictor(const SamplerOptions& options,
 
 class MemoryAwareSampler final : public Composer {
  public:
-  MemoryAwareSampler(const SamplerOptions& options, const std::vector<std::string>& tasks);
+  MemoryAwareSampler(const SamplerOptions& options, const std::vector<std::string>& tasks)
+      : options_(options), predictor_(make_predictor(options, tasks)) {}
 
-  ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override;
-  AfterOom told(const BatchOutcome& outcome) override;
+  // The oldest sample opens the batch, so that none waits for ever; if it alone is over budget, it stays
+  // alone.
+  ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override {
+    const auto waiting = question.candidates.look(static_cast<std::size_t>(options_.window));
+    const double budget = this->budget(observation.memory);
+    std::int64_t most = std::min(options_.batch_size, question.most);
+    if (options_.growth > 0) most = std::min(most, next_size(largest_, options_.growth));
+    window_.reset(question.samples, waiting);
+
+    ComposerAnswer answer;
+    BatchShape batch{.packs = question.packs, .accumulates = question.accumulates};
+    const auto add = [&](SampleId id, const PredictedMemory& predicted) {
+      answer.batch.push_back(id);
+      batch.add(question.samples[id]);
+      answer.predicted = predicted;
+    };
+    const SampleId first = window_.take_oldest();
+    BatchShape alone = batch;
+    alone.add(question.samples[first]);
+    add(first, predictor_->predict(alone));
+    answer.oversize = static_cast<double>(answer.predicted.at_most) > budget;
+    if (answer.oversize && options_.over_budget == OverBudget::never) {
+      answer.reason = "one sample is predicted over budget; it runs alone";
+      return answer;
+    }
+    while (batch.samples < most) {
+      const auto chosen = choose(question, batch, budget);
+      if (!chosen) break;
+      window_.take(chosen->group);
+      add(chosen->candidate.id, chosen->predicted);
+    }
+    return answer;
+  }
+
+  AfterOom told(const BatchOutcome& outcome) override {
+    if (outcome.result == StepResult::ok) largest_ = std::max(largest_, outcome.shape.samples);
+    if (outcome.typical && outcome.result == StepResult::ok) predictor_->learn(outcome.shape, outcome.rise);
+    if (outcome.typical && outcome.result == StepResult::oom) {
+      predictor_->learn_at_least(outcome.shape, outcome.rise);
+    }
+    return AfterOom::skip;
+  }
+
   [[nodiscard]] AccumulationRule accumulation() const override {
     return {options_.accumulation, options_.batch_size};
   }
-  [[nodiscard]] std::vector<double> save() const override;
-  void restore(std::span<const double> state) override;
+
+  [[nodiscard]] std::vector<double> save() const override {
+    std::vector<double> state{static_cast<double>(largest_)};
+    const auto learnt = predictor_->save();
+    state.insert(state.end(), learnt.begin(), learnt.end());
+    return state;
+  }
+
+  void restore(std::span<const double> state) override {
+    StateReader reader{state};
+    largest_ = static_cast<std::int64_t>(reader.count());
+    predictor_->restore(reader.rest());
+  }
 
  private:
   struct Choice {
@@ -113,117 +165,54 @@ class MemoryAwareSampler final : public Composer {
     CandidateWindow::Candidate candidate;
     PredictedMemory predicted;  ///< of the batch with it
   };
-  [[nodiscard]] double budget(const MemoryView& memory) const;
-  std::optional<Choice> choose(const ComposerQuestion& question, const BatchShape& batch, double budget);
+
+  // What a batch may take above what is allocated already.
+  [[nodiscard]] double budget(const MemoryView& memory) const {
+    double whole = static_cast<double>(memory.total) * (1 - options_.safety_margin);
+    if (options_.max_memory_mb > 0) {
+      whole = std::min(whole, static_cast<double>(options_.max_memory_mb) * static_cast<double>(1_MiB));
+    }
+    return std::max(0.0, whole - static_cast<double>(memory.allocated));
+  }
+
+  // The candidate of highest priority to go on with; among equals the oldest. Empty if none may.
+  std::optional<Choice> choose(const ComposerQuestion& question, const BatchShape& batch, double budget) {
+    std::optional<Choice> best;
+    double highest = -std::numeric_limits<double>::infinity();
+    for (std::size_t group = 0; group < window_.groups(); ++group) {
+      const auto candidate = window_.best(group, batch.longest);
+      if (!candidate) continue;
+      const Sample& sample = question.samples[candidate->id];
+      BatchShape larger = batch;
+      larger.add(sample);
+      const PredictedMemory predicted = predictor_->predict(larger);
+      const auto at_most = static_cast<double>(predicted.at_most);
+      if (at_most > budget && options_.over_budget == OverBudget::never) continue;
+      const double value = priority(batch, larger, sample.task, at_most, budget);
+      if (value < highest || (value == highest && best && candidate->age > best->candidate.age)) continue;
+      highest = value;
+      best = {group, *candidate, predicted};
+    }
+    return best;
+  }
+
+  // The published priority, less the share of padding that the batch would have.
   [[nodiscard]] double priority(const BatchShape& batch, const BatchShape& larger, std::uint32_t task,
-                                double needed, double budget) const;
+                                double needed, double budget) const {
+    if (needed > budget) return -1;
+    const double w = options_.task_diversity_weight;
+    const std::int64_t most = *std::max_element(batch.task_samples.begin(), batch.task_samples.end());
+    const double fit = budget > 0 ? (budget - needed) / budget : 0;
+    const double diversity =
+        most == 0 ? 1 : 1 - static_cast<double>(batch.task_samples[task]) / static_cast<double>(most);
+    return (1 - w) * fit + w * diversity - options_.padding_weight * larger.padding();
+  }
 
   SamplerOptions options_;
   std::unique_ptr<MemoryPredictor> predictor_;
   CandidateWindow window_;
   std::int64_t largest_ = 0;  ///< samples of the largest batch that ran
 };
-
-MemoryAwareSampler::MemoryAwareSampler(const SamplerOptions& options, const std::vector<std::string>& tasks)
-    : options_(options), predictor_(make_predictor(options, tasks)) {}
-
-// What a batch may take above what is allocated already.
-double MemoryAwareSampler::budget(const MemoryView& memory) const {
-  double whole = static_cast<double>(memory.total) * (1 - options_.safety_margin);
-  if (options_.max_memory_mb > 0) {
-    whole = std::min(whole, static_cast<double>(options_.max_memory_mb) * static_cast<double>(1_MiB));
-  }
-  return std::max(0.0, whole - static_cast<double>(memory.allocated));
-}
-
-// The published priority, less the share of padding that the batch would have.
-double MemoryAwareSampler::priority(const BatchShape& batch, const BatchShape& larger, std::uint32_t task,
-                                    double needed, double budget) const {
-  if (needed > budget) return -1;
-  const double w = options_.task_diversity_weight;
-  const std::int64_t most = *std::max_element(batch.task_samples.begin(), batch.task_samples.end());
-  const double fit = budget > 0 ? (budget - needed) / budget : 0;
-  const double diversity =
-      most == 0 ? 1 : 1 - static_cast<double>(batch.task_samples[task]) / static_cast<double>(most);
-  return (1 - w) * fit + w * diversity - options_.padding_weight * larger.padding();
-}
-
-// The oldest sample opens the batch, so that none waits for ever; if it alone is over budget, it stays alone.
-ComposerAnswer MemoryAwareSampler::decide(const ComposerQuestion& question, const Observation& observation) {
-  const auto waiting = question.candidates.look(static_cast<std::size_t>(options_.window));
-  const double budget = this->budget(observation.memory);
-  std::int64_t most = std::min(options_.batch_size, question.most);
-  if (options_.growth > 0) most = std::min(most, next_size(largest_, options_.growth));
-  window_.reset(question.samples, waiting);
-
-  ComposerAnswer answer;
-  BatchShape batch{.packs = question.packs, .accumulates = question.accumulates};
-  const auto add = [&](SampleId id, const PredictedMemory& predicted) {
-    answer.batch.push_back(id);
-    batch.add(question.samples[id]);
-    answer.predicted = predicted;
-  };
-  const SampleId first = window_.take_oldest();
-  BatchShape alone = batch;
-  alone.add(question.samples[first]);
-  add(first, predictor_->predict(alone));
-  answer.oversize = static_cast<double>(answer.predicted.at_most) > budget;
-  if (answer.oversize && options_.over_budget == OverBudget::never) {
-    answer.reason = "one sample is predicted over budget; it runs alone";
-    return answer;
-  }
-  while (batch.samples < most) {
-    const auto chosen = choose(question, batch, budget);
-    if (!chosen) break;
-    window_.take(chosen->group);
-    add(chosen->candidate.id, chosen->predicted);
-  }
-  return answer;
-}
-
-// The candidate of highest priority to go on with; among equals the oldest. Empty if none may.
-std::optional<MemoryAwareSampler::Choice> MemoryAwareSampler::choose(const ComposerQuestion& question,
-                                                                     const BatchShape& batch, double budget) {
-  std::optional<Choice> best;
-  double highest = -std::numeric_limits<double>::infinity();
-  for (std::size_t group = 0; group < window_.groups(); ++group) {
-    const auto candidate = window_.best(group, batch.longest);
-    if (!candidate) continue;
-    const Sample& sample = question.samples[candidate->id];
-    BatchShape larger = batch;
-    larger.add(sample);
-    const PredictedMemory predicted = predictor_->predict(larger);
-    const auto at_most = static_cast<double>(predicted.at_most);
-    if (at_most > budget && options_.over_budget == OverBudget::never) continue;
-    const double value = priority(batch, larger, sample.task, at_most, budget);
-    if (value < highest || (value == highest && best && candidate->age > best->candidate.age)) continue;
-    highest = value;
-    best = {group, *candidate, predicted};
-  }
-  return best;
-}
-
-AfterOom MemoryAwareSampler::told(const BatchOutcome& outcome) {
-  if (outcome.result == StepResult::ok) largest_ = std::max(largest_, outcome.shape.samples);
-  if (outcome.typical && outcome.result == StepResult::ok) predictor_->learn(outcome.shape, outcome.rise);
-  if (outcome.typical && outcome.result == StepResult::oom) {
-    predictor_->learn_at_least(outcome.shape, outcome.rise);
-  }
-  return AfterOom::skip;
-}
-
-std::vector<double> MemoryAwareSampler::save() const {
-  std::vector<double> state{static_cast<double>(largest_)};
-  const auto learnt = predictor_->save();
-  state.insert(state.end(), learnt.begin(), learnt.end());
-  return state;
-}
-
-void MemoryAwareSampler::restore(std::span<const double> state) {
-  StateReader reader{state};
-  largest_ = static_cast<std::int64_t>(reader.count());
-  predictor_->restore(reader.rest());
-}
 
 std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>& tasks) {
   const SamplerOptions parsed = table().parse(options);
