@@ -3,19 +3,25 @@
 #include <cmath>
 
 #include "policies/admitters/queue_rules.hpp"
-#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 namespace {
 
 using Action = AdmitterAnswer::Action;
 
-AdmitterAnswer verdict(Action action, JobId job, std::string reason) {
-  AdmitterAnswer answer;
-  answer.action = action;
-  answer.job = job;
-  answer.reason = std::move(reason);
-  return answer;
+// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
+Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
+  switch (options.accounting) {
+    case Accounting::ledger:
+      return card.held + card.foreign;
+    case Accounting::measured:
+      return card.reserved + card.foreign;
+    case Accounting::doubled:
+      return card.allocated + card.reserved;
+    case Accounting::nothing:
+      break;
+  }
+  return 0;
 }
 
 Bytes raised(Bytes size, double factor) {
@@ -25,41 +31,62 @@ Bytes raised(Bytes size, double factor) {
 /// How many needs seen so far are above a size: what memory left over is useless for.
 class SeenNeeds {
  public:
-  void add(Bytes need);
+  void add(Bytes need) {
+    const auto at = std::lower_bound(counts_.begin(), counts_.end(), std::pair{need, std::int64_t{0}});
+    if (at != counts_.end() && at->first == need) {
+      ++at->second;
+    } else {
+      counts_.insert(at, {need, 1});
+    }
+  }
+
   /// Memory, in MiB times needs seen, that `need` of `available` bytes makes useless or useful again.
-  [[nodiscard]] std::int64_t cost(Bytes available, Bytes need) const;
+  [[nodiscard]] std::int64_t cost(Bytes available, Bytes need) const {
+    return useless(available - need) - useless(available);
+  }
 
  private:
-  [[nodiscard]] std::int64_t useless(Bytes free) const;
+  [[nodiscard]] std::int64_t useless(Bytes free) const {
+    std::int64_t above = 0;
+    for (auto at = counts_.rbegin(); at != counts_.rend() && at->first > free; ++at) above += at->second;
+    return static_cast<std::int64_t>(free / 1_MiB) * above;
+  }
+
   std::vector<std::pair<Bytes, std::int64_t>> counts_;  ///< by need
 };
-
-void SeenNeeds::add(Bytes need) {
-  const auto at = std::lower_bound(counts_.begin(), counts_.end(), std::pair{need, std::int64_t{0}});
-  if (at != counts_.end() && at->first == need) {
-    ++at->second;
-  } else {
-    counts_.insert(at, {need, 1});
-  }
-}
-
-std::int64_t SeenNeeds::useless(Bytes free) const {
-  std::int64_t above = 0;
-  for (auto at = counts_.rbegin(); at != counts_.rend() && at->first > free; ++at) above += at->second;
-  return static_cast<std::int64_t>(free / 1_MiB) * above;
-}
-
-std::int64_t SeenNeeds::cost(Bytes available, Bytes need) const {
-  return useless(available - need) - useless(available);
-}
 
 class JobQueue final : public Admitter {
  public:
   explicit JobQueue(const QueueOptions& options) : options_(options) {}
 
-  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& observation) override;
-  [[nodiscard]] QueueRules rules() const override;
-  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override;
+  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& observation) override {
+    switch (question.event) {
+      case QueueEvent::submitted:
+        return submitted(question);
+      case QueueEvent::deadline:
+        return deadline(question);
+      case QueueEvent::oom:
+        return after_oom(question);
+      case QueueEvent::examine:
+        break;
+    }
+    return examine(question, observation.time);
+  }
+
+  [[nodiscard]] QueueRules rules() const override {
+    return {.wait_timeout = from_seconds(options_.wait_timeout_s),
+            .poll = from_seconds(options_.poll_s),
+            .job_timeout = from_seconds(options_.job_timeout_s),
+            .lease = from_seconds(options_.lease_s),
+            .per_phase = options_.per_phase,
+            .placement = options_.placement};
+  }
+
+  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {
+    if (options_.max_concurrent_jobs > 0 && card.jobs >= options_.max_concurrent_jobs) return std::nullopt;
+    const Bytes kept = taken_bytes(options_, card) + options_.margin();
+    return card.total > kept ? card.total - kept : 0;
+  }
 
  private:
   /// A group at its first job; higher priority first, then the lower ticket.
@@ -72,252 +99,200 @@ class JobQueue final : public Admitter {
     }
   };
 
-  AdmitterAnswer submitted(const AdmitterQuestion& question);
-  AdmitterAnswer examine(const AdmitterQuestion& question, SimTime now);
-  AdmitterAnswer deadline(const AdmitterQuestion& question);
-  AdmitterAnswer after_oom(const AdmitterQuestion& question) const;
+  AdmitterAnswer submitted(const AdmitterQuestion& question) {
+    const JobDemand& demand = question.cluster.waiting.demand(question.group);
+    if (options_.placement == FitRule::fragments) {
+      seen_.add(demand.need(demand.batch, question.cluster.index.largest_total(demand)));
+    }
+    if (const auto why = never_fits(options_, demand, question.cluster)) {
+      return {.action = Action::refuse, .job = question.job, .reason = *why};
+    }
+    return {};
+  }
 
-  void begin_pass(const AdmitterQuestion& question, SimTime now);
+  AdmitterAnswer examine(const AdmitterQuestion& question, SimTime now) {
+    const ClusterView& cluster = question.cluster;
+    if (question.pass != pass_) begin_pass(question, now);
+    if (started_ && options_.order == QueueOrder::two_fifos) collect_turned_away(cluster);
+    if (!to_back_.empty()) {
+      const JobId job = to_back_.back();
+      to_back_.pop_back();
+      return {.action = Action::to_back, .job = job, .reason = "did not fit and goes to the back"};
+    }
+    const bool degrade = options_.degrade == Degrade::degrade_first;
+    while (!turns_.empty()) {
+      std::pop_heap(turns_.begin(), turns_.end());
+      const Turn turn = turns_.back();
+      const GroupId group = turn.group;
+      turns_.pop_back();
+      auto answer = head_ ? pass_over(cluster, group, now) : place(cluster, group, degrade, {});
+      if (answer) {
+        come_again(cluster, group, answer->job, now);
+        started_ = turn;
+        return *std::move(answer);
+      }
+      if (options_.order == QueueOrder::strict) return {};
+      if (options_.order == QueueOrder::backfill && !head_) head_ = group;
+    }
+    return {};
+  }
+
+  AdmitterAnswer deadline(const AdmitterQuestion& question) {
+    const ClusterView& cluster = question.cluster;
+    const JobDemand& demand = cluster.waiting.demand(question.group);
+    const bool may_shrink = options_.degrade == Degrade::wait_first && demand.shrinks();
+    if (may_shrink && options_.order != QueueOrder::strict && options_.order != QueueOrder::backfill) {
+      if (auto answer = place(cluster, question.group, /*degrade=*/true, {})) {
+        answer->job = question.job;
+        answer->reason = "its wait is over: batch " + std::to_string(answer->split.batch) + " with " +
+                         std::to_string(answer->split.accumulation) + " accumulation steps";
+        return *std::move(answer);
+      }
+    }
+    return {.action = Action::fail,
+            .job = question.job,
+            .reason = "no memory within " +
+                      std::to_string(static_cast<std::int64_t>(options_.wait_timeout_s)) +
+                      " s: " + why_it_waits(demand, cluster) + "."};
+  }
+
+  AdmitterAnswer after_oom(const AdmitterQuestion& question) const {
+    JobDemand demand = question.cluster.waiting.demand(question.group);
+    if (options_.on_oom == OnOom::fail || question.attempts > options_.oom_retries) {
+      return {.action = Action::fail,
+              .job = question.job,
+              .reason = "ran out of memory in attempt " + std::to_string(question.attempts) + "."};
+    }
+    AdmitterAnswer answer{.action = Action::requeue, .job = question.job};
+    if (options_.on_oom == OnOom::smaller && question.batch > 1) {
+      demand.batch = question.batch / 2;
+      answer.reason = "ran out of memory at batch " + std::to_string(question.batch) + "; goes on at " +
+                      std::to_string(demand.batch) + ".";
+    } else {
+      demand.fixed = raised(demand.fixed, options_.oom_raise);
+      demand.per_sample = raised(demand.per_sample, options_.oom_raise);
+      demand.share_milli = std::min<std::int64_t>(
+          1000, std::llround(static_cast<double>(demand.share_milli) * options_.oom_raise));
+      answer.reason = "ran out of memory; waits again with its need raised";
+      if (never_fits(options_, demand, question.cluster)) {  // then it gets a whole card
+        const Bytes largest = question.cluster.index.largest_total(demand);
+        demand.fixed = largest > options_.margin() ? largest - options_.margin() : 0;
+        demand.per_sample = 0;
+        answer.reason += " to a whole card";
+      }
+      answer.reason += ".";
+    }
+    answer.demand = demand;
+    return answer;
+  }
+
+  void begin_pass(const AdmitterQuestion& question, SimTime now) {
+    pass_ = question.pass;
+    head_.reset();
+    started_.reset();
+    to_back_.clear();
+    turns_.clear();
+    for (const GroupId group : question.cluster.waiting.occupied()) {
+      turns_.push_back(turn_of(question.cluster, group, *question.cluster.waiting.jobs(group).begin(), now));
+    }
+    std::make_heap(turns_.begin(), turns_.end());
+  }
+
   [[nodiscard]] Turn turn_of(const ClusterView& cluster, GroupId group, const WaitingJob& first,
-                             SimTime now) const;
-  void come_again(const ClusterView& cluster, GroupId group, JobId starting, SimTime now);
+                             SimTime now) const {
+    std::int64_t priority = cluster.waiting.demand(group).priority;
+    const SimTime ageing = from_seconds(options_.ageing_s);  // less than half a nanosecond is none
+    if (ageing > SimTime{0}) priority += (now - first.since) / ageing;
+    return {priority, first.ticket, group};
+  }
+
+  // The job behind the one that starts takes its turn later in this pass.
+  void come_again(const ClusterView& cluster, GroupId group, JobId starting, SimTime now) {
+    const auto& jobs = cluster.waiting.jobs(group);
+    if (jobs.size() == 1) return;
+    turns_.push_back(turn_of(cluster, group,
+                             jobs.begin()->job == starting ? *std::next(jobs.begin()) : *jobs.begin(), now));
+    std::push_heap(turns_.begin(), turns_.end());
+  }
+
+  // A place for the first job of `group` at its batch or, if it may be degraded, at the largest that fits.
   [[nodiscard]] std::optional<AdmitterAnswer> place(const ClusterView& cluster, GroupId group, bool degrade,
-                                                    const CardIndex::Accept& accept);
-  void collect_turned_away(const ClusterView& cluster);
-  [[nodiscard]] bool within_quota(const ClusterView& cluster, const JobDemand& demand,
-                                  const CardIndex::Place& place) const;
+                                                    const CardIndex::Accept& accept) {
+    const JobDemand& demand = cluster.waiting.demand(group);
+    const QuotaView& account = cluster.accounts[demand.account];
+    const auto cards = static_cast<Bytes>(demand.cards);
+    CardIndex::Cost cost;
+    if (options_.placement == FitRule::fragments) {
+      cost = [this](Bytes available, Bytes need) { return seen_.cost(available, need); };
+    }
+    for (std::int64_t batch = demand.batch; batch >= 1; batch /= 2) {
+      auto found = cluster.index.find(demand, batch, accept, cost);
+      if (found && (!account.quota || account.promised + found->need * cards <= *account.quota)) {
+        const BatchSplit split = options_.accumulation == SplitRule::exact
+                                     ? exact_split(demand.effective, batch)
+                                     : halved_split(demand.effective, batch);
+        const Bytes total = cluster.index.pool_of(found->cards.front()).total;
+        return AdmitterAnswer{.action = Action::start,
+                              .job = cluster.waiting.jobs(group).begin()->job,
+                              .cards = std::move(found->cards),
+                              .need = demand.need(split.batch, total),
+                              .split = split};
+      }
+      if (!degrade || !demand.shrinks()) break;
+    }
+    return std::nullopt;
+  }
+
+  // Two FIFOs: a worker takes the first job, and puts it at the back if it does not fit. Once no card takes a
+  // further job it stops, and those it has looked at stay at the back.
+  void collect_turned_away(const ClusterView& cluster) {
+    const Turn stopped_at = *started_;
+    started_.reset();
+    for (CardId card = 0; card < cluster.cards.size(); ++card) {
+      if (cluster.index.available(card)) return;
+    }
+    std::vector<WaitingJob> seen;
+    for (const GroupId group : cluster.waiting.occupied()) {
+      if (cluster.waiting.demand(group).priority != stopped_at.priority) continue;
+      for (const WaitingJob& job : cluster.waiting.jobs(group)) {
+        if (job.ticket < stopped_at.ticket) seen.push_back(job);
+      }
+    }
+    std::sort(seen.begin(), seen.end(), [](const WaitingJob& a, const WaitingJob& b) { return b < a; });
+    for (const WaitingJob& job : seen) to_back_.push_back(job.job);
+    turns_.clear();
+  }
+
+  // EASY: a job may pass the first one where it leaves the reserved cards their room, or if it ends in time.
   [[nodiscard]] std::optional<AdmitterAnswer> pass_over(const ClusterView& cluster, GroupId group,
-                                                        SimTime now);
+                                                        SimTime now) {
+    if (group == *head_) return std::nullopt;
+    const auto reserved = earliest_.find(*this, cluster, *head_, now);
+    if (!reserved) return std::nullopt;
+    const bool degrade = options_.degrade == Degrade::degrade_first;
+    const auto keeps_clear = [&](CardId card, Bytes need) { return reserved->allows(card, need); };
+    if (auto answer = place(cluster, group, degrade, keeps_clear)) return answer;
+    const SimTime left = reserved->at - now;
+    std::int64_t looked_at = 0;
+    for (const WaitingJob& job : cluster.waiting.jobs(group)) {
+      if (looked_at++ == options_.backfill_depth) break;
+      if (job.expected > left) continue;
+      auto answer = place(cluster, group, degrade, {});
+      if (answer) answer->job = job.job;
+      return answer;
+    }
+    return std::nullopt;
+  }
 
   QueueOptions options_;
   SeenNeeds seen_;
   EarliestStart earliest_;
   std::uint64_t pass_ = ~std::uint64_t{0};
-  std::vector<Turn> turns_;                 ///< heap of the groups not yet found unfit in this pass
-  std::optional<Turn> started_;             ///< in this pass, last (two FIFOs)
-  std::vector<JobId> to_back_;              ///< looked at before it and not fitting; last one first
-  bool head_waits_ = false;                 ///< the first does not fit: the rest may only pass it
-  std::optional<Reservation> reservation_;  ///< of the first
-  GroupId head_ = 0;
+  std::vector<Turn> turns_;      ///< heap of the groups not yet found unfit in this pass
+  std::optional<Turn> started_;  ///< in this pass, last (two FIFOs)
+  std::vector<JobId> to_back_;   ///< looked at before it and not fitting; last one first
+  std::optional<GroupId> head_;  ///< of the first, which does not fit: the rest may only pass it
 };
-
-QueueRules JobQueue::rules() const {
-  return {.wait_timeout = from_seconds(options_.wait_timeout_s),
-          .poll = from_seconds(options_.poll_s),
-          .job_timeout = from_seconds(options_.job_timeout_s),
-          .lease = from_seconds(options_.lease_s),
-          .per_phase = options_.per_phase,
-          .placement = options_.placement};
-}
-
-std::optional<Bytes> JobQueue::available(const CardView& card) const {
-  return available_bytes(options_, card);
-}
-
-AdmitterAnswer JobQueue::decide(const AdmitterQuestion& question, const Observation& observation) {
-  switch (question.event) {
-    case QueueEvent::submitted:
-      return submitted(question);
-    case QueueEvent::deadline:
-      return deadline(question);
-    case QueueEvent::oom:
-      return after_oom(question);
-    case QueueEvent::examine:
-      break;
-  }
-  return examine(question, observation.time);
-}
-
-AdmitterAnswer JobQueue::submitted(const AdmitterQuestion& question) {
-  const JobDemand& demand = question.cluster.waiting.demand(question.group);
-  if (options_.placement == FitRule::fragments) {
-    seen_.add(demand.need(demand.batch, question.cluster.index.largest_total(demand)));
-  }
-  if (const auto why = never_fits(options_, demand, question.cluster)) {
-    return verdict(Action::refuse, question.job, *why);
-  }
-  return {};
-}
-
-JobQueue::Turn JobQueue::turn_of(const ClusterView& cluster, GroupId group, const WaitingJob& first,
-                                 SimTime now) const {
-  std::int64_t priority = cluster.waiting.demand(group).priority;
-  const SimTime ageing = from_seconds(options_.ageing_s);  // less than half a nanosecond is none
-  if (ageing > SimTime{0}) priority += (now - first.since) / ageing;
-  return {priority, first.ticket, group};
-}
-
-void JobQueue::begin_pass(const AdmitterQuestion& question, SimTime now) {
-  pass_ = question.pass;
-  head_waits_ = false;
-  reservation_.reset();
-  started_.reset();
-  to_back_.clear();
-  turns_.clear();
-  for (const GroupId group : question.cluster.waiting.occupied()) {
-    turns_.push_back(turn_of(question.cluster, group, *question.cluster.waiting.jobs(group).begin(), now));
-  }
-  std::make_heap(turns_.begin(), turns_.end());
-}
-
-bool JobQueue::within_quota(const ClusterView& cluster, const JobDemand& demand,
-                            const CardIndex::Place& place) const {
-  const QuotaView& account = cluster.accounts[demand.account];
-  return !account.quota ||
-         account.promised + place.need * static_cast<Bytes>(place.cards.size()) <= *account.quota;
-}
-
-// A place for the first job of `group` at its batch or, if it may be degraded, at the largest that fits.
-std::optional<AdmitterAnswer> JobQueue::place(const ClusterView& cluster, GroupId group, bool degrade,
-                                              const CardIndex::Accept& accept) {
-  const JobDemand& demand = cluster.waiting.demand(group);
-  CardIndex::Cost cost;
-  if (options_.placement == FitRule::fragments) {
-    cost = [this](Bytes available, Bytes need) { return seen_.cost(available, need); };
-  }
-  for (std::int64_t batch = demand.batch; batch >= 1; batch /= 2) {
-    auto found = cluster.index.find(demand, batch, accept, cost);
-    if (found && within_quota(cluster, demand, *found)) {
-      AdmitterAnswer answer;
-      answer.action = Action::start;
-      answer.job = cluster.waiting.jobs(group).begin()->job;
-      answer.split = options_.accumulation == SplitRule::exact ? exact_split(demand.effective, batch)
-                                                               : halved_split(demand.effective, batch);
-      answer.need = demand.need(answer.split.batch, cluster.index.pool_of(found->cards.front()).total);
-      answer.cards = std::move(found->cards);
-      return answer;
-    }
-    if (!degrade || !demand.shrinks()) break;
-  }
-  return std::nullopt;
-}
-
-// The job behind the one that starts takes its turn later in this pass.
-void JobQueue::come_again(const ClusterView& cluster, GroupId group, JobId starting, SimTime now) {
-  const auto& jobs = cluster.waiting.jobs(group);
-  if (jobs.size() == 1) return;
-  turns_.push_back(
-      turn_of(cluster, group, jobs.begin()->job == starting ? *std::next(jobs.begin()) : *jobs.begin(), now));
-  std::push_heap(turns_.begin(), turns_.end());
-}
-
-// Two FIFOs: a worker takes the first job, and puts it at the back if it does not fit. Once no card takes a
-// further job it stops, and those it has looked at stay at the back.
-void JobQueue::collect_turned_away(const ClusterView& cluster) {
-  const Turn stopped_at = *started_;
-  started_.reset();
-  for (CardId card = 0; card < cluster.cards.size(); ++card) {
-    if (cluster.index.available(card)) return;
-  }
-  std::vector<WaitingJob> seen;
-  for (const GroupId group : cluster.waiting.occupied()) {
-    if (cluster.waiting.demand(group).priority != stopped_at.priority) continue;
-    for (const WaitingJob& job : cluster.waiting.jobs(group)) {
-      if (job.ticket < stopped_at.ticket) seen.push_back(job);
-    }
-  }
-  std::sort(seen.begin(), seen.end(), [](const WaitingJob& a, const WaitingJob& b) { return b < a; });
-  for (const WaitingJob& job : seen) to_back_.push_back(job.job);
-  turns_.clear();
-}
-
-AdmitterAnswer JobQueue::examine(const AdmitterQuestion& question, SimTime now) {
-  const ClusterView& cluster = question.cluster;
-  if (question.pass != pass_) begin_pass(question, now);
-  if (started_ && options_.order == QueueOrder::two_fifos) collect_turned_away(cluster);
-  if (!to_back_.empty()) {
-    const JobId job = to_back_.back();
-    to_back_.pop_back();
-    return verdict(Action::to_back, job, "did not fit and goes to the back");
-  }
-  const bool degrade = options_.degrade == Degrade::degrade_first;
-  while (!turns_.empty()) {
-    std::pop_heap(turns_.begin(), turns_.end());
-    const Turn turn = turns_.back();
-    const GroupId group = turn.group;
-    turns_.pop_back();
-    auto answer = head_waits_ ? pass_over(cluster, group, now) : place(cluster, group, degrade, {});
-    if (answer) {
-      come_again(cluster, group, answer->job, now);
-      started_ = turn;
-      return *std::move(answer);
-    }
-    if (options_.order == QueueOrder::strict) return {};
-    if (options_.order == QueueOrder::backfill && !head_waits_) {
-      head_waits_ = true;
-      head_ = group;
-    }
-  }
-  return {};
-}
-
-// EASY: a job may pass the first one where it leaves the reserved cards their room, or if it ends in time.
-std::optional<AdmitterAnswer> JobQueue::pass_over(const ClusterView& cluster, GroupId group, SimTime now) {
-  if (group == head_) return std::nullopt;
-  reservation_ = earliest_.find(*this, cluster, head_, now);
-  if (!reservation_) return std::nullopt;
-  const bool degrade = options_.degrade == Degrade::degrade_first;
-  const auto keeps_clear = [this](CardId card, Bytes need) { return reservation_->allows(card, need); };
-  if (auto answer = place(cluster, group, degrade, keeps_clear)) return answer;
-  const SimTime left = reservation_->at - now;
-  std::int64_t looked_at = 0;
-  for (const WaitingJob& job : cluster.waiting.jobs(group)) {
-    if (looked_at++ == options_.backfill_depth) break;
-    if (job.expected > left) continue;
-    auto answer = place(cluster, group, degrade, {});
-    if (answer) answer->job = job.job;
-    return answer;
-  }
-  return std::nullopt;
-}
-
-AdmitterAnswer JobQueue::deadline(const AdmitterQuestion& question) {
-  const ClusterView& cluster = question.cluster;
-  const JobDemand& demand = cluster.waiting.demand(question.group);
-  const bool may_shrink = options_.degrade == Degrade::wait_first && demand.shrinks();
-  if (may_shrink && options_.order != QueueOrder::strict && options_.order != QueueOrder::backfill) {
-    if (auto answer = place(cluster, question.group, /*degrade=*/true, {})) {
-      answer->job = question.job;
-      answer->reason = "its wait is over: batch " + std::to_string(answer->split.batch) + " with " +
-                       std::to_string(answer->split.accumulation) + " accumulation steps";
-      return *std::move(answer);
-    }
-  }
-  return verdict(Action::fail, question.job,
-                 "no memory within " + std::to_string(static_cast<std::int64_t>(options_.wait_timeout_s)) +
-                     " s: " + why_it_waits(demand, cluster) + ".");
-}
-
-AdmitterAnswer JobQueue::after_oom(const AdmitterQuestion& question) const {
-  JobDemand demand = question.cluster.waiting.demand(question.group);
-  if (options_.on_oom == OnOom::fail || question.attempts > options_.oom_retries) {
-    return verdict(Action::fail, question.job,
-                   "ran out of memory in attempt " + std::to_string(question.attempts) + ".");
-  }
-  AdmitterAnswer answer;
-  answer.job = question.job;
-  answer.action = Action::requeue;
-  if (options_.on_oom == OnOom::smaller && question.batch > 1) {
-    demand.batch = question.batch / 2;
-    answer.reason = "ran out of memory at batch " + std::to_string(question.batch) + "; goes on at " +
-                    std::to_string(demand.batch) + ".";
-  } else {
-    demand.fixed = raised(demand.fixed, options_.oom_raise);
-    demand.per_sample = raised(demand.per_sample, options_.oom_raise);
-    demand.share_milli = std::min<std::int64_t>(
-        1000, std::llround(static_cast<double>(demand.share_milli) * options_.oom_raise));
-    answer.reason = "ran out of memory; waits again with its need raised";
-    if (never_fits(options_, demand, question.cluster)) {  // then it gets a whole card
-      const Bytes largest = question.cluster.index.largest_total(demand);
-      demand.fixed = largest > options_.margin() ? largest - options_.margin() : 0;
-      demand.per_sample = 0;
-      answer.reason += " to a whole card";
-    }
-    answer.reason += ".";
-  }
-  answer.demand = demand;
-  return answer;
-}
 
 }  // namespace
 

@@ -54,29 +54,27 @@ std::vector<PolicyProfile> queue_profiles() {
       {"faithful",
        "the original with its defects: cached memory counted twice, ledger ignored, polling, waiting before "
        "degrading, effective batch lost",
-       {{"order", "two-fifos", {}},
-        {"placement", "first", {}},
-        {"accounting", "doubled", {}},
-        {"max_concurrent_jobs", std::int64_t{2}, {}},
-        {"poll_s", 5.0, {}},
-        {"degrade", "wait-first", {}},
-        {"accumulation", "floor", {}},
-        {"on_oom", "smaller", {}},
-        {"oom_retries", std::int64_t{1}, {}},
-        {"job_timeout_s", 3600.0, {}},
-        {"lease_s", 0.0, {}}}},
-      {"strict-fifo", "reserves, and nobody passes the first in the queue", {{"order", "strict", {}}}},
-      {"best-effort", "reserves, and whoever fits may start", {{"order", "best-effort", {}}}},
-      {"backfill", "reserves, and others may pass the first only where that does not delay it", {}},
+       {{"order", "two-fifos"},
+        {"placement", "first"},
+        {"accounting", "doubled"},
+        {"max_concurrent_jobs", 2},
+        {"poll_s", 5.0},
+        {"degrade", "wait-first"},
+        {"accumulation", "floor"},
+        {"on_oom", "smaller"},
+        {"oom_retries", 1},
+        {"job_timeout_s", 3600.0},
+        {"lease_s", 0.0}}},
+      {"strict-fifo", "reserves, and nobody passes the first in the queue", {{"order", "strict"}}},
+      {"best-effort", "reserves, and whoever fits may start", {{"order", "best-effort"}}},
+      {"backfill", "reserves, and others may pass the first only where that does not delay it"},
       {"free-memory",
        "reads free memory and starts, without a ledger: check, then allocate",
-       {{"order", "best-effort", {}}, {"accounting", "measured", {}}}},
-      {"exclusive",
-       "one job a card",
-       {{"order", "strict", {}}, {"max_concurrent_jobs", std::int64_t{1}, {}}}},
+       {{"order", "best-effort"}, {"accounting", "measured"}}},
+      {"exclusive", "one job a card", {{"order", "strict"}, {"max_concurrent_jobs", 1}}},
       {"no-admission",
        "starts every job at once",
-       {{"order", "best-effort", {}}, {"placement", "worst", {}}, {"accounting", "nothing", {}}}},
+       {{"order", "best-effort"}, {"placement", "worst"}, {"accounting", "nothing"}}},
   };
 }
 
@@ -87,36 +85,11 @@ std::string per_card(Bytes need, std::int32_t cards) {
                     : format_bytes(need) + " on each of " + std::to_string(cards) + " cards";
 }
 
-std::int64_t smallest_batch(const QueueOptions& options, const JobDemand& demand) {
-  return options.degrade == Degrade::never ? demand.batch : 1;
-}
-
-// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
-Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
-  switch (options.accounting) {
-    case Accounting::ledger:
-      return card.held + card.foreign;
-    case Accounting::measured:
-      return card.reserved + card.foreign;
-    case Accounting::doubled:
-      return card.allocated + card.reserved;
-    case Accounting::nothing:
-      break;
-  }
-  return 0;
-}
-
 }  // namespace
-
-std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card) {
-  if (options.max_concurrent_jobs > 0 && card.jobs >= options.max_concurrent_jobs) return std::nullopt;
-  const Bytes kept = taken_bytes(options, card) + options.margin();
-  return card.total > kept ? card.total - kept : 0;
-}
 
 std::optional<std::string> never_fits(const QueueOptions& options, const JobDemand& demand,
                                       const ClusterView& cluster) {
-  const std::int64_t batch = smallest_batch(options, demand);
+  const std::int64_t batch = options.degrade == Degrade::never ? demand.batch : 1;
   const Bytes margin = options.margin();
   Bytes largest = 0;  // offered by a card that may be used
   Bytes least = 0;    // asked of it
@@ -129,15 +102,12 @@ std::optional<std::string> never_fits(const QueueOptions& options, const JobDema
     if (total == before) continue;  // nodes of a kind lie together
     before = total;
     const Bytes need = demand.need(batch, total);
-    if (need + margin <= total) {
-      largest = total;
-      least = need;
-      break;
-    }
-    if (total > largest) {
+    const bool fits = need + margin <= total;
+    if (fits || total > largest) {
       largest = total;
       least = need;
     }
+    if (fits) break;
   }
   if (largest == 0) {
     return "Asks for " + std::to_string(demand.cards) + " card" + (demand.cards == 1 ? "" : "s") +

@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "policies/contract/admitter.hpp"
-#include "policies/contract/cards.hpp"
-#include "policies/contract/options.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
@@ -60,11 +57,6 @@ struct QueueOptions {
 
 const OptionTable<QueueOptions>& queue_option_table();
 std::vector<PolicyProfile> queue_profiles();
-
-// What fits on a card by the rules of the queue, and how that is said.
-
-/// Bytes `card` can take; empty if it has as many jobs as it may.
-std::optional<Bytes> available_bytes(const QueueOptions& options, const CardView& card);
 
 /// Whether the demand could ever fit a card of the cluster that is otherwise empty, at its smallest batch
 /// where the policy may shrink it. `never` then holds both figures in words.

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "policies/contract/cards.hpp"
-#include "policies/contract/jobs.hpp"
 #include "policies/contract/policy.hpp"
 
 namespace vramlab {

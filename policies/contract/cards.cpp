@@ -1,7 +1,6 @@
 #include "policies/contract/cards.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/error.hpp"
 
@@ -168,21 +167,6 @@ std::optional<CardIndex::Candidate> CardIndex::search_sized(const Lane& lane, By
   return best;
 }
 
-std::optional<CardIndex::Candidate> CardIndex::search(const Lane& lane, Bytes need, const Accept& accept,
-                                                      const Cost& cost) const {
-  switch (rule_) {
-    case FitRule::first:
-      return search_first(lane, need, accept);
-    case FitRule::worst:
-      return search_worst(lane, need, accept);
-    case FitRule::best:
-      return search_sized(lane, need, accept, {});
-    case FitRule::fragments:
-      break;
-  }
-  return search_sized(lane, need, accept, cost);
-}
-
 std::optional<CardIndex::Place> CardIndex::find(const JobDemand& demand, std::int64_t batch,
                                                 const Accept& accept, const Cost& cost) {
   std::optional<Candidate> best;
@@ -190,7 +174,11 @@ std::optional<CardIndex::Place> CardIndex::find(const JobDemand& demand, std::in
     if ((demand.pools >> pool & 1) == 0) continue;
     const Bytes need = demand.need(batch, pools_[pool].total);
     if (need > pools_[pool].total) continue;
-    auto found = search(lane(pool, demand.cards), need, accept, cost);
+    const Lane& units = lane(pool, demand.cards);
+    auto found = rule_ == FitRule::first ? search_first(units, need, accept)
+                 : rule_ == FitRule::worst
+                     ? search_worst(units, need, accept)
+                     : search_sized(units, need, accept, rule_ == FitRule::best ? Cost{} : cost);
     if (!found) continue;
     found->place.need = need;
     const bool better = !best || found->score < best->score ||

@@ -100,8 +100,6 @@ class CardIndex {
                                                                   Value need);
   [[nodiscard]] bool collect(const Lane& lane, std::uint32_t place, Bytes need, const Accept& accept,
                              std::vector<CardId>& cards) const;
-  [[nodiscard]] std::optional<Candidate> search(const Lane& lane, Bytes need, const Accept& accept,
-                                                const Cost& cost) const;
   [[nodiscard]] std::optional<Candidate> search_first(const Lane& lane, Bytes need,
                                                       const Accept& accept) const;
   [[nodiscard]] std::optional<Candidate> search_worst(const Lane& lane, Bytes need,

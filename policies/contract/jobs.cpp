@@ -22,12 +22,6 @@ BatchSplit exact_split(std::int64_t original, std::int64_t batch) {
 
 BatchSplit halved_split(std::int64_t original, std::int64_t batch) { return {batch, original / batch}; }
 
-std::int64_t halve_until_fits(const JobDemand& demand, Bytes available, Bytes card_total) {
-  std::int64_t batch = demand.batch;
-  while (batch > 1 && demand.need(batch, card_total) > available) batch /= 2;
-  return demand.need(batch, card_total) <= available ? batch : 0;
-}
-
 GroupId WaitingJobs::group_of(const JobDemand& demand) {
   const auto [entry, fresh] = ids_.try_emplace(demand, static_cast<GroupId>(groups_.size()));
   if (fresh) groups_.push_back({demand, {}, 0});

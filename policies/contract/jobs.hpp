@@ -58,10 +58,6 @@ BatchSplit exact_split(std::int64_t original, std::int64_t batch);
 /// 7 · 4 = 28).
 BatchSplit halved_split(std::int64_t original, std::int64_t batch);
 
-/// Halves `demand.batch` (integer division) until the need is at most `available` on a card that offers
-/// `card_total`. 0 if not even batch 1 fits.
-std::int64_t halve_until_fits(const JobDemand& demand, Bytes available, Bytes card_total);
-
 // The jobs that wait for memory, grouped by what they ask for: what does not fit one does not fit its group.
 
 using JobId = std::uint32_t;

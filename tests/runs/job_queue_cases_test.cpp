@@ -43,26 +43,27 @@ TEST(JobQueueCases, K4_01_TheTableGivesTheSeedsFigures) {
       4000_MiB);
 }
 
-TEST(JobQueueCases, K4_01_HalvesUntilItFitsAndKeepsTheEffectiveBatch) {
-  EXPECT_EQ(halve_until_fits(seed_job(32), 8000_MiB, 24_GiB), 8);
+TEST(JobQueueCases, K4_01_KeepsTheEffectiveBatch) {
   EXPECT_EQ(exact_split(32, 8), (BatchSplit{8, 4}));
-  EXPECT_EQ(halve_until_fits(seed_job(32), 4999_MiB, 24_GiB), 4);
   EXPECT_EQ(exact_split(32, 4), (BatchSplit{4, 8}));
-  EXPECT_EQ(halve_until_fits(seed_job(30), 5000_MiB, 24_GiB), 7);  // 30 → 15 → 7
-  EXPECT_EQ(halved_split(30, 7).effective(), 28);                  // the original's loses two samples
+  EXPECT_EQ(halved_split(30, 7).effective(), 28);  // the original's loses two samples
   EXPECT_EQ(exact_split(30, 7), (BatchSplit{6, 5}));
-  EXPECT_EQ(halve_until_fits(seed_job(32), 624_MiB, 24_GiB), 0);  // 625 at batch 1
 }
 
-TEST(JobQueueCases, K4_01_InTheQueue) {
-  for (const auto& [available, batch, accumulation] : {std::tuple{8000_MiB, 8, 4}, {4999_MiB, 4, 8}}) {
+TEST(JobQueueCases, K4_01_HalvesUntilItFits) {
+  const auto run_of = [](std::int64_t batch, Bytes available, const std::string& accumulation) {
     JobQueueSetup setup{.cluster = cards_of(available)};
     setup.jobs = {plain_job(0, SimTime{0}, minutes{1})};
-    setup.jobs[0].demand = seed_job(32);
-    const JobQueueRun run = run_queue(setup, "best-effort", {{"degrade", "degrade-first", {}}});
-    EXPECT_EQ(run.jobs[0].outcome, JobOutcome::completed);
-    EXPECT_EQ(run.jobs[0].split, (BatchSplit{batch, accumulation}));
-  }
+    setup.jobs[0].demand = seed_job(batch);
+    const OptionMap options{{"degrade", "degrade-first"}, {"accumulation", accumulation}};
+    return run_queue(setup, "best-effort", options).jobs[0];
+  };
+  EXPECT_EQ(run_of(32, 8000_MiB, "exact").split, (BatchSplit{8, 4}));
+  EXPECT_EQ(run_of(32, 4999_MiB, "exact").split, (BatchSplit{4, 8}));
+  EXPECT_EQ(run_of(30, 5000_MiB, "exact").split, (BatchSplit{6, 5}));
+  EXPECT_EQ(run_of(30, 5000_MiB, "floor").split, (BatchSplit{7, 4}));  // 30 → 15 → 7
+  EXPECT_EQ(run_of(30, 5000_MiB, "floor").outcome, JobOutcome::completed);
+  EXPECT_EQ(run_of(32, 624_MiB, "exact").outcome, JobOutcome::refused);  // 625 at batch 1
 }
 
 // A job that reads free memory at t and allocates at t + 20 ms is passed by a second one in between.
