@@ -14,7 +14,10 @@ namespace vramlab {
 Candidates::Candidates(std::size_t size, std::uint64_t seed, std::int64_t epoch, bool shuffle)
     : seed_(seed), epoch_(epoch), order_(size), states_(size, State::unseen), left_(size) {
   waiting_.reserve(size);  // now, so that it does not grow while a plugin looks, and is held against it
-  order(shuffle);
+  std::iota(order_.begin(), order_.end(), SampleId{0});
+  if (shuffle) {
+    Random{seed ^ (static_cast<std::uint64_t>(epoch) * 0x9E3779B97F4A7C15u)}.shuffle(std::span{order_});
+  }
 }
 
 Candidates::Candidates(std::size_t size, const EpochPosition& from, bool shuffle)
@@ -33,13 +36,6 @@ Candidates::Candidates(std::size_t size, const EpochPosition& from, bool shuffle
   }
   waiting_.assign(from.waiting.begin(), from.waiting.end());
   left_ = size - next_ + waiting_.size();
-}
-
-void Candidates::order(bool shuffle) {
-  std::iota(order_.begin(), order_.end(), SampleId{0});
-  if (!shuffle) return;
-  Random random{seed_ ^ (static_cast<std::uint64_t>(epoch_) * 0x9E3779B97F4A7C15u)};
-  random.shuffle(std::span{order_});
 }
 
 std::span<const SampleId> Candidates::look(std::size_t count) {
@@ -168,11 +164,10 @@ std::vector<double> GradientShares::save() const {
 
 void GradientShares::restore(std::span<const double> state) {
   require_state(state, 1 + 3 * kMostTasks);
-  micro_batches_ = state[0];
-  for (std::size_t task = 0; task < kMostTasks; ++task) {
-    sums_[task] = state[1 + task];
-    samples_[task] = state[1 + kMostTasks + task];
-    means_[task] = state[1 + 2 * kMostTasks + task];
+  auto from = state.begin();
+  micro_batches_ = *from++;
+  for (auto* values : {&sums_, &samples_, &means_}) {
+    for (double& value : *values) value = *from++;
   }
 }
 

@@ -57,7 +57,6 @@ class Candidates {
 
  private:
   enum class State : std::uint8_t { unseen, waiting, taken };
-  void order(bool shuffle);
   void drop_taken();
 
   std::uint64_t seed_;

@@ -4,14 +4,8 @@
 #include <sstream>
 #include <utility>
 
-#include "core/error.hpp"
-
 namespace vramlab {
 namespace {
-
-std::string place(const Parameter& parameter) {
-  return parameter.name + " " + std::to_string(parameter.low) + " to " + std::to_string(parameter.high);
-}
 
 void require_size(const ParameterSpace& space, const Point& point) {
   if (point.size() == space.size()) return;
@@ -19,15 +13,17 @@ void require_size(const ParameterSpace& space, const Point& point) {
                            std::to_string(space.size()) + " parameters.");
 }
 
-std::vector<Problem> values_outside(const ParameterSpace& space, const Point& point) {
+void require_within(const ParameterSpace& space, const Point& point) {
   std::vector<Problem> problems;
   for (std::size_t i = 0; i < space.size(); ++i) {
     const Parameter& parameter = space.parameters[i];
     if (point[i] >= parameter.low && point[i] <= parameter.high) continue;
     problems.push_back({parameter.name, "the start value " + std::to_string(point[i]) +
-                                            " is out of range. Allowed: " + place(parameter) + "."});
+                                            " is out of range. Allowed: " + parameter.name + " " +
+                                            std::to_string(parameter.low) + " to " +
+                                            std::to_string(parameter.high) + "."});
   }
-  return problems;
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 constexpr const char* kSavedHead = "tuner-session-1";
@@ -43,10 +39,7 @@ TunerAnswer ask(Tuner& tuner, const TunerQuestion& question, const Observation& 
   try {
     return tuner.decide(question, observation);
   } catch (const PolicyFault& fault) {
-    TunerAnswer answer;
-    answer.end_run = true;
-    answer.reason = fault.what();
-    return answer;
+    return {.end_run = true, .reason = fault.what()};
   }
 }
 
@@ -55,8 +48,7 @@ TunerAnswer ask(Tuner& tuner, const TunerQuestion& question, const Observation& 
 TunerSession::TunerSession(std::unique_ptr<Tuner> tuner, ParameterSpace space, Point start)
     : tuner_(std::move(tuner)), space_(std::move(space)), point_(std::move(start)) {
   require_size(space_, point_);
-  if (auto problems = values_outside(space_, point_); !problems.empty())
-    throw InputError(std::move(problems));
+  require_within(space_, point_);
 }
 
 void TunerSession::set_point(Point point) {
@@ -83,7 +75,7 @@ void TunerSession::load(const std::string& text) {
     throw InputError("", "this is not a saved session of a tuner with " + std::to_string(space_.size()) +
                              " parameters. Give the text that was saved, unchanged.");
   }
-  if (auto problems = values_outside(space_, point); !problems.empty()) throw InputError(std::move(problems));
+  require_within(space_, point);
   tuner_->load(text.substr(end + 1));
   point_ = std::move(point);
 }

@@ -68,11 +68,11 @@ SearcherEntry back_off_entry() {
   return {.name = "back-off",
           .summary = "a peer's: from the size that is wanted down by a factor until one fits",
           .options = table().describe(),
-          .profiles = {{"nine-tenths", "as published since", {}},
-                       {"halving", "as published first", {{"factor", 0.5, {}}}},
+          .profiles = {{"nine-tenths", "as published since"},
+                       {"halving", "as published first", {{"factor", 0.5}}},
                        {"halving-bisect",
                         "halves, then bisects up to the edge",
-                        {{"factor", 0.5, {}}, {"then_bisect", true, {}}}}},
+                        {{"factor", 0.5}, {"then_bisect", true}}}},
           .default_profile = "nine-tenths",
           .make = maker<BackOff>(table())};
 }

@@ -1,7 +1,6 @@
 // Doubling until a size fails, then bisection: the rule of most batch-size finders, with their differences
 // and defects as options.
 #include <algorithm>
-#include <cmath>
 
 #include "policies/contract/policy_set.hpp"
 #include "policies/searchers/probe_books.hpp"
@@ -81,87 +80,78 @@ class DoublingSearch final : public BookedSearcher {
   [[nodiscard]] ProbeDepth depth() const override { return {options_.steps, options_.all_phases}; }
 
  private:
-  SearcherAnswer first(const SearcherQuestion& question) override;
-  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override;
-  SearcherAnswer after_good(std::int64_t batch, const SearcherQuestion& question);
-  SearcherAnswer after_bad(std::int64_t batch, const SearcherQuestion& question);
-  SearcherAnswer bisect(const SearcherQuestion& question);
-  SearcherAnswer take(std::int64_t batch, const SearcherQuestion& question) const;
-  [[nodiscard]] bool may_double() const;
-  [[nodiscard]] bool may_try() const;
+  SearcherAnswer first(const SearcherQuestion& question) override {
+    const std::int64_t batch = std::clamp(options_.init, question.low, question.high);
+    if (!may_try() && options_.untried == O::Untried::taken) return books().found(batch);
+    return books().probe(batch);
+  }
+
+  SearcherAnswer next(const Probe& probe, bool good, const SearcherQuestion& question) override {
+    if (good) ++good_probes_;
+    return good ? after_good(probe.batch, question) : after_bad(probe.batch, question);
+  }
+
+  SearcherAnswer after_good(std::int64_t batch, const SearcherQuestion& question) {
+    if (options_.mode == O::Mode::binsearch && books().bad() > 0) return bisect(question);
+    const std::int64_t next = std::min(2 * batch, question.high);
+    if (next == batch) return take(batch, question);
+    if (books().bad() > 0) {  // mode power, on its way down
+      const bool again = options_.known_failures == O::Known::tried_again && may_try();
+      return again ? books().probe(next) : take(books().good(), question);
+    }
+    if (may_double()) return books().probe(next);
+    const bool blindly = options_.untried == O::Untried::taken && options_.mode == O::Mode::power;
+    return take(blindly ? next : batch, question);
+  }
+
+  SearcherAnswer after_bad(std::int64_t batch, const SearcherQuestion& question) {
+    if (books().good() > 0) {
+      return options_.mode == O::Mode::binsearch ? bisect(question) : take(books().good(), question);
+    }
+    if (options_.below == O::Below::give_back) return books().found(batch);
+    const std::int64_t next = batch / 2;
+    if (next < question.low) return books().none();
+    // The peer takes it that one sample always fits.
+    const bool blindly = options_.untried == O::Untried::taken;
+    if (blindly && next <= 1 && options_.mode == O::Mode::binsearch) return books().found(next);
+    if (may_try()) return books().probe(next);
+    return blindly ? books().found(next) : books().none();
+  }
+
+  SearcherAnswer bisect(const SearcherQuestion& question) {
+    const std::int64_t good = books().good();
+    const std::int64_t gap = books().bad() - good;
+    const bool close = static_cast<double>(gap) <= options_.tolerance * static_cast<double>(good);
+    if (gap <= 1 || close || !may_try()) return take(good, question);
+    return books().probe(good + gap / 2);
+  }
+
+  SearcherAnswer take(std::int64_t batch, const SearcherQuestion& question) const {
+    const auto reduced = static_cast<std::int64_t>(static_cast<double>(batch) * options_.reduction);
+    return books().found(std::max(question.low, reduced));
+  }
+
+  [[nodiscard]] bool may_double() const {
+    if (options_.counting == O::Counting::halves) return books().trials() < options_.max_trials / 2;
+    return may_try();
+  }
+
+  [[nodiscard]] bool may_try() const {
+    if (options_.counting != O::Counting::doublings)
+      return books().trials() < std::max(options_.max_trials, std::int64_t{1});
+    if (options_.mode == O::Mode::power) return books().trials() < options_.max_trials;
+    return good_probes_ <= options_.max_trials;
+  }
 
   O options_;
   std::int64_t good_probes_ = 0;
 };
 
-SearcherAnswer DoublingSearch::first(const SearcherQuestion& question) {
-  const std::int64_t batch = std::clamp(options_.init, question.low, question.high);
-  if (!may_try() && options_.untried == O::Untried::taken) return books().found(batch);
-  return books().probe(batch);
-}
-
-SearcherAnswer DoublingSearch::next(const Probe& probe, bool good, const SearcherQuestion& question) {
-  if (good) ++good_probes_;
-  return good ? after_good(probe.batch, question) : after_bad(probe.batch, question);
-}
-
-bool DoublingSearch::may_try() const {
-  if (options_.counting != O::Counting::doublings)
-    return books().trials() < std::max(options_.max_trials, std::int64_t{1});
-  if (options_.mode == O::Mode::power) return books().trials() < options_.max_trials;
-  return good_probes_ <= options_.max_trials;
-}
-
-bool DoublingSearch::may_double() const {
-  if (options_.counting == O::Counting::halves) return books().trials() < options_.max_trials / 2;
-  return may_try();
-}
-
-SearcherAnswer DoublingSearch::after_good(std::int64_t batch, const SearcherQuestion& question) {
-  if (options_.mode == O::Mode::binsearch && books().bad() > 0) return bisect(question);
-  const std::int64_t next = std::min(2 * batch, question.high);
-  if (next == batch) return take(batch, question);
-  if (books().bad() > 0) {  // mode power, on its way down
-    const bool again = options_.known_failures == O::Known::tried_again && may_try();
-    return again ? books().probe(next) : take(books().good(), question);
-  }
-  if (may_double()) return books().probe(next);
-  const bool blindly = options_.untried == O::Untried::taken && options_.mode == O::Mode::power;
-  return take(blindly ? next : batch, question);
-}
-
-SearcherAnswer DoublingSearch::after_bad(std::int64_t batch, const SearcherQuestion& question) {
-  if (books().good() > 0) {
-    return options_.mode == O::Mode::binsearch ? bisect(question) : take(books().good(), question);
-  }
-  if (options_.below == O::Below::give_back) return books().found(batch);
-  const std::int64_t next = batch / 2;
-  if (next < question.low) return books().none();
-  // The peer takes it that one sample always fits.
-  const bool blindly = options_.untried == O::Untried::taken;
-  if (blindly && next <= 1 && options_.mode == O::Mode::binsearch) return books().found(next);
-  if (may_try()) return books().probe(next);
-  return blindly ? books().found(next) : books().none();
-}
-
-SearcherAnswer DoublingSearch::bisect(const SearcherQuestion& question) {
-  const std::int64_t good = books().good();
-  const std::int64_t gap = books().bad() - good;
-  const bool close = static_cast<double>(gap) <= options_.tolerance * static_cast<double>(good);
-  if (gap <= 1 || close || !may_try()) return take(good, question);
-  return books().probe(good + gap / 2);
-}
-
-SearcherAnswer DoublingSearch::take(std::int64_t batch, const SearcherQuestion& question) const {
-  const auto reduced = static_cast<std::int64_t>(static_cast<double>(batch) * options_.reduction);
-  return books().found(std::max(question.low, reduced));
-}
-
 // The published original. Everything that is not named is repaired.
 OptionMap faithful(const char* mode) {
-  return {{"mode", mode, {}},         {"counting", "halves", {}},          {"cards", "sum", {}},
-          {"below", "give-back", {}}, {"other_failures", "too-large", {}}, {"steps", std::int64_t{1}, {}},
-          {"all_phases", false, {}}};
+  return {{"mode", mode},         {"counting", "halves"},          {"cards", "sum"},
+          {"below", "give-back"}, {"other_failures", "too-large"}, {"steps", 1},
+          {"all_phases", false}};
 }
 
 SearcherEntry entry(std::string name, std::string summary, std::vector<PolicyProfile> profiles) {
@@ -179,25 +169,22 @@ SearcherEntry entry(std::string name, std::string summary, std::vector<PolicyPro
 SearcherEntry binsearch_entry() {
   return entry("binsearch", "doubles until a size does not fit, then bisects, then takes 95 %",
                {{"faithful", "the original with its defects", faithful("binsearch")},
-                {"repaired", "fullest card, searches below init, nothing fits = error", {}}});
+                {"repaired", "fullest card, searches below init, nothing fits = error"}});
 }
 
 SearcherEntry power_entry() {
   return entry(
       "power", "doubles until a size does not fit and takes 95 % of the last that did",
       {{"faithful", "the original with its defects", faithful("power")},
-       {"repaired", "fullest card, searches below init, nothing fits = error", {{"mode", "power", {}}}}});
+       {"repaired", "fullest card, searches below init, nothing fits = error", {{"mode", "power"}}}});
 }
 
 // Lightning's batch size scaling.
 SearcherEntry doubling_bisect_entry() {
-  const OptionMap peer{{"init", std::int64_t{2}, {}},
-                       {"counting", "doublings", {}},
-                       {"safety_margin", 1.0, {}},
-                       {"reduction", 1.0, {}}};
+  const OptionMap peer{{"init", 2}, {"counting", "doublings"}, {"safety_margin", 1.0}, {"reduction", 1.0}};
   return entry("doubling-bisect", "a peer's: doubles from 2 until a size fails, then bisects to the edge",
                {{"peer", "as published: an untried size may be the answer, a size that failed is tried again",
-                 overlay(peer, {{"untried", "taken", {}}, {"known_failures", "tried-again", {}}})},
+                 overlay(peer, {{"untried", "taken"}, {"known_failures", "tried-again"}})},
                 {"repaired", "tries every size it answers with", peer}});
 }
 
@@ -206,11 +193,11 @@ SearcherEntry bucket_bisect_entry() {
   return entry("bucket-bisect", "a peer's: for each bucket, doubles from 32 and bisects to 5 %",
                {{"peer",
                  "as published",
-                 {{"init", std::int64_t{32}, {}},
-                  {"max_trials", std::int64_t{1000}, {}},
-                  {"safety_margin", 1.0, {}},
-                  {"reduction", 1.0, {}},
-                  {"tolerance", 0.05, {}}}}});
+                 {{"init", 32},
+                  {"max_trials", 1000},
+                  {"safety_margin", 1.0},
+                  {"reduction", 1.0},
+                  {"tolerance", 0.05}}}});
 }
 
 }  // namespace vramlab

@@ -40,10 +40,11 @@ const OptionTable<LinearFitOptions>& table() {
   return rows;
 }
 
-/// What is reserved on a card at some sizes.
+/// What is reserved at some sizes, on a card or on all.
 struct Line {
   std::vector<double> sizes;
   std::vector<double> bytes;
+  double free = 0;  ///< bytes, before the last probe
 
   // Least squares. Where it does not rise, memory does not limit the size.
   [[nodiscard]] double size_at(double limit) const {
@@ -77,22 +78,17 @@ class LinearFit final : public BookedSearcher {
   }
 
   void note(const Probe& probe) {
-    if (options_.cards == CardsRule::fullest) {
-      lines_.resize(probe.cards.size());
-      free_.resize(probe.cards.size());
-    } else {
-      lines_.resize(1);
-      free_.assign(1, 0);
-    }
+    const bool each = options_.cards == CardsRule::fullest;
+    lines_.resize(each ? probe.cards.size() : 1);
     for (Line& line : lines_) {
       line.sizes.push_back(static_cast<double>(probe.batch));
       line.bytes.push_back(0);
+      line.free = 0;
     }
     for (std::size_t i = 0; i < probe.cards.size(); ++i) {
-      const std::size_t line = options_.cards == CardsRule::fullest ? i : 0;
-      lines_[line].bytes.back() += static_cast<double>(probe.cards[i].peak_reserved);
-      const auto free = static_cast<double>(probe.cards[i].free);
-      free_[line] = options_.cards == CardsRule::fullest ? free : free_[line] + free;
+      Line& line = lines_[each ? i : 0];
+      line.bytes.back() += static_cast<double>(probe.cards[i].peak_reserved);
+      line.free += static_cast<double>(probe.cards[i].free);
     }
   }
 
@@ -102,9 +98,7 @@ class LinearFit final : public BookedSearcher {
       return books().good() > 0 ? books().found(books().good()) : books().none();
     }
     double size = HUGE_VAL;
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      size = std::min(size, lines_[i].size_at(options_.fraction * free_[i]));
-    }
+    for (const Line& line : lines_) size = std::min(size, line.size_at(options_.fraction * line.free));
     // The published rule: never a size that failed, and nonsense falls back to the default.
     if (books().bad() > 0 && size >= static_cast<double>(books().bad())) {
       size = static_cast<double>(books().good());
@@ -128,8 +122,7 @@ class LinearFit final : public BookedSearcher {
   }
 
   LinearFitOptions options_;
-  std::vector<Line> lines_;   // one a card, or one for all
-  std::vector<double> free_;  // bytes, before the last probe
+  std::vector<Line> lines_;  // one a card, or one for all
   bool verifying_ = false;
 };
 
@@ -142,8 +135,8 @@ SearcherEntry linear_fit_entry() {
           .options = table().describe(),
           .profiles = {{"peer",
                         "as published: nothing is verified, and if nothing fits it answers 16",
-                        {{"nothing_fits", "fallback", {}}, {"verify", false, {}}}},
-                       {"repaired", "tries what it extrapolates; nothing fits = error", {}}},
+                        {{"nothing_fits", "fallback"}, {"verify", false}}},
+                       {"repaired", "tries what it extrapolates; nothing fits = error"}},
           .default_profile = "repaired",
           .make = maker<LinearFit>(table())};
 }

@@ -121,7 +121,7 @@ SearcherEntry model_entry() {
   return {.name = "model",
           .summary = "jumps to where a line through the nearest peaks meets the limit, and verifies there",
           .options = table().describe(),
-          .profiles = {{"default", "the options above", {}}},
+          .profiles = {{"default", "the options above"}},
           .default_profile = "default",
           .make = maker<ModelSearch>(table())};
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "policies/contract/policy.hpp"
-
 namespace vramlab {
 
 double probed_usage(const Probe& probe, CardsRule rule, Bytes ProbedCard::*figure) {
@@ -41,21 +39,19 @@ bool ProbeBooks::enter(const Probe& probe) {
 
 std::optional<SearcherAnswer> ProbeBooks::ends(const Probe& probe) const {
   if (rule_.any_failure) return std::nullopt;
-  SearcherAnswer answer;
-  answer.batch = probe.batch;
-  if (probe.outcome == ProbeOutcome::failed) answer.reason = probe.error;
-  if (probe.outcome == ProbeOutcome::held) {
-    Bytes held = 0;
-    for (const ProbedCard& card : probe.cards) held += card.current - std::min(card.start, card.current);
-    answer.reason = "trial memory still held: after the clean-up of batch " + std::to_string(probe.batch) +
-                    " " + format_bytes(held) + " more are allocated than before it";
-  }
-  if (answer.reason.empty()) return std::nullopt;
-  return answer;
+  if (probe.outcome == ProbeOutcome::failed && !probe.error.empty())
+    return SearcherAnswer{.batch = probe.batch, .reason = probe.error};
+  if (probe.outcome != ProbeOutcome::held) return std::nullopt;
+  Bytes held = 0;
+  for (const ProbedCard& card : probe.cards) held += card.current - std::min(card.start, card.current);
+  return SearcherAnswer{.batch = probe.batch,
+                        .reason = "trial memory still held: after the clean-up of batch " +
+                                  std::to_string(probe.batch) + " " + format_bytes(held) +
+                                  " more are allocated than before it"};
 }
 
 SearcherAnswer ProbeBooks::probe(std::int64_t batch) const {
-  return {.action = SearcherAnswer::Action::probe, .batch = batch, .extrapolated = false, .reason = last_};
+  return {.action = SearcherAnswer::Action::probe, .batch = batch, .reason = last_};
 }
 
 SearcherAnswer ProbeBooks::found(std::int64_t batch) const {
@@ -72,8 +68,6 @@ SearcherAnswer ProbeBooks::found(std::int64_t batch) const {
 
 SearcherAnswer ProbeBooks::none() const {
   return {.action = SearcherAnswer::Action::none_fits,
-          .batch = 0,
-          .extrapolated = false,
           .reason = trials_ == 0 ? "there is no size to try"
                                  : "batch " + std::to_string(bad_) + " does not fit: " + last_};
 }

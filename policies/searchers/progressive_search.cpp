@@ -57,8 +57,8 @@ SearcherEntry progressive_entry() {
   return {.name = "progressive",
           .summary = "1, 2, 4 … 32: the last size that works, or, as in the original, the first",
           .options = table().describe(),
-          .profiles = {{"faithful", "stops at the first size that works", {{"stop_at_first", true, {}}}},
-                       {"repaired", "the last size that works", {}}},
+          .profiles = {{"faithful", "stops at the first size that works", {{"stop_at_first", true}}},
+                       {"repaired", "the last size that works"}},
           .default_profile = "repaired",
           .make = maker<Progressive>(table())};
 }
