@@ -29,8 +29,6 @@ TorchVersion parse_torch_version(std::string_view text);
 /// As it is written: "2.6".
 std::string to_text(TorchVersion version);
 
-// The settings of PyTorch's caching allocator, and the reader of PYTORCH_CUDA_ALLOC_CONF strings.
-
 /// "No limit" for sizes: max_split_size when the option is not given (R2.5).
 inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
