@@ -76,4 +76,20 @@ struct History : AllocatorListener {
   std::vector<AllocatorEvent> events;
 };
 
+/// Refuses the n-th request for memory (cudaMalloc or mapping), counted from 1, and serves all others.
+class FailOnNth : public SegmentAdaptor {
+ public:
+  FailOnNth(SegmentSource& inner, int n) : SegmentAdaptor(inner), left_(n) {}
+
+  std::optional<Address> reserve(Bytes size) override {
+    return fails() ? std::nullopt : SegmentAdaptor::reserve(size);
+  }
+  bool map(Address address, Bytes size) override { return !fails() && SegmentAdaptor::map(address, size); }
+
+ private:
+  bool fails() { return --left_ == 0; }
+
+  int left_;
+};
+
 }  // namespace vramlab

@@ -203,34 +203,5 @@ TEST(RecordedSegments, HandOutWhatTheyAreGiven) {
   EXPECT_THROW(segments.release(0x7000'0000), InternalError);
 }
 
-TEST(LimitSegments, LetAtMostSoMuchThrough) {
-  SimulatedCard card(1_GiB, 0);
-  SimSegments inner(card);
-  LimitSegments limited(inner, 100_MiB);
-  const auto base = limited.reserve(60_MiB);
-  ASSERT_TRUE(base);
-  EXPECT_EQ(limited.device_free(), 40_MiB);
-  EXPECT_FALSE(limited.reserve(42_MiB));
-  const Address range = limited.reserve_range(1_GiB, 20_MiB);
-  EXPECT_TRUE(limited.map(range, 40_MiB));
-  EXPECT_FALSE(limited.map(range + 40_MiB, 20_MiB));
-  limited.unmap(range, 20_MiB);
-  limited.release(*base);
-  EXPECT_TRUE(limited.reserve(80_MiB));
-  EXPECT_EQ(limited.device_total(), 1_GiB);
-  EXPECT_EQ(card.taken(), 100_MiB);
-}
-
-TEST(FailOnNth, RefusesOneCall) {
-  SimulatedCard card(1_GiB, 0);
-  SimSegments inner(card);
-  FailOnNth failing(inner, 2);
-  EXPECT_TRUE(failing.reserve(2_MiB));
-  EXPECT_FALSE(failing.reserve(2_MiB));
-  EXPECT_TRUE(failing.reserve(2_MiB));
-  const Address range = failing.reserve_range(1_GiB, 20_MiB);
-  EXPECT_TRUE(failing.map(range, 20_MiB));
-}
-
 }  // namespace
 }  // namespace vramlab

@@ -21,11 +21,9 @@ SimTime interpolate(const std::vector<MeasuredTime>& table, Bytes size) {
   return low.time + SimTime{(high->time - low.time).count() * part / span};
 }
 
-std::vector<MeasuredTime> table(std::initializer_list<std::pair<Bytes, std::int64_t>> rows) {
-  std::vector<MeasuredTime> times;
-  for (const auto& [size, nanoseconds] : rows) times.push_back({size, SimTime{nanoseconds}});
-  return times;
-}
+constexpr Bytes kChunkUnit = 32_MiB;
+constexpr Address kTop = 0x7FF0'0000'0000;      // end of the first chunk; where it lies changes nothing
+constexpr Address kFirstRange = 0x3'0200'0000;  // R10.9
 
 }  // namespace
 
@@ -40,37 +38,30 @@ SimTime DriverTimes::map_time(Bytes size, Bytes pages) const {
 
 // Recording h100-driver.json.
 const DriverTimes& DriverTimes::of_h100() {
-  static const DriverTimes times{.mallocs = table({{512, 32'870},
-                                                   {1_MiB, 32'780},
-                                                   {2_MiB, 32'460},
-                                                   {20_MiB, 33'070},
-                                                   {64_MiB, 36'350},
-                                                   {256_MiB, 60'160},
-                                                   {1_GiB, 122'810},
-                                                   {4_GiB, 212'370},
-                                                   {16_GiB, 939'260}}),
-                                 .frees = table({{512, 29'030},
-                                                 {1_MiB, 28'860},
-                                                 {2_MiB, 28'720},
-                                                 {20_MiB, 38'060},
-                                                 {64_MiB, 53'730},
-                                                 {256_MiB, 106'420},
-                                                 {1_GiB, 306'340},
-                                                 {4_GiB, 1'293'840},
-                                                 {16_GiB, 6'936'900}}),
-                                 .creates = table({{2_MiB, 13'960}, {20_MiB, 14'090}, {200_MiB, 14'510}}),
-                                 .maps = table({{2_MiB, 33'840}, {20_MiB, 34'270}, {200_MiB, 35'220}}),
-                                 .unmaps = table({{2_MiB, 30'850}, {20_MiB, 36'520}, {200_MiB, 84'310}})};
+  using namespace std::chrono_literals;
+  static const DriverTimes times{.mallocs = {{512, 32'870ns},
+                                             {1_MiB, 32'780ns},
+                                             {2_MiB, 32'460ns},
+                                             {20_MiB, 33'070ns},
+                                             {64_MiB, 36'350ns},
+                                             {256_MiB, 60'160ns},
+                                             {1_GiB, 122'810ns},
+                                             {4_GiB, 212'370ns},
+                                             {16_GiB, 939'260ns}},
+                                 .frees = {{512, 29'030ns},
+                                           {1_MiB, 28'860ns},
+                                           {2_MiB, 28'720ns},
+                                           {20_MiB, 38'060ns},
+                                           {64_MiB, 53'730ns},
+                                           {256_MiB, 106'420ns},
+                                           {1_GiB, 306'340ns},
+                                           {4_GiB, 1'293'840ns},
+                                           {16_GiB, 6'936'900ns}},
+                                 .creates = {{2_MiB, 13'960ns}, {20_MiB, 14'090ns}, {200_MiB, 14'510ns}},
+                                 .maps = {{2_MiB, 33'840ns}, {20_MiB, 34'270ns}, {200_MiB, 35'220ns}},
+                                 .unmaps = {{2_MiB, 30'850ns}, {20_MiB, 36'520ns}, {200_MiB, 84'310ns}}};
   return times;
 }
-
-namespace {
-
-constexpr Bytes kChunkUnit = 32_MiB;
-constexpr Address kTop = 0x7FF0'0000'0000;      // end of the first chunk; where it lies changes nothing
-constexpr Address kFirstRange = 0x3'0200'0000;  // R10.9
-
-}  // namespace
 
 DriverAddresses DriverAddresses::of_training_process() {
   DriverAddresses addresses;

@@ -4,19 +4,6 @@
 
 namespace vramlab {
 
-RecordedSegments::RecordedSegments(Bytes total, std::optional<Bytes> usable)
-    : total_(total), usable_(usable) {}
-
-void RecordedSegments::discard_supplied() {
-  segments_.clear();
-  ranges_.clear();
-}
-
-void RecordedSegments::hold_segment(Address base, Bytes size) {
-  taken_ += size;
-  sizes_.emplace(base, size);
-}
-
 std::optional<Address> RecordedSegments::reserve(Bytes size) {
   if (!take(size)) return std::nullopt;
   Address base = place(segments_, next_symbolic_segment_, size);
@@ -36,12 +23,6 @@ void RecordedSegments::release(Address base) {
 Address RecordedSegments::reserve_range(Bytes size, Bytes) {
   return place(ranges_, next_symbolic_range_, size);
 }
-
-bool RecordedSegments::map(Address, Bytes size) { return take(size); }
-
-void RecordedSegments::unmap(Address, Bytes size) { taken_ -= size; }
-
-Bytes RecordedSegments::device_free() const { return usable_.value_or(total_) - taken_; }
 
 Address RecordedSegments::place(std::deque<Address>& supplied, Address& next_symbolic, Bytes size) {
   if (!supplied.empty()) {

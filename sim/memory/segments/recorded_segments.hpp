@@ -20,17 +20,23 @@ namespace vramlab {
 class RecordedSegments : public SegmentSource {
  public:
   /// A device of `total` bytes of which this process can have `usable`; empty = never runs out.
-  explicit RecordedSegments(Bytes total, std::optional<Bytes> usable = {});
+  explicit RecordedSegments(Bytes total, std::optional<Bytes> usable = {}) : total_(total), usable_(usable) {}
 
   /// The base of the next segment, or of the next reserved range.
   void supply_segment(Address base) { segments_.push_back(base); }
   void supply_range(Address base) { ranges_.push_back(base); }
   /// Takes back what was supplied and not used.
-  void discard_supplied();
+  void discard_supplied() {
+    segments_.clear();
+    ranges_.clear();
+  }
   [[nodiscard]] std::size_t supplied() const { return segments_.size() + ranges_.size(); }
 
   /// A segment, or memory mapped into a range, that is held from the start.
-  void hold_segment(Address base, Bytes size);
+  void hold_segment(Address base, Bytes size) {
+    taken_ += size;
+    sizes_.emplace(base, size);
+  }
   void hold_mapped(Bytes size) { taken_ += size; }
 
   /// Whether the segment or range at `base` has a placeholder for an address.
@@ -40,9 +46,9 @@ class RecordedSegments : public SegmentSource {
   void release(Address base) override;
   Address reserve_range(Bytes size, Bytes page) override;
   void release_range(Address) override {}
-  bool map(Address address, Bytes size) override;
-  void unmap(Address address, Bytes size) override;
-  [[nodiscard]] Bytes device_free() const override;
+  bool map(Address, Bytes size) override { return take(size); }
+  void unmap(Address, Bytes size) override { taken_ -= size; }
+  [[nodiscard]] Bytes device_free() const override { return usable_.value_or(total_) - taken_; }
   [[nodiscard]] Bytes device_total() const override { return total_; }
 
  private:

@@ -1,8 +1,6 @@
-// The seam below every allocator: where raw device memory comes from, and sources that stand before another.
+// The seam below every allocator: where raw device memory comes from, and the base of sources before another.
 #pragma once
 
-#include <algorithm>
-#include <map>
 #include <optional>
 
 #include "core/units.hpp"
@@ -44,9 +42,7 @@ class SegmentSource {
   [[nodiscard]] virtual Bytes device_total() const = 0;
 };
 
-// Segment sources that stand before another one and make it behave worse.
-
-/// Passes everything on to another source. Base of the adaptors.
+/// Passes everything on to another source. Base of sources that stand before another one.
 class SegmentAdaptor : public SegmentSource {
  public:
   /// `inner` must outlive the adaptor.
@@ -63,60 +59,6 @@ class SegmentAdaptor : public SegmentSource {
 
  private:
   SegmentSource& inner_;
-};
-
-/// Lets a program have at most `limit` bytes, as if the rest of the card were taken.
-class LimitSegments : public SegmentAdaptor {
- public:
-  LimitSegments(SegmentSource& inner, Bytes limit) : SegmentAdaptor(inner), limit_(limit) {}
-
-  std::optional<Address> reserve(Bytes size) override {
-    if (size > limit_ - used_) return std::nullopt;
-    const auto base = SegmentAdaptor::reserve(size);
-    if (base) {
-      used_ += size;
-      sizes_.emplace(*base, size);
-    }
-    return base;
-  }
-  void release(Address base) override {
-    SegmentAdaptor::release(base);
-    used_ -= sizes_.at(base);
-    sizes_.erase(base);
-  }
-  bool map(Address address, Bytes size) override {
-    if (size > limit_ - used_ || !SegmentAdaptor::map(address, size)) return false;
-    used_ += size;
-    return true;
-  }
-  void unmap(Address address, Bytes size) override {
-    SegmentAdaptor::unmap(address, size);
-    used_ -= size;
-  }
-  [[nodiscard]] Bytes device_free() const override {
-    return std::min(SegmentAdaptor::device_free(), limit_ - used_);
-  }
-
- private:
-  Bytes limit_;
-  Bytes used_ = 0;
-  std::map<Address, Bytes> sizes_;
-};
-
-/// Refuses the n-th request for memory (cudaMalloc or mapping), counted from 1, and serves all others.
-class FailOnNth : public SegmentAdaptor {
- public:
-  FailOnNth(SegmentSource& inner, int n) : SegmentAdaptor(inner), left_(n) {}
-
-  std::optional<Address> reserve(Bytes size) override {
-    return fails() ? std::nullopt : SegmentAdaptor::reserve(size);
-  }
-  bool map(Address address, Bytes size) override { return !fails() && SegmentAdaptor::map(address, size); }
-
- private:
-  bool fails() { return --left_ == 0; }
-
-  int left_;
 };
 
 }  // namespace vramlab

@@ -7,6 +7,11 @@
 #include "core/error.hpp"
 
 namespace vramlab {
+namespace {
+
+constexpr Bytes kPage = 2_MiB;  // R10.1
+
+}  // namespace
 
 SimulatedCard::SimulatedCard(Bytes total, Bytes context_bytes, DriverTimes times)
     : total_(total), context_(context_bytes), times_(std::move(times)) {
@@ -44,12 +49,6 @@ void SimulatedCard::close_context(Bytes bytes) {
   context_ -= bytes;
 }
 
-namespace {
-
-constexpr Bytes kPage = 2_MiB;  // R10.1
-
-}  // namespace
-
 SimSegments::SimSegments(SimulatedCard& card, DriverAddresses addresses) : card_(card) {
   state_.addresses = std::move(addresses);
 }
@@ -80,7 +79,7 @@ void SimSegments::release(Address base) {
 
 Address SimSegments::reserve_range(Bytes size, Bytes page) {
   const Address base = state_.addresses.take_range(size);
-  state_.ranges.emplace(base, State::Range{size, page, 0});
+  state_.ranges.emplace(base, State::Range{page, 0});
   return base;
 }
 

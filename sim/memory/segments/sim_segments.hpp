@@ -38,7 +38,6 @@ class SimulatedCard {
 
   /// Sets what programs outside the simulation hold from now on, and returns it: at most what is free.
   Bytes set_others(Bytes bytes);
-  [[nodiscard]] Bytes others() const { return others_; }
 
   /// A further process opens its context, or ends. Opening returns false if the memory is not there.
   bool open_context(Bytes bytes);
@@ -52,9 +51,8 @@ class SimulatedCard {
   Bytes taken_ = 0;
 };
 
-// Segments of a pretended card: the memory accounting, addresses and times of the CUDA driver.
-
-/// The segment source of one simulated process. Several may share a card.
+/// The segment source of one simulated process, with the memory accounting, addresses and times of the CUDA
+/// driver. Several may share a card.
 class SimSegments : public SegmentSource {
  public:
   /// The card must outlive the source.
@@ -81,7 +79,6 @@ class SimSegments : public SegmentSource {
   /// What this process holds, and where.
   struct State {
     struct Range {
-      Bytes size = 0;
       Bytes page = 0;
       Bytes mapped = 0;
     };
