@@ -42,12 +42,8 @@ class CsvReader {
   std::string cell(bool& closed) {
     while (!at_end() && (text_[next_] == ' ' || text_[next_] == '\t')) ++next_;
     std::string value;
-    if (!at_end() && text_[next_] == '"') {
-      value = quoted(closed);
-      value += unquoted();  // nothing but spaces in a good file
-      return value;
-    }
-    return unquoted();
+    if (!at_end() && text_[next_] == '"') value = quoted(closed);
+    return value + unquoted();  // behind quotes nothing but spaces in a good file
   }
 
   std::string unquoted() {

@@ -1,6 +1,7 @@
 // The parameters of a workload that a policy may move, and where they may lie.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,10 +27,20 @@ struct ParameterSpace {
   std::vector<Parameter> parameters;
 
   /// Index of the parameter called `name`; empty if the workload has none.
-  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].name == name) return i;
+    }
+    return std::nullopt;
+  }
 
   /// `point` with every value moved into its bounds.
-  [[nodiscard]] Point clamp(Point point) const;
+  [[nodiscard]] Point clamp(Point point) const {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      point[i] = std::clamp(point[i], parameters[i].low, parameters[i].high);
+    }
+    return point;
+  }
 
   [[nodiscard]] std::size_t size() const { return parameters.size(); }
 

@@ -6,23 +6,6 @@
 #include "core/units.hpp"
 
 namespace vramlab {
-namespace {
-
-struct DefaultText {
-  FieldKind kind;
-  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-  std::string operator()(std::int64_t number) const {
-    return kind == FieldKind::size ? exact_size_text(static_cast<Bytes>(number)) : std::to_string(number);
-  }
-  std::string operator()(double number) const { return shortest_text(number); }
-  std::string operator()(const std::string& text) const { return text; }
-  template <class List>
-  std::string operator()(const List& /*list*/) const {
-    return {};
-  }
-};
-
-}  // namespace
 
 std::vector<std::string> keys_of(const std::vector<Field>& fields) {
   std::vector<std::string> keys;
@@ -45,7 +28,15 @@ std::string exact_size_text(Bytes size) {
 }
 
 std::string default_text(const Field& field) {
-  return field.default_value ? std::visit(DefaultText{field.kind}, *field.default_value) : std::string{};
+  if (!field.default_value) return {};
+  const FieldValue& value = *field.default_value;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<double>(&value)) return shortest_text(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer == nullptr) return {};  // a list
+  return field.kind == FieldKind::size ? exact_size_text(static_cast<Bytes>(*integer))
+                                       : std::to_string(*integer);
 }
 
 }  // namespace vramlab
