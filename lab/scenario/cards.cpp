@@ -68,43 +68,39 @@ class CardsReader {
                     "validate-device`) and \"total\" (its memory).");
       return;
     }
+    std::string name;
     if (device.gpu) {
       problems_.guarded(pointer + "/gpu", [&] {
         const Gpu& gpu = find_gpu(*device.gpu, pointer + "/gpu");
-        if (cards_.gpu.empty()) cards_.gpu = gpu.name;
+        name = gpu.name;
         process.card_total = gpu.total;
         process.context_bytes = gpu.context;
       });
     } else if (device.profile) {
-      problems_.guarded(pointer + "/profile",
-                        [&] { read_profile(*device.profile, pointer + "/profile", process); });
+      problems_.guarded(pointer + "/profile", [&] {
+        const DeviceProfile profile =
+            read_device_profile(data_file(*device.profile, file_, pointer + "/profile"));
+        name = profile.name;
+        process.card_total = profile.total;
+        process.context_bytes = profile.context;
+        process.driver_times = profile.times;
+      });
     } else {
       process.card_total = *device.total;
       process.context_bytes = std::min(kAssumedContext, process.card_total);
-      if (cards_.gpu.empty()) cards_.gpu = format_bytes(process.card_total) + " card";
+      name = format_bytes(process.card_total) + " card";
     }
+    if (cards_.gpu.empty()) cards_.gpu = name;
     if (device.context) process.context_bytes = *device.context;
     if (process.context_bytes > process.card_total) {
       problems_.add(pointer + "/context", "the context is larger than the card.");
     }
     if (device.limit) process.allocator.limit = *device.limit;
-    read_others(device.others, pointer + "/others");
-  }
-
-  void read_profile(const std::string& name, const std::string& pointer, ProcessSetup& process) {
-    const DeviceProfile profile = read_device_profile(data_file(name, file_, pointer));
-    if (cards_.gpu.empty()) cards_.gpu = profile.name;
-    process.card_total = profile.total;
-    process.context_bytes = profile.context;
-    process.driver_times = profile.times;
-  }
-
-  void read_others(const std::vector<OtherProcess>& others, const std::string& pointer) {
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (others[i].to <= others[i].from) {
-        problems_.add(pointer + "/" + std::to_string(i), "\"to_s\" must be later than \"from_s\".");
+    for (std::size_t i = 0; i < device.others.size(); ++i) {
+      if (device.others[i].to <= device.others[i].from) {
+        problems_.add(pointer + "/others/" + std::to_string(i), "\"to_s\" must be later than \"from_s\".");
       }
-      cards_.others.push_back(others[i]);
+      cards_.others.push_back(device.others[i]);
       cards_.others.back().card = cards_.cards.size() - 1;
     }
   }
@@ -133,11 +129,8 @@ std::vector<Row<DeviceSection>> card_rows() {
 }
 
 std::vector<Row<CardSections>> device_rows() {
-  return {{"device", object_of(&CardSections::device, device_table()), "", 0, 0, "the card", kRequired}};
-}
-
-std::vector<Row<CardSections>> more_devices_rows() {
-  return {{"more_devices", list_of(&CardSections::more_devices, device_table()), "", 0, 0,
+  return {{"device", object_of(&CardSections::device, device_table()), "", 0, 0, "the card", kRequired},
+          {"more_devices", list_of(&CardSections::more_devices, device_table()), "", 0, 0,
            "further cards of the same workload: parts of its layers, or a whole copy on each"}};
 }
 

@@ -38,9 +38,8 @@ struct CardSections {
   AllocatorSection allocator;
 };
 
-/// "device", "more_devices" and "allocator".
+/// "device" and "more_devices", and "allocator".
 std::vector<Row<CardSections>> device_rows();
-std::vector<Row<CardSections>> more_devices_rows();
 std::vector<Row<CardSections>> allocator_rows();
 
 /// The keys of a card but "others".

@@ -25,17 +25,13 @@ constexpr TimeList kTimeLists[] = {
     {"unmap", "unmapping, by size", &DriverTimes::unmaps},
 };
 
-Member<MeasuredTime> nanoseconds() {
+const Record<MeasuredTime>& time_table() {
   const auto store = [](void* section, const FieldValue& value) {
     static_cast<MeasuredTime*>(section)->time = SimTime{std::get<std::int64_t>(value)};
   };
-  return {FieldKind::integer, {.store = store}};
-}
-
-const Record<MeasuredTime>& time_table() {
   static const Record<MeasuredTime> table{
       {"bytes", as(FieldKind::integer, &MeasuredTime::size), "", 1, kLargest, "size", kRequired},
-      {"ns", nanoseconds(), "", 0, kLongest, "median time", kRequired}};
+      {"ns", {FieldKind::integer, {.store = store}}, "", 0, kLongest, "median time", kRequired}};
   return table;
 }
 

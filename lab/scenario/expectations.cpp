@@ -31,24 +31,29 @@ std::string bound_in_words(const Expectation& expectation) {
 }
 
 std::string figure_in_words(const Expectation& expectation) {
+  using Subject = Expectation::Subject;
   std::string text = expectation.name;
-  switch (expectation.subject) {
-    case Expectation::Subject::metric:
-      break;
-    case Expectation::Subject::final_value:
-      text = "final " + expectation.name;
-      break;
-    case Expectation::Subject::adjustment:
-      text = fmt::format("{} {} {}", expectation.name.empty() ? "iteration" : expectation.name,
-                         expectation.name.empty() ? "of change" : "after change", expectation.number);
-      break;
-    case Expectation::Subject::oom:
-      text = fmt::format("iteration of OOM {}", expectation.number);
-      break;
+  if (expectation.subject == Subject::final_value) text = "final " + expectation.name;
+  if (expectation.subject == Subject::adjustment) {
+    text = fmt::format("{} {} {}", expectation.name.empty() ? "iteration" : expectation.name,
+                       expectation.name.empty() ? "of change" : "after change", expectation.number);
   }
+  if (expectation.subject == Subject::oom) text = fmt::format("iteration of OOM {}", expectation.number);
   if (!expectation.mark.empty()) text += " at " + expectation.mark;
   if (!expectation.relative_to.empty()) text += " / that of " + expectation.relative_to;
   return text;
+}
+
+// A value that was true or false stays one, if it can.
+std::string written(double value, const std::string& old) {
+  if ((old == "true" || old == "false") && (value == 0 || value == 1)) return value != 0 ? "true" : "false";
+  return number_json(value).dump();
+}
+
+std::vector<Row<Expectation>> metric_rows() {
+  using E = Expectation;
+  return {{"policy", &E::policy, "", 0, 0, "the label of a policy", kRequired},
+          {"metric", &E::name, "", 0, 0, "a metric of the results", kRequired}};
 }
 
 }  // namespace
@@ -65,28 +70,16 @@ std::vector<Row<Expectation>> bound_rows() {
   };
 }
 
-std::vector<Row<Expectation>> share_rows() {
-  return {
-      {"share", &Expectation::share, "", 0.001, 1, "with `seeds`: share of the runs in which it must hold"}};
-}
-
-namespace {
-
-std::vector<Row<Expectation>> metric_rows() {
-  using E = Expectation;
-  return {{"policy", &E::policy, "", 0, 0, "the label of a policy", kRequired},
-          {"metric", &E::name, "", 0, 0, "a metric of the results", kRequired}};
-}
-
-}  // namespace
-
 const Record<Expectation>& metric_expectation_table() {
   static const Record<Expectation> table{joined<Expectation>(metric_rows(), bound_rows())};
   return table;
 }
 
 const Record<Expectation>& seeded_expectation_table() {
-  static const Record<Expectation> table{joined<Expectation>(metric_rows(), bound_rows(), share_rows())};
+  static const Record<Expectation> table{joined<Expectation>(
+      metric_rows(), bound_rows(),
+      std::vector<Row<Expectation>>{{"share", &Expectation::share, "", 0.001, 1,
+                                     "with `seeds`: share of the runs in which it must hold"}})};
   return table;
 }
 
@@ -157,16 +150,6 @@ std::string format_number(double value) {
   const bool whole = value == std::floor(value) && std::abs(value) < 9007199254740992.0;  // 2^53
   return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
 }
-
-namespace {
-
-// A value that was true or false stays one, if it can.
-std::string written(double value, const std::string& old) {
-  if ((old == "true" || old == "false") && (value == 0 || value == 1)) return value != 0 ? "true" : "false";
-  return number_json(value).dump();
-}
-
-}  // namespace
 
 UpdatedText updated_expectations(const std::string& text, const std::vector<Expectation>& expectations,
                                  const std::vector<CheckedExpectation>& checked) {

@@ -33,10 +33,8 @@ struct Expectation {
   double tolerance = 0;  ///< around `equals`
 };
 
-/// The rows of what every expectation has: "min", "max", "equals", "tolerance", "relative_to"; and of
-/// "share", which kinds with something random have besides.
+/// The rows of what every expectation has: "min", "max", "equals", "tolerance", "relative_to".
 std::vector<Row<Expectation>> bound_rows();
-std::vector<Row<Expectation>> share_rows();
 
 /// An expectation on a metric, without and with a share of seeds.
 const Record<Expectation>& metric_expectation_table();

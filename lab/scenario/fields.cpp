@@ -58,11 +58,10 @@ class FieldCheck {
   void check(const Json& json, const Field& field, const std::string& pointer) {
     switch (field.kind) {
       case FieldKind::text:
-        if (!is_line(json)) wrong(pointer, json, "text in quotes, without line breaks or control characters");
-        return;
+        return require(is_line(json), pointer, json,
+                       "text in quotes, without line breaks or control characters");
       case FieldKind::boolean:
-        if (!json.is_boolean()) wrong(pointer, json, "true or false");
-        return;
+        return require(json.is_boolean(), pointer, json, "true or false");
       case FieldKind::integer:
         if (!is_integer(json)) return wrong(pointer, json, "a whole number" + range(field));
         return in_range(json.get<double>(), json, field, pointer);
@@ -82,49 +81,38 @@ class FieldCheck {
       case FieldKind::bounds:
         return bounds(json, pointer);
       case FieldKind::integers:
-        return integers(json, pointer);
+        return require(json.is_array() && std::all_of(json.begin(), json.end(), is_integer), pointer, json,
+                       "a list of whole numbers, such as [6, 6]");
       case FieldKind::texts:
-        if (!json.is_array() || !std::all_of(json.begin(), json.end(), is_line)) {
-          wrong(pointer, json, "a list of texts in quotes");
-        }
-        return;
+        return require(json.is_array() && std::all_of(json.begin(), json.end(), is_line), pointer, json,
+                       "a list of texts in quotes");
       case FieldKind::batch_size:
-        if (!is_integer(json) && json != kAutoBatchSize) {
-          wrong(pointer, json, "a whole number or \"auto_batch_size\"");
-        }
-        return;
+        return require(is_integer(json) || json == kAutoBatchSize, pointer, json,
+                       "a whole number or \"auto_batch_size\"");
       case FieldKind::bound:
-        if (!json.is_number() && !json.is_boolean() &&
-            !(json.is_string() && parse_bytes(json.get<std::string>()))) {
-          wrong(pointer, json, "a number, true or false, or a size such as \"12GiB\"");
-        }
-        return;
+        return require(json.is_number() || json.is_boolean() || is_size_text(json), pointer, json,
+                       "a number, true or false, or a size such as \"12GiB\"");
       case FieldKind::model:
-        if (!json.is_string() && !json.is_object())
-          wrong(pointer, json, "a model file's name or a model in { }");
-        return;
+        return require(json.is_string() || json.is_object(), pointer, json,
+                       "a model file's name or a model in { }");
       case FieldKind::any_list:
-        if (!json.is_array()) wrong(pointer, json, "a list of values in [ ]");
-        return;
+        return require(json.is_array(), pointer, json, "a list of values in [ ]");
     }
   }
 
   void size(const Json& json, const Field& field, const std::string& pointer) {
-    const bool negative =
-        json.is_number_integer() && !json.is_number_unsigned() && json.get<std::int64_t>() < 0;
-    const bool readable =
-        (json.is_number_integer() && !negative) || (json.is_string() && parse_bytes(json.get<std::string>()));
-    if (!readable) {
-      problems_.push_back(
-          {pointer, shown(json) + " is not a size. Write 12GiB, 12288MiB or a number of bytes."});
-      return;
+    const bool number =
+        json.is_number_unsigned() || (json.is_number_integer() && json.get<std::int64_t>() >= 0);
+    if (number || is_size_text(json)) {
+      return in_range(static_cast<double>(size_value(json)), json, field, pointer);
     }
-    in_range(static_cast<double>(size_value(json)), json, field, pointer);
+    problems_.push_back(
+        {pointer, shown(json) + " is not a size. Write 12GiB, 12288MiB or a number of bytes."});
   }
 
   void choice(const Json& json, const Field& field, const std::string& pointer) {
     if (!json.is_string())
-      return wrong(pointer, json, "one of " + fmt::format("{}", fmt::join(field.choices, ", ")));
+      return wrong(pointer, json, fmt::format("one of {}", fmt::join(field.choices, ", ")));
     const auto word = json.get<std::string>();
     if (std::find(field.choices.begin(), field.choices.end(), word) != field.choices.end()) return;
     problems_.push_back({pointer, shown(json) + " is not known here." + suggest_name(word, field.choices)});
@@ -142,11 +130,6 @@ class FieldCheck {
     for (const auto& [key, value] : json.items()) {
       if (!is_integer(value)) wrong(pointer + "/" + key, value, "a whole number");
     }
-  }
-
-  void integers(const Json& json, const std::string& pointer) {
-    const bool right = json.is_array() && std::all_of(json.begin(), json.end(), is_integer);
-    if (!right) wrong(pointer, json, "a list of whole numbers, such as [6, 6]");
   }
 
   void bounds(const Json& json, const std::string& pointer) {
@@ -176,22 +159,27 @@ class FieldCheck {
                         [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
   }
 
+  static bool is_size_text(const Json& json) {
+    return json.is_string() && parse_bytes(json.get<std::string>());
+  }
+
   static std::string range(const Field& field) {
     if (!field.is_bounded()) return "";
     if (field.kind == FieldKind::integer) return fmt::format(" from {:.0f} to {:.0f}", field.low, field.high);
-    return fmt::format(" from {:g} to {:g}", field.low, field.high);
+    if (field.kind == FieldKind::number) return fmt::format(" from {:g} to {:g}", field.low, field.high);
+    return fmt::format(" {} to {}", format_bytes(static_cast<Bytes>(field.low)),
+                       format_bytes(static_cast<Bytes>(field.high)));
   }
 
   void in_range(double value, const Json& json, const Field& field, const std::string& pointer) {
     if (!field.is_bounded() || (value >= field.low && value <= field.high)) return;
     problems_.push_back(
-        {pointer, fmt::format("{} is out of range; allowed is{}.", shown(json),
-                              field.kind == FieldKind::size
-                                  ? fmt::format(" {} to {}", format_bytes(static_cast<Bytes>(field.low)),
-                                                format_bytes(static_cast<Bytes>(field.high)))
-                                  : range(field))});
+        {pointer, fmt::format("{} is out of range; allowed is{}.", shown(json), range(field))});
   }
 
+  void require(bool holds, const std::string& pointer, const Json& json, const std::string& wanted) {
+    if (!holds) wrong(pointer, json, wanted);
+  }
   void wrong(const std::string& pointer, const Json& json, const std::string& wanted) {
     problems_.push_back({pointer, fmt::format("found {}, needed is {}.", shown(json), wanted)});
   }

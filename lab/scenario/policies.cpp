@@ -6,40 +6,16 @@
 #include "plugins/plugin_loader.hpp"
 
 namespace vramlab {
-namespace {
-
-void read_entry(const PolicySection& section, const std::string& pointer, const PolicyFamily& family,
-                PolicyList& list, FileProblems& problems) {
-  PolicyEntry entry;
-  entry.choice.use = section.use;
-  entry.choice.profile = section.profile.value_or("");
-  entry.choice.where = pointer;
-  const std::string usual = family.find(entry.choice);
-  entry.label = section.label.value_or(usual);
-  const std::string fault = label_fault(entry.label, list.labels);
-  if (!fault.empty()) problems.add(pointer, fault);
-  if (section.json != nullptr) {
-    entry.choice.options = policy_options(*section.json, policy_table(), pointer, problems);
-  }
-  family.try_out(entry.choice);
-  list.entries.push_back(std::move(entry));
-}
-
-}  // namespace
 
 std::vector<Row<PolicySection>> policy_rows() {
   using P = PolicySection;
   return {{"use", &P::use, "", 0, 0, "a policy of `vramlab policies`", kRequired},
-          {"profile", &P::profile, "", 0, 0, "a named set of its options (default: the policy's own)"}};
-}
-
-std::vector<Row<PolicySection>> label_rows() {
-  return {{"label", &PolicySection::label, "", 0, 0, "its name in tables (default: policy and profile)"}};
+          {"profile", &P::profile, "", 0, 0, "a named set of its options (default: the policy's own)"},
+          {"label", &P::label, "", 0, 0, "its name in tables (default: policy and profile)"}};
 }
 
 const Record<PolicySection>& policy_table() {
-  static const Record<PolicySection> table{joined<PolicySection>(policy_rows(), label_rows()),
-                                           raw(FieldKind::object, &PolicySection::json)};
+  static const Record<PolicySection> table{policy_rows(), raw(FieldKind::object, &PolicySection::json)};
   return table;
 }
 
@@ -56,7 +32,22 @@ PolicyList read_policy_list(const std::vector<PolicySection>& policies, const Po
   if (policies.empty()) problems.add("/policies", "the list is empty; name at least one policy.");
   for (std::size_t i = 0; i < policies.size(); ++i) {
     const std::string pointer = "/policies/" + std::to_string(i);
-    problems.guarded(pointer, [&] { read_entry(policies[i], pointer, family, list, problems); });
+    problems.guarded(pointer, [&] {
+      const PolicySection& section = policies[i];
+      PolicyEntry entry;
+      entry.choice.use = section.use;
+      entry.choice.profile = section.profile.value_or("");
+      entry.choice.where = pointer;
+      const std::string usual = family.find(entry.choice);
+      entry.label = section.label.value_or(usual);
+      const std::string fault = label_fault(entry.label, list.labels);
+      if (!fault.empty()) problems.add(pointer, fault);
+      if (section.json != nullptr) {
+        entry.choice.options = policy_options(*section.json, policy_table(), pointer, problems);
+      }
+      family.try_out(entry.choice);
+      list.entries.push_back(std::move(entry));
+    });
     list.complete = list.complete && list.entries.size() == i + 1;
   }
   return list;

@@ -32,9 +32,8 @@ struct PolicySection {
   const Json* json = nullptr;  ///< all of it, with the options of the policy; null if no file has it
 };
 
-/// The rows of "use" and "profile", which whatever names a policy has, and of "label".
+/// The rows of "use", "profile" and "label".
 std::vector<Row<PolicySection>> policy_rows();
-std::vector<Row<PolicySection>> label_rows();
 
 /// An entry of "policies" in kinds where a policy has nothing more.
 const Record<PolicySection>& policy_table();

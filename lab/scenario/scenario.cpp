@@ -33,21 +33,9 @@ std::vector<Row<ScenarioSections>> policies_rows(const std::string& help, bool r
       {"policies", list_of(&ScenarioSections::policy_sections, policy_table()), "", 0, 0, help, required}};
 }
 
-namespace {
-
 std::vector<Row<Scenario>> expectations_rows(const Record<Expectation>& table) {
   return {{"expect", list_of(&Scenario::expectations, table), "", 0, 0,
            "what `vramlab check` holds the runs against"}};
-}
-
-}  // namespace
-
-std::vector<Row<Scenario>> metric_expectations_rows() {
-  return expectations_rows(metric_expectation_table());
-}
-
-std::vector<Row<Scenario>> seeded_expectations_rows() {
-  return expectations_rows(seeded_expectation_table());
 }
 
 std::vector<Row<Scenario>> sweep_rows() {

@@ -45,9 +45,8 @@ inline constexpr const char* kPoliciesHelp = "what is compared; further keys are
 std::vector<Row<ScenarioSections>> plugins_rows();
 std::vector<Row<ScenarioSections>> policies_rows(const std::string& help, bool required);
 
-/// "expect" of kinds that are judged by metrics alone, without and with a share of seeds.
-std::vector<Row<Scenario>> metric_expectations_rows();
-std::vector<Row<Scenario>> seeded_expectations_rows();
+/// "expect" of kinds that are judged by metrics alone.
+std::vector<Row<Scenario>> expectations_rows(const Record<Expectation>& table);
 std::vector<Row<Scenario>> sweep_rows();
 
 /// Reads a document by the table of its kind into `scenario`, whose type is the table's section. Throws

@@ -49,8 +49,8 @@ struct FieldRow {
   bool required = false;
 };
 
-/// All keys of an object with `fields`, each object's own behind it.
-std::vector<FieldRow> field_rows(const std::vector<Field>& fields);
+/// All keys of an object with `fields`, each object's own behind it; `way` leads to the object.
+std::vector<FieldRow> field_rows(const std::vector<Field>& fields, const std::string& way = {});
 
 /// The JSON schema of scenario files of every kind, with the options of every policy of `known`.
 Json scenario_schema(const PolicySet& known = *builtin_policies());

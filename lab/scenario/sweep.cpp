@@ -50,22 +50,19 @@ std::optional<std::size_t> member(const Json& list, const std::string& name) {
   return whole && index < list.size() ? std::optional{index} : std::nullopt;
 }
 
-// The place `pointer` names; a last key that is not there yet is made. Throws InputError if a part on the way
-// is missing.
+// The place that the "vary" of an axis names; a last key that is not there yet is made. Throws InputError if
+// a part on the way is missing.
 Json& place_in(Json& scenario, const std::string& pointer) {
   const auto parts = parts_of(pointer);
   Json* at = &scenario;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();
-    if (at->is_array()) {
-      const auto index = member(*at, parts[i]);
-      if (!index)
-        throw InputError("", "there is no \"" + parts[i] + "\"." + suggest_name(parts[i], names_in(*at)));
+    if (const auto index = at->is_array() ? member(*at, parts[i]) : std::nullopt) {
       at = &(*at)[*index];
     } else if (at->is_object() && (last || at->contains(parts[i]))) {
       at = &(*at)[parts[i]];
     } else {
-      throw InputError("", "there is no \"" + parts[i] + "\"." + suggest_name(parts[i], names_in(*at)));
+      throw InputError("/vary", "there is no \"" + parts[i] + "\"." + suggest_name(parts[i], names_in(*at)));
     }
   }
   return *at;
@@ -130,11 +127,7 @@ SweepAxis read_axis(const AxisSection& entry, Json& scenario) {
                      "\" is not a place in the scenario. Write /device/limit or /policies/LABEL/cooldown.");
   }
   axis.name = entry.name.value_or(axis.pointer.substr(axis.pointer.rfind('/') + 1));
-  try {
-    place_in(scenario, axis.pointer);
-  } catch (const InputError& error) {
-    throw InputError("/vary", error.problems().front().what);
-  }
+  place_in(scenario, axis.pointer);
   if ((entry.over != nullptr) == entry.from.has_value())
     throw InputError("", "give either \"over\" (a list) or \"from\" and \"to\".");
   if (entry.over != nullptr) {
@@ -176,6 +169,19 @@ std::vector<SweepAxis> read_axes(const std::vector<AxisSection>& list, const Jso
   return axes;
 }
 
+// A value of one axis may take away the place of another.
+Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::string& file) {
+  for (std::size_t a = 0; a < run.at.size(); ++a) {
+    try {
+      place_in(json, sweep.axes[a].pointer) = sweep.axes[a].values[run.at[a]];
+    } catch (const InputError& error) {
+      throw InputError(file + ": /sweep/" + std::to_string(a) + "/vary",
+                       error.problems().front().what + " (at " + sweep.point_text(run) + ")");
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string value_text(const Json& value) {
@@ -195,23 +201,6 @@ const RecordBase& sweep_table() { return axis_table(); }
 bool has_sweep(const ScenarioDocument& scenario) {
   return scenario.json.is_object() && scenario.json.contains("sweep");
 }
-
-namespace {
-
-// A value of one axis may take away the place of another.
-Json varied(Json json, const Sweep& sweep, const SweepRun& run, const std::string& file) {
-  for (std::size_t a = 0; a < run.at.size(); ++a) {
-    try {
-      place_in(json, sweep.axes[a].pointer) = sweep.axes[a].values[run.at[a]];
-    } catch (const InputError& error) {
-      throw InputError(file + ": /sweep/" + std::to_string(a) + "/vary",
-                       error.problems().front().what + " (at " + sweep.point_text(run) + ")");
-    }
-  }
-  return json;
-}
-
-}  // namespace
 
 Sweep read_sweep(const ScenarioDocument& scenario) {
   Json json = scenario.json;

@@ -28,18 +28,15 @@ std::uint64_t hash(std::string_view text, std::uint64_t start = 1469598103934665
   return start;
 }
 
-/// Hashes of files by their path, each read once.
-class FileHashes {
- public:
-  std::uint64_t of(const fs::path& file) {
-    const auto [place, fresh] = hashes_.try_emplace(file, 0);
-    if (fresh) place->second = hash(read_input_file(file));
-    return place->second;
-  }
+/// By path.
+using FileHashes = std::map<fs::path, std::uint64_t>;
 
- private:
-  std::map<fs::path, std::uint64_t> hashes_;
-};
+// Each file is read once.
+std::uint64_t hash_of(const fs::path& file, FileHashes& known) {
+  const auto [place, fresh] = known.try_emplace(file, 0);
+  if (fresh) place->second = hash(read_input_file(file));
+  return place->second;
+}
 
 // Any text of a scenario may name a file; most name none.
 void add_files(const Json& json, const fs::path& scenario, FileHashes& files, std::uint64_t& sum) {
@@ -47,7 +44,7 @@ void add_files(const Json& json, const fs::path& scenario, FileHashes& files, st
     const auto& name = json.get_ref<const std::string&>();
     if (name.find('.') == std::string::npos || name.size() > 4096) return;
     if (const auto file = find_data_file(name, scenario))
-      sum = hash(fmt::format("{:x}", files.of(*file)), sum);
+      sum = hash(fmt::format("{:x}", hash_of(*file, files)), sum);
   }
   if (json.is_structured()) {
     for (const Json& inside : json) add_files(inside, scenario, files, sum);
@@ -67,17 +64,23 @@ Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key, s
   return row;
 }
 
+// `visit` gets the number of each finished run with each of its results.
+template <class Visit>
+void for_each_row(const SweepResults& results, const Visit& visit) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    for (const LabelledFigures& result : *results[i]) visit(i, result);
+  }
+}
+
 // Columns are those that any run has: one without a safe fixed choice has no regret.
 std::vector<std::string> metric_names(const SweepResults& results) {
   std::vector<std::string> names;
-  for (const auto& run : results) {
-    if (!run) continue;
-    for (const LabelledFigures& result : *run) {
-      for (const Metric& metric : result.metrics) {
-        if (std::find(names.begin(), names.end(), metric.name) == names.end()) names.push_back(metric.name);
-      }
+  for_each_row(results, [&names](std::size_t, const LabelledFigures& result) {
+    for (const Metric& metric : result.metrics) {
+      if (std::find(names.begin(), names.end(), metric.name) == names.end()) names.push_back(metric.name);
     }
-  }
+  });
   return names;
 }
 
@@ -92,21 +95,18 @@ std::string csv_text(const Sweep& sweep, const SweepResults& results, const std:
   head.insert(head.end(), {"policy", "run_rows"});
   head.insert(head.end(), names.begin(), names.end());
   add_line(head);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i]) continue;
-    for (const LabelledFigures& result : *results[i]) {
-      std::vector<std::string> cells{keys[i]};
-      for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-        cells.push_back(csv_cell(value_text(sweep.axes[a].values[sweep.runs[i].at[a]])));
-      }
-      cells.insert(cells.end(), {csv_cell(result.label), std::to_string(results[i]->size())});
-      for (const std::string& name : names) {
-        const auto value = find_metric(result.metrics, name);
-        cells.push_back(value && !std::isnan(*value) ? number_json(*value).dump() : "");
-      }
-      add_line(cells);
+  for_each_row(results, [&](std::size_t i, const LabelledFigures& result) {
+    std::vector<std::string> cells{keys[i]};
+    for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
+      cells.push_back(csv_cell(value_text(sweep.axes[a].values[sweep.runs[i].at[a]])));
     }
-  }
+    cells.insert(cells.end(), {csv_cell(result.label), std::to_string(results[i]->size())});
+    for (const std::string& name : names) {
+      const auto value = find_metric(result.metrics, name);
+      cells.push_back(value && !std::isnan(*value) ? number_json(*value).dump() : "");
+    }
+    add_line(cells);
+  });
   return text;
 }
 
@@ -227,6 +227,18 @@ void read_csv(const fs::path& file, Collector& collector) {
   }
 }
 
+// What `work` finds wrong is said with the combination it is about.
+template <class Work>
+auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& one : problems) one.what += " (at " + sweep.point_text(run) + ")";
+    throw InputError(std::move(problems));
+  }
+}
+
 }  // namespace
 
 std::size_t finished_runs(const SweepResults& results) {
@@ -247,7 +259,7 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
     std::uint64_t sum = hash(run.scenario.json.dump(), hash(version));
     for (const std::string& label : labels) sum = hash(label + '\n', sum);
     for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
-      sum = hash(fmt::format("{:x}", files.of(plugin.file)), sum);
+      sum = hash(fmt::format("{:x}", hash_of(plugin.file, files)), sum);
     add_files(run.scenario.json, run.scenario.file, files, sum);
     keys.push_back(fmt::format("{:016x}", sum));
   }
@@ -258,11 +270,9 @@ std::string sweep_text(const Sweep& sweep, const SweepResults& results, const st
                        const fs::path& file) {
   if (file.extension() == ".csv") return csv_text(sweep, results, keys);
   std::string text;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i]) continue;
-    for (const LabelledFigures& result : *results[i])
-      text += row_json(sweep, sweep.runs[i], keys[i], results[i]->size(), result).dump() + '\n';
-  }
+  for_each_row(results, [&](std::size_t i, const LabelledFigures& result) {
+    text += row_json(sweep, sweep.runs[i], keys[i], results[i]->size(), result).dump() + '\n';
+  });
   return text;
 }
 
@@ -282,22 +292,6 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
   }
   return collector.take();
 }
-
-namespace {
-
-// What `work` finds wrong is said with the combination it is about.
-template <class Work>
-auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
-  try {
-    return work();
-  } catch (const InputError& error) {
-    std::vector<Problem> problems = error.problems();
-    for (Problem& one : problems) one.what += " (at " + sweep.point_text(run) + ")";
-    throw InputError(std::move(problems));
-  }
-}
-
-}  // namespace
 
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results) {
   const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };

@@ -173,11 +173,12 @@ const Record<EpochFile>& workload_table() {
 
 const Record<EpochFile>& file_table() {
   static const Record<EpochFile> table{joined<EpochFile>(
-      head_rows("epoch"), seed_rows(), device_rows(), more_devices_rows(), allocator_rows(),
+      head_rows("epoch"), seed_rows(), device_rows(), allocator_rows(),
       std::vector<Row<EpochFile>>{
           {"workload", group_of(workload_table()), "", 0, 0, "what is trained on what", kRequired},
           {"faults", object_of(&EpochFile::faults, faults_table(FaultsOf::epoch)), "", 0, 0, kFaultsHelp}},
-      plugins_rows(), policies_rows(kPoliciesHelp, kRequired), metric_expectations_rows(), sweep_rows())};
+      plugins_rows(), policies_rows(kPoliciesHelp, kRequired), expectations_rows(metric_expectation_table()),
+      sweep_rows())};
   return table;
 }
 

@@ -210,7 +210,7 @@ const Record<JobsFile>& jobs_file_table() {
                     {"fidelity", one_of<&F::simulates_steps>({"declared", "steps"}), "", 0, 0,
                      "declared: jobs are needs and durations; steps: each has an allocator of its own"}},
                 allocator_rows(), own_rows(), plugins_rows(), policies_rows(kPoliciesHelp, kRequired),
-                seeded_expectations_rows(), sweep_rows())};
+                expectations_rows(seeded_expectation_table()), sweep_rows())};
   return table;
 }
 

@@ -118,7 +118,7 @@ const Record<ThenEpochSection>& then_epoch_table() {
 const Record<SearchFile>& file_table() {
   using F = SearchFile;
   static const Record<F> table{joined<F>(
-      head_rows("search"), seed_rows(), device_rows(), more_devices_rows(), allocator_rows(),
+      head_rows("search"), seed_rows(), device_rows(), allocator_rows(),
       std::vector<Row<F>>{
           {"workload", group_of(workload_table()), "", 0, 0, "what is searched", kRequired},
           {"faults", object_of(&F::faults, faults_table(FaultsOf::search)), "", 0, 0, kFaultsHelp},
@@ -126,7 +126,7 @@ const Record<SearchFile>& file_table() {
            "steps at what was found, in a fresh process"}},
       plugins_rows(),
       policies_rows("searchers to compare (default: model); further keys are options of the searcher", false),
-      metric_expectations_rows(), sweep_rows())};
+      expectations_rows(metric_expectation_table()), sweep_rows())};
   return table;
 }
 

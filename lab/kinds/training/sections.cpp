@@ -68,7 +68,7 @@ const Record<TunerSection>& tuner_table() {
   using T = TunerSection;
   static const Record<T> table{
       joined<T>(
-          policy_rows(), label_rows(),
+          policy_rows(),
           std::vector<Row<T>>{
               {"options_file", &T::options_file, "", 0, 0,
                "a YAML file with training options of the dual optimizer, looked up beside the scenario"},
@@ -94,7 +94,7 @@ const Record<TrainingFile>& training_file_table() {
                            "what counts as work done"},
                           {"target", object_of(&F::given_target, target_table()), "", 0, 0,
                            "usage to aim at: policies that set none of their own take it, the oracle too"}},
-      device_rows(), more_devices_rows(), allocator_rows(),
+      device_rows(), allocator_rows(),
       std::vector<Row<F>>{
           {"workload", group_of(workload_table()), "", 0, 0, "what is trained", kRequired},
           {"faults", object_of(&F::faults, faults_table(FaultsOf::training)), "", 0, 0, kFaultsHelp}},
