@@ -56,7 +56,7 @@ StepOutcome CardPerformer::run(const Point& point, const StepAdditions& addition
     if (done.result == StepResult::ok) compute_until(begin + next.program.duration);
     return StepOutcome{.result = done.result, .duration = machine_time() - begin, .oom = done.oom};
   });
-  apply_change(step, stats_);
+  stats_.repeat(step.before, step.after);
   return step.outcome;
 }
 
@@ -73,7 +73,7 @@ SimTime CardPerformer::empty_cache() {
     used_.empty_cache();
     return StepOutcome{.duration = machine_time() - begin};
   });
-  apply_change(step, stats_);
+  stats_.repeat(step.before, step.after);
   return step.outcome.duration;
 }
 

@@ -32,7 +32,7 @@ class CardPerformer : public StepPerformer {
   StepOutcome run(const Point& point, const StepAdditions& additions) override;
   [[nodiscard]] bool knows(const Point& point) const override { return programs_.knows(point); }
   SimTime empty_cache() override;
-  void reset_peak() override { reset_peaks(stats_); }
+  void reset_peak() override { stats_.reset_peaks(); }
   void set_others(Bytes bytes) override;
   [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
   [[nodiscard]] MemoryView view() const override;

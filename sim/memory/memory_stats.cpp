@@ -7,28 +7,16 @@
 namespace vramlab {
 namespace {
 
-constexpr std::pair<const char*, StatArray MemoryStats::*> kArrays[] = {
-    {"allocation", &MemoryStats::allocation},
-    {"segment", &MemoryStats::segment},
-    {"active", &MemoryStats::active},
-    {"inactive_split", &MemoryStats::inactive_split},
-    {"allocated_bytes", &MemoryStats::allocated_bytes},
-    {"reserved_bytes", &MemoryStats::reserved_bytes},
-    {"active_bytes", &MemoryStats::active_bytes},
-    {"inactive_split_bytes", &MemoryStats::inactive_split_bytes},
-    {"requested_bytes", &MemoryStats::requested_bytes},
-};
-constexpr std::pair<const char*, Stat MemoryStats::*> kSingles[] = {
+constexpr std::pair<const char*, Counter MemoryStats::*> kSingles[] = {
     {"oversize_allocations", &MemoryStats::oversize_allocations},
     {"oversize_segments", &MemoryStats::oversize_segments},
 };
-constexpr std::pair<const char*, std::int64_t MemoryStats::*> kScalars[] = {
+constexpr std::pair<const char*, std::int64_t MemoryStats::*> kEvents[] = {
     {"num_alloc_retries", &MemoryStats::num_alloc_retries},
     {"num_ooms", &MemoryStats::num_ooms},
     {"num_sync_all_streams", &MemoryStats::num_sync_all_streams},
     {"num_device_alloc", &MemoryStats::num_device_alloc},
     {"num_device_free", &MemoryStats::num_device_free},
-    {"max_split_size", &MemoryStats::max_split_size},
 };
 constexpr const char* kClasses[] = {"all", "small_pool", "large_pool"};
 
@@ -41,12 +29,13 @@ void for_each_value(const MemoryStats& stats, const Visit& visit) {
     visit(name, kind, "allocated", stat.allocated);
     visit(name, kind, "freed", stat.freed);
   };
-  for (const auto& [name, member] : kArrays) {
+  for (const auto& [name, member] : kStatArrays) {
     for (std::size_t c = 0; c < std::size(kClasses); ++c)
       fields(name, kClasses[c], (stats.*member)[StatClass{static_cast<std::uint8_t>(c)}]);
   }
-  for (const auto& [name, member] : kSingles) fields(name, "", stats.*member);
-  for (const auto& [name, member] : kScalars) visit(name, "", "", stats.*member);
+  for (const auto& [name, member] : kSingles) fields(name, "", (stats.*member).value());
+  for (const auto& [name, member] : kEvents) visit(name, "", "", stats.*member);
+  visit("max_split_size", "", "", stats.max_split_size);
 }
 
 std::vector<std::string> unsorted_names() {
@@ -69,6 +58,23 @@ std::vector<std::size_t> sorted_positions() {
 }
 
 }  // namespace
+
+void MemoryStats::reset_peaks() {
+  for (const auto& [name, member] : kStatArrays) (this->*member).reset_peak();
+  for (const auto& [name, member] : kSingles) (this->*member).reset_peak();
+}
+
+void MemoryStats::reset_sums() {
+  for (const auto& [name, member] : kStatArrays) (this->*member).reset_sums();
+  for (const auto& [name, member] : kSingles) (this->*member).reset_sums();
+  for (const auto& [name, member] : kEvents) this->*member = 0;
+}
+
+void MemoryStats::repeat(const MemoryStats& before, const MemoryStats& after) {
+  for (const auto& [name, member] : kStatArrays) (this->*member).repeat(before.*member, after.*member);
+  for (const auto& [name, member] : kSingles) (this->*member).repeat(before.*member, after.*member);
+  for (const auto& [name, member] : kEvents) this->*member += after.*member - before.*member;
+}
 
 const std::vector<std::string>& stat_names() {
   static const std::vector<std::string> names = [] {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/units.hpp"
@@ -18,22 +19,11 @@ struct Stat {
   std::int64_t allocated = 0;  ///< sum of all increases
   std::int64_t freed = 0;      ///< sum of all decreases
 
-  constexpr void increase(std::int64_t amount) {
-    current += amount;
-    peak = std::max(peak, current);
-    allocated += amount;
-  }
-  constexpr void decrease(std::int64_t amount) {
-    current -= amount;
-    freed += amount;
-  }
-  constexpr void reset_peak() { peak = current; }
-
   friend bool operator==(const Stat&, const Stat&) = default;
 };
 
-/// A counter that every allocation and every free moves. Nothing is written that follows from the rest: what
-/// was freed is what was allocated and is not there any more.
+/// A counter that allocations and frees move. Nothing is written that follows from the rest: what was freed
+/// is what was allocated and is not there any more.
 class Counter {
  public:
   constexpr void increase(std::int64_t amount) {
@@ -107,13 +97,13 @@ class StatArray {
   }
 
   /// For allocators that know no classes.
-  constexpr void increase_whole(std::int64_t amount) {
-    whole().increase(amount);
+  constexpr void increase_whole(Bytes amount) {
+    whole().increase(static_cast<std::int64_t>(amount));
     raise_peak(whole().current());
   }
-  constexpr void decrease_whole(std::int64_t amount) { whole().decrease(amount); }
-  constexpr void set_whole(std::int64_t value) {
-    whole().set_current(value);
+  constexpr void decrease_whole(Bytes amount) { whole().decrease(static_cast<std::int64_t>(amount)); }
+  constexpr void set_whole(Bytes value) {
+    whole().set_current(static_cast<std::int64_t>(value));
     raise_peak(whole().current());
   }
 
@@ -170,8 +160,8 @@ struct MemoryStats {
   StatArray active_bytes;
   StatArray inactive_split_bytes;
   StatArray requested_bytes;
-  Stat oversize_allocations;
-  Stat oversize_segments;
+  Counter oversize_allocations;
+  Counter oversize_segments;
   std::int64_t num_alloc_retries = 0;
   std::int64_t num_ooms = 0;
   std::int64_t num_sync_all_streams = 0;
@@ -179,7 +169,28 @@ struct MemoryStats {
   std::int64_t num_device_free = 0;
   std::int64_t max_split_size = -1;  ///< as it was when the allocator was made; −1 = unlimited (R8.4)
 
+  /// Every peak becomes the current value (R8.5).
+  void reset_peaks();
+  /// Sums and numbers of events become 0 (R8.5).
+  void reset_sums();
+  /// What rose by n between `before` and `after` rises by n, and a peak rises as far as it rose there after
+  /// it was reset at `before`.
+  void repeat(const MemoryStats& before, const MemoryStats& after);
+
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
+};
+
+/// The counters that are kept by class, with their names.
+inline constexpr std::pair<const char*, StatArray MemoryStats::*> kStatArrays[] = {
+    {"allocation", &MemoryStats::allocation},
+    {"segment", &MemoryStats::segment},
+    {"active", &MemoryStats::active},
+    {"inactive_split", &MemoryStats::inactive_split},
+    {"allocated_bytes", &MemoryStats::allocated_bytes},
+    {"reserved_bytes", &MemoryStats::reserved_bytes},
+    {"active_bytes", &MemoryStats::active_bytes},
+    {"inactive_split_bytes", &MemoryStats::inactive_split_bytes},
+    {"requested_bytes", &MemoryStats::requested_bytes},
 };
 
 /// The 122 keys of torch.cuda.memory_stats(), sorted, such as "allocated_bytes.all.current" (R8.6).
@@ -188,42 +199,7 @@ const std::vector<std::string>& stat_names();
 /// The values of `stats` in the order of `stat_names()`.
 std::vector<std::int64_t> stat_values(const MemoryStats& stats);
 
-// Counters of allocators that know no small and large pools: only the class `all` moves.
-
-inline void add_to_total(StatArray& stat, Bytes amount) {
-  stat.increase_whole(static_cast<std::int64_t>(amount));
-}
-
-inline void take_from_total(StatArray& stat, Bytes amount) {
-  stat.decrease_whole(static_cast<std::int64_t>(amount));
-}
-
 /// The current value of a counter of bytes or pieces.
 inline Bytes total_of(const StatArray& stat) { return static_cast<Bytes>(stat.all().current); }
-
-/// The counters of one more allocation, or one less: `size` bytes handed out for `requested` asked for.
-inline void count_allocation(MemoryStats& stats, Bytes size, Bytes requested) {
-  add_to_total(stats.allocation, 1);
-  add_to_total(stats.active, 1);
-  add_to_total(stats.allocated_bytes, size);
-  add_to_total(stats.active_bytes, size);
-  add_to_total(stats.requested_bytes, requested);
-}
-
-inline void count_free(MemoryStats& stats, Bytes size, Bytes requested) {
-  take_from_total(stats.allocation, 1);
-  take_from_total(stats.active, 1);
-  take_from_total(stats.allocated_bytes, size);
-  take_from_total(stats.active_bytes, size);
-  take_from_total(stats.requested_bytes, requested);
-}
-
-/// Every peak of the class `all` becomes the current value (R8.5).
-inline void reset_total_peaks(MemoryStats& stats) {
-  for (StatArray* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.allocated_bytes,
-                          &stats.reserved_bytes, &stats.active_bytes, &stats.requested_bytes}) {
-    stat->reset_peak();
-  }
-}
 
 }  // namespace vramlab

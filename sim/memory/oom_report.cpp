@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "sim/memory/caching/rounding.hpp"
 
@@ -9,16 +10,12 @@ namespace vramlab {
 
 std::string oom_size(Bytes size) {
   if (size <= 1_KiB) return std::to_string(size) + " bytes";
-  struct Unit {
-    Bytes bytes;
-    const char* name;
-  };
-  const Unit unit = size <= 1_MiB   ? Unit{1_KiB, "KiB"}
-                    : size <= 1_GiB ? Unit{1_MiB, "MiB"}
-                                    : Unit{1_GiB, "GiB"};
+  const auto [unit, name] = size <= 1_MiB   ? std::pair{1_KiB, "KiB"}
+                            : size <= 1_GiB ? std::pair{1_MiB, "MiB"}
+                                            : std::pair{1_GiB, "GiB"};
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.2f %s",
-                static_cast<double>(size) / static_cast<double>(unit.bytes), unit.name);
+  std::snprintf(text.data(), text.size(), "%.2f %s", static_cast<double>(size) / static_cast<double>(unit),
+                name);
   return text.data();
 }
 

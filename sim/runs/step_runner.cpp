@@ -8,39 +8,11 @@
 namespace vramlab {
 namespace {
 
-constexpr std::array kArrays{&MemoryStats::allocation,      &MemoryStats::segment,
-                             &MemoryStats::active,          &MemoryStats::inactive_split,
-                             &MemoryStats::allocated_bytes, &MemoryStats::reserved_bytes,
-                             &MemoryStats::active_bytes,    &MemoryStats::inactive_split_bytes,
-                             &MemoryStats::requested_bytes};
-constexpr std::array kSingles{&MemoryStats::oversize_allocations, &MemoryStats::oversize_segments};
-constexpr std::array kTotals{&MemoryStats::num_alloc_retries, &MemoryStats::num_ooms,
-                             &MemoryStats::num_sync_all_streams, &MemoryStats::num_device_alloc,
-                             &MemoryStats::num_device_free};
-
 constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
 constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
 constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
 
-void apply_change(const Stat& before, const Stat& after, Stat& stat) {
-  stat.peak = std::max(stat.peak, stat.current + (after.peak - before.current));
-  stat.current += after.current - before.current;
-  stat.allocated += after.allocated - before.allocated;
-  stat.freed += after.freed - before.freed;
-}
-
 }  // namespace
-
-void apply_change(const CountedStep& step, MemoryStats& stats) {
-  for (const auto array : kArrays) (stats.*array).repeat(step.before.*array, step.after.*array);
-  for (const auto single : kSingles) apply_change(step.before.*single, step.after.*single, stats.*single);
-  for (const auto total : kTotals) stats.*total += step.after.*total - step.before.*total;
-}
-
-void reset_peaks(MemoryStats& stats) {
-  for (const auto array : kArrays) (stats.*array).reset_peak();
-  for (const auto single : kSingles) (stats.*single).reset_peak();
-}
 
 MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free) {
   const auto bytes = [](std::int64_t counter) { return static_cast<Bytes>(counter); };
@@ -121,7 +93,7 @@ template <class Work>
 StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
   if (state_) {
     if (const StepCache::Edge* edge = cache_.find(*state_, action)) {
-      apply_change(edge->step, stats_);
+      stats_.repeat(edge->step.before, edge->step.after);
       state_ = edge->to;
       process_is_current_ = false;
       misses_in_a_row_ = 0;
@@ -131,7 +103,7 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
     catch_up();
   }
   const CountedStep step = count_step(process_.allocator(), work);
-  apply_change(step, stats_);
+  stats_.repeat(step.before, step.after);
   if (setup_.use_step_cache) remember(action, step);
   return step.outcome;
 }

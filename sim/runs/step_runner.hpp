@@ -15,8 +15,8 @@
 
 namespace vramlab {
 
-/// A step, and every counter before and after it; after it with peaks reset before it, so that
-/// `apply_change` can carry the change over to another history.
+/// A step, and every counter before and after it; after it with peaks reset before it, so that other counters
+/// can repeat the change (MemoryStats::repeat).
 struct CountedStep {
   StepOutcome outcome;
   MemoryStats before;
@@ -34,13 +34,6 @@ CountedStep count_step(CachingAllocator& allocator, const Work& work) {
   step.outcome.peak_reserved = static_cast<Bytes>(step.after.reserved_bytes.all().peak);
   return step;
 }
-
-/// Applies the change of `step` to `stats`: what rose by n rises by n, and a peak rises as far as the step
-/// took it.
-void apply_change(const CountedStep& step, MemoryStats& stats);
-
-/// Every peak of `stats` becomes its current value (R8.5).
-void reset_peaks(MemoryStats& stats);
 
 /// What a policy may see of `stats`, for a program that may use `total` bytes of a device on which nobody
 /// holds `device_free` bytes.

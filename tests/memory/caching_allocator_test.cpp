@@ -276,12 +276,12 @@ TEST(MemoryStats, HasThe122KeysOfPyTorch) {
 TEST(CachingAllocator, LetsOversizeCountersDriftWhenTheSettingChanges) {
   Rig rig;
   const BlockId block = rig.take(100_MiB);
-  EXPECT_EQ(rig.stats().oversize_allocations.current, 0);
+  EXPECT_EQ(rig.stats().oversize_allocations.current(), 0);
   rig.allocator.set_settings("max_split_size_mb:50");
   rig.give(block);
-  EXPECT_EQ(rig.stats().oversize_allocations.current, -1);
+  EXPECT_EQ(rig.stats().oversize_allocations.current(), -1);
   rig.allocator.empty_cache();
-  EXPECT_EQ(rig.stats().oversize_segments.current, -1);
+  EXPECT_EQ(rig.stats().oversize_segments.current(), -1);
   EXPECT_EQ(rig.stats().max_split_size, -1);
   EXPECT_EQ(Rig(1_GiB, "max_split_size_mb:50").stats().max_split_size, static_cast<std::int64_t>(50_MiB));
 }

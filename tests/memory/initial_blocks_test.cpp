@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
-#include "sim/memory/caching/validate.hpp"
 #include "sim/memory/segments/recorded_segments.hpp"
 
 namespace vramlab {

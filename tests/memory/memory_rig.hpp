@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/memory/caching/caching_allocator.hpp"
-#include "sim/memory/caching/validate.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 #include "sim/memory/segments/sim_segments.hpp"
 

@@ -26,6 +26,9 @@ using PoolIndex = std::uint16_t;
 
 constexpr bool is_large_pool(PoolIndex pool) { return pool % 2 == 1; }
 constexpr std::size_t group_of(PoolIndex pool) { return pool / 2; }
+constexpr StatClass class_of(PoolIndex pool) {
+  return is_large_pool(pool) ? StatClass::large_pool : StatClass::small_pool;
+}
 
 /// A contiguous piece of one segment: one cache line.
 struct alignas(64) Block {
@@ -72,8 +75,6 @@ struct Segment {
 
   [[nodiscard]] bool is_expandable() const { return page != 0; }
 };
-
-// The blocks of one caching allocator: where they are kept, and how they are cut and joined (R3.2, R3.6).
 
 /// All blocks by BlockIndex. Entries are used again, so indices stay small; references last until a block is
 /// added. Every allocation and every free comes through here, so it is all inline.

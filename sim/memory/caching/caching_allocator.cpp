@@ -11,13 +11,6 @@
 namespace vramlab {
 namespace {
 
-constexpr StatArray MemoryStats::*kArrays[] = {
-    &MemoryStats::allocation,      &MemoryStats::segment,
-    &MemoryStats::active,          &MemoryStats::inactive_split,
-    &MemoryStats::allocated_bytes, &MemoryStats::reserved_bytes,
-    &MemoryStats::active_bytes,    &MemoryStats::inactive_split_bytes,
-    &MemoryStats::requested_bytes};
-
 BlockState state_of(const Block& block) {
   if (!block.mapped) return BlockState::unmapped;
   if (block.allocated) return BlockState::allocated;
@@ -54,38 +47,6 @@ void CachingAllocator::set_settings(const AllocatorSettings& settings) {
   state_.settings = settings;
 }
 
-void CachingAllocator::set_settings(std::string_view conf) {
-  set_settings(parse_allocator_settings(conf, state_.settings));
-}
-
-// R8.5
-void CachingAllocator::reset_peak_stats() {
-  for (const auto array : kArrays) (state_.stats.*array).reset_peak();
-  state_.stats.oversize_allocations.reset_peak();
-  state_.stats.oversize_segments.reset_peak();
-}
-
-// R8.5
-void CachingAllocator::reset_accumulated_stats() {
-  MemoryStats& stats = state_.stats;
-  for (const auto array : kArrays) (stats.*array).reset_sums();
-  for (Stat* stat : {&stats.oversize_allocations, &stats.oversize_segments})
-    stat->allocated = stat->freed = 0;
-  stats.num_alloc_retries = 0;
-  stats.num_ooms = 0;
-  stats.num_sync_all_streams = 0;
-  stats.num_device_alloc = 0;
-  stats.num_device_free = 0;
-}
-
-Address CachingAllocator::address_of(BlockId block) const {
-  return block == kNullBlock ? 0 : block_at(block).address;
-}
-
-Bytes CachingAllocator::size_of(BlockId block) const {
-  return block == kNullBlock ? 0 : block_at(block).size;
-}
-
 std::vector<SegmentView> CachingAllocator::segments() const {
   std::vector<SegmentView> views;
   for (const Segment& segment : state_.segments) {
@@ -118,15 +79,26 @@ Bytes CachingAllocator::private_pools_idle() const {
   return idle;
 }
 
-SegmentIndex CachingAllocator::new_segment(const Segment& segment) {
+// Its one block is in no list yet.
+BlockIndex CachingAllocator::add_segment(Segment segment, bool mapped) {
+  auto place = static_cast<SegmentIndex>(state_.segments.size());
   if (state_.spare_segments.empty()) {
-    state_.segments.push_back(segment);
-    return static_cast<SegmentIndex>(state_.segments.size() - 1);
+    state_.segments.emplace_back();
+  } else {
+    place = state_.spare_segments.back();
+    state_.spare_segments.pop_back();
   }
-  const SegmentIndex index = state_.spare_segments.back();
-  state_.spare_segments.pop_back();
-  state_.segments[index] = segment;
-  return index;
+  segment.live = true;
+  segment.head = state_.blocks.add({.address = segment.base,
+                                    .size = segment.size,
+                                    .stream = segment.stream,
+                                    .segment = place,
+                                    .pool = segment.pool,
+                                    .live = true,
+                                    .mapped = mapped,
+                                    .expandable = segment.is_expandable()});
+  state_.segments[place] = segment;
+  return segment.head;
 }
 
 void CachingAllocator::retire_segment(SegmentIndex segment) {
@@ -148,27 +120,18 @@ void CachingAllocator::start_from(std::span<const SegmentView> segments) {
     const std::size_t group = view.pool == kDefaultPool ? 0 : find_group(view.pool);
     add_initial_segment(view, static_cast<PoolIndex>(2 * group + (view.large ? 1 : 0)));
   }
-  reset_accumulated_stats();
-  reset_peak_stats();
+  state_.stats.reset_sums();
+  state_.stats.reset_peaks();
 }
 
 void CachingAllocator::add_initial_segment(const SegmentView& view, PoolIndex pool) {
   const Bytes page = view.large ? state_.settings.large_segment_size : kSmallSegment;
-  Block whole;
-  whole.address = view.base;
-  whole.size = view.size;
-  whole.stream = view.stream;
-  whole.pool = pool;
-  whole.expandable = view.expandable;
-  whole.live = true;
-  BlockIndex index = state_.blocks.add(whole);
-  state_.blocks[index].segment = new_segment({.base = view.base,
-                                              .size = view.size,
-                                              .page = view.expandable ? page : 0,
-                                              .stream = view.stream,
-                                              .head = index,
-                                              .pool = pool,
-                                              .live = true});
+  BlockIndex index = add_segment({.base = view.base,
+                                  .size = view.size,
+                                  .page = view.expandable ? page : 0,
+                                  .stream = view.stream,
+                                  .pool = pool},
+                                 /*mapped=*/true);
   for (std::size_t i = 0; i < view.blocks.size(); ++i) {
     const BlockView& block = view.blocks[i];
     const Bytes left = state_.blocks[index].size;
@@ -180,47 +143,26 @@ void CachingAllocator::add_initial_segment(const SegmentView& view, PoolIndex po
     index = rest;
   }
   if (index != kNoBlock) throw InternalError("an initial segment has no blocks");
-  count_initial_segment(view, pool);
+  if (group_of(pool) != 0) ++state_.groups[group_of(pool)].device_allocations;
+  if (view.expandable) return;  // R8.2: the counters of segments do not see it
+  state_.stats.segment.increase(class_of(pool), 1);
+  if (is_oversize(view.size)) state_.stats.oversize_segments.increase(1);
 }
 
 void CachingAllocator::add_initial_block(BlockIndex index, const BlockView& view) {
   Block& block = state_.blocks[index];
   const StatClass c = class_of(block.pool);
-  const auto size = static_cast<std::int64_t>(block.size);
   block.requested = view.requested;
   block.mapped = view.state != BlockState::unmapped;
   block.allocated = view.state == BlockState::allocated || view.state == BlockState::pending_free;
   if (!block.mapped) return add_unmapped(index);
-  MemoryStats& stats = state_.stats;
-  if (!block.allocated) {
-    if (!block.expandable && block.is_split()) {  // R5.6
-      stats.inactive_split.increase(c, 1);
-      stats.inactive_split_bytes.increase(c, size);
-    }
-    return add_free(index);
+  state_.stats.reserved_bytes.increase(c, static_cast<std::int64_t>(block.size));
+  if (block.allocated) return count_allocation(c, block.size, block.requested);
+  if (!block.expandable && block.is_split()) {  // R5.6
+    state_.stats.inactive_split.increase(c, 1);
+    state_.stats.inactive_split_bytes.increase(c, static_cast<std::int64_t>(block.size));
   }
-  stats.allocation.increase(c, 1);
-  stats.allocated_bytes.increase(c, size);
-  stats.active.increase(c, 1);
-  stats.active_bytes.increase(c, size);
-  stats.requested_bytes.increase(c, static_cast<std::int64_t>(block.requested));
-  if (is_oversize(block.size)) stats.oversize_allocations.increase(1);
-}
-
-// R8.2: the counters of segments do not see expandable ones.
-void CachingAllocator::count_initial_segment(const SegmentView& view, PoolIndex pool) {
-  MemoryStats& stats = state_.stats;
-  const StatClass c = class_of(pool);
-  if (group_of(pool) != 0) ++state_.groups[group_of(pool)].device_allocations;
-  if (!view.expandable) {
-    stats.segment.increase(c, 1);
-    if (is_oversize(view.size)) stats.oversize_segments.increase(1);
-  }
-  for (const BlockView& block : view.blocks) {
-    if (block.state != BlockState::unmapped) {
-      stats.reserved_bytes.increase(c, static_cast<std::int64_t>(block.size));
-    }
-  }
+  add_free(index);
 }
 
 }  // namespace vramlab

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -72,11 +73,11 @@ class CachingAllocator : public Allocator {
   AllocationResult allocate(Bytes size, StreamId stream) override;
   void free(BlockId block) override;
   void empty_cache() override;
-  void reset_peak_stats() override;
+  void reset_peak_stats() override { state_.stats.reset_peaks(); }
   [[nodiscard]] const MemoryStats& stats() const override { return state_.stats; }
 
   /// torch.cuda.reset_accumulated_memory_stats(): sums and event counts become 0 (R8.5).
-  void reset_accumulated_stats();
+  void reset_accumulated_stats() { state_.stats.reset_sums(); }
 
   // --- Other streams (R3.7 to R3.9) ---
 
@@ -107,9 +108,10 @@ class CachingAllocator : public Allocator {
   /// A graph capture on `stream` begins: its requests go to a new pool, or to `shared`, which an earlier
   /// capture returned. The graph is one use of the pool.
   PoolId begin_capture(StreamId stream, std::optional<PoolId> shared = {});
-  void end_capture(PoolId pool);
-  /// The graph is reset: one use less. Nothing is released yet.
-  void release_graph(PoolId pool);
+  void end_capture(PoolId pool) { close_context(pool, true); }
+  /// The graph is reset: one use less, and its pool may become freeable; nothing is released before the next
+  /// full release (R7.2).
+  void release_graph(PoolId pool) { --state_.groups[find_group(pool)].uses; }
 
   /// torch.cuda.empty_cache() for one private pool; does nothing while the pool is in use (R7.4).
   void empty_cache(PoolId pool);
@@ -120,7 +122,7 @@ class CachingAllocator : public Allocator {
   /// Replaces the settings; they hold from the next call on (R1.8). Throws InputError for another backend.
   void set_settings(const AllocatorSettings& settings);
   /// Parses `conf` over the current settings, as torch.cuda.memory._set_allocator_settings does (R9.4).
-  void set_settings(std::string_view conf);
+  void set_settings(std::string_view conf) { set_settings(parse_allocator_settings(conf, state_.settings)); }
 
   /// Most bytes that may be reserved; empty = no limit (R9.1).
   [[nodiscard]] std::optional<Bytes> limit() const { return state_.limit; }
@@ -128,9 +130,11 @@ class CachingAllocator : public Allocator {
 
   // --- Looking inside ---
 
-  [[nodiscard]] Address address_of(BlockId block) const;
+  [[nodiscard]] Address address_of(BlockId block) const {
+    return block == kNullBlock ? 0 : block_at(block).address;
+  }
   /// Bytes in the block, which is at least what was asked for.
-  [[nodiscard]] Bytes size_of(BlockId block) const;
+  [[nodiscard]] Bytes size_of(BlockId block) const { return block == kNullBlock ? 0 : block_at(block).size; }
 
   /// All segments in address order.
   [[nodiscard]] std::vector<SegmentView> segments() const;
@@ -202,12 +206,11 @@ class CachingAllocator : public Allocator {
   Merged merge_with_neighbours(BlockIndex block, bool mapped);
 
   // caching_allocator.cpp
-  SegmentIndex new_segment(const Segment& segment);
+  BlockIndex add_segment(Segment segment, bool mapped);
   void retire_segment(SegmentIndex segment);
   [[noreturn]] static void refuse_block(BlockIndex block);
   void add_initial_segment(const SegmentView& view, PoolIndex pool);
   void add_initial_block(BlockIndex index, const BlockView& view);
-  void count_initial_segment(const SegmentView& view, PoolIndex pool);
 
   // free_path.cpp
   void defer_free(BlockIndex block);
@@ -250,6 +253,17 @@ class CachingAllocator : public Allocator {
   }
   [[nodiscard]] Block& block_at(BlockId id) { return const_cast<Block&>(std::as_const(*this).block_at(id)); }
 
+  void count_allocation(StatClass c, Bytes size, Bytes requested) {
+    MemoryStats& stats = state_.stats;
+    stats.allocation.increase(c, 1);
+    stats.allocated_bytes.increase(c, static_cast<std::int64_t>(size));
+    stats.active.increase(c, 1);
+    stats.active_bytes.increase(c, static_cast<std::int64_t>(size));
+    stats.requested_bytes.increase(c, static_cast<std::int64_t>(requested));
+    if (is_oversize(size)) [[unlikely]]
+      stats.oversize_allocations.increase(1);
+  }
+
   /// Ages are kept only from the first counted search on (R0.4): until then all are 0.
   void add_free(BlockIndex index) {
     if (state_.has_ages) [[unlikely]]
@@ -272,9 +286,6 @@ class CachingAllocator : public Allocator {
 
   [[nodiscard]] bool has_deferred_frees() const { return !state_.events.empty() || !state_.parked.empty(); }
 
-  static StatClass class_of(PoolIndex pool) {
-    return is_large_pool(pool) ? StatClass::large_pool : StatClass::small_pool;
-  }
   [[nodiscard]] Bytes total_reserved() const {
     return static_cast<Bytes>(state_.stats.reserved_bytes.all().current);
   }
@@ -297,5 +308,12 @@ class CachingAllocator : public Allocator {
   AllocatorListener* listener_ = nullptr;
   State state_;
 };
+
+/// The invariants that do not hold, one line each; empty for a sound allocator. A second opinion: every
+/// promise is checked again from the blocks alone.
+///
+/// Blocks cover their segments without holes, no two neighbours could be merged, free lists hold exactly the
+/// cached blocks in their order, and every counter is the sum over the blocks it counts (R8.8).
+std::vector<std::string> validate(const CachingAllocator& allocator);
 
 }  // namespace vramlab

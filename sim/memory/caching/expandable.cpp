@@ -56,23 +56,9 @@ BlockIndex CachingAllocator::new_expandable_segment(const Request& request) {
   const Bytes total = source_.device_total();
   const Bytes range = round_up(total + total / 8, page);
   const Address base = source_.reserve_range(range, page);
-
-  Block block;
-  block.address = base;
-  block.size = range;
-  block.stream = request.stream;
-  block.pool = request.pool;
-  block.mapped = false;
-  block.expandable = true;
-  block.live = true;
-  const BlockIndex index = state_.blocks.add(block);
-  state_.blocks[index].segment = new_segment({.base = base,
-                                              .size = range,
-                                              .page = page,
-                                              .stream = request.stream,
-                                              .head = index,
-                                              .pool = request.pool,
-                                              .live = true});
+  const BlockIndex index =
+      add_segment({.base = base, .size = range, .page = page, .stream = request.stream, .pool = request.pool},
+                  /*mapped=*/false);
   add_unmapped(index);
   return index;
 }

@@ -16,7 +16,7 @@
 
 namespace vramlab {
 
-/// A place in a free list: by stream, then size, then address.
+/// A place in a free list.
 struct FreeBlock {
   StreamId stream = 0;
   Bytes size = 0;
@@ -32,10 +32,8 @@ inline FreeBlock free_entry(const Block& block, BlockIndex index) {
   return {block.stream, block.size, block.address, index};
 }
 
-// The fast free list: for each stream, bins of similar sizes. What every allocation and every free does is
-// inline.
-
-/// The blocks of a list in bins of similar sizes, and a bitmap of the bins in use, for each stream.
+/// The fast free list: for each stream the blocks in bins of similar sizes, and a bitmap of the bins in use.
+/// What every allocation and every free does is inline.
 ///
 /// A power of two is divided in 128 bins, so that a bin rarely holds more than one block of a mix of sizes: a
 /// fit is found and a place taken without a walk whose length the processor would have to guess. The blocks
@@ -154,8 +152,6 @@ class BinnedFreeList {
 
   std::vector<Lane> lanes_;  // by ascending stream
 };
-
-// The cached blocks of one pool in the order of R0.1: by stream, then size, then address.
 
 /// The reference: an ordered set, slow and plain. Tests hold the fast list against it.
 class OrderedFreeList {

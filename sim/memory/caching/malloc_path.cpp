@@ -53,14 +53,7 @@ inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& re
   block.requested = request.size;
   tell(AllocatorEvent::Action::alloc, block.address, request.size, request.stream);
 
-  const auto size = static_cast<std::int64_t>(block.size);
-  stats.allocation.increase(c, 1);
-  stats.allocated_bytes.increase(c, size);
-  stats.active.increase(c, 1);
-  stats.active_bytes.increase(c, size);
-  stats.requested_bytes.increase(c, static_cast<std::int64_t>(request.size));
-  if (is_oversize(block.size)) [[unlikely]]
-    stats.oversize_allocations.increase(1);
+  count_allocation(c, block.size, request.size);
   return {BlockId{index}, block.address};
 }
 
@@ -134,21 +127,9 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
   const auto base = source_.reserve(request.segment);
   if (!base) return kNoBlock;
 
-  Block block;
-  block.address = *base;
-  block.size = request.segment;
-  block.stream = request.stream;
-  block.pool = request.pool;
-  block.live = true;
-  const BlockIndex index = state_.blocks.add(block);
-  state_.blocks[index].segment = new_segment({.base = *base,
-                                              .size = request.segment,
-                                              .page = 0,
-                                              .stream = request.stream,
-                                              .head = index,
-                                              .pool = request.pool,
-                                              .live = true});
-
+  const BlockIndex index =
+      add_segment({.base = *base, .size = request.segment, .stream = request.stream, .pool = request.pool},
+                  /*mapped=*/true);
   MemoryStats& stats = state_.stats;
   stats.segment.increase(request.stat_class, 1);
   stats.reserved_bytes.increase(request.stat_class, static_cast<std::int64_t>(request.segment));

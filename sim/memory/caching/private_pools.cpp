@@ -105,11 +105,6 @@ PoolId CachingAllocator::begin_capture(StreamId stream, std::optional<PoolId> sh
   return state_.groups[group].id;
 }
 
-void CachingAllocator::end_capture(PoolId pool) { close_context(pool, true); }
-
-// R7.2: the pool becomes freeable; nothing is released before the next full release.
-void CachingAllocator::release_graph(PoolId pool) { --state_.groups[find_group(pool)].uses; }
-
 void CachingAllocator::close_context(PoolId pool, bool capture) {
   const std::size_t group = find_group(pool);
   const auto open =

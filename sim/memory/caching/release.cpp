@@ -18,17 +18,14 @@ bool CachingAllocator::release_oversize(const Request& request) {
     release_plain(fitting);
     return true;
   }
-  if (fitting != kNoBlock) {
-    const Block& block = state_.blocks[fitting];
-    position = {block.stream, block.size, block.address, fitting};
-  }
+  if (fitting != kNoBlock) position = free_entry(state_.blocks[fitting], fitting);
 
   Bytes released = 0;
   while (released < wanted) {
     const BlockIndex index = free.previous(state_.blocks, position);
     if (index == kNoBlock || !is_oversize(state_.blocks[index].size)) break;
     const Block block = state_.blocks[index];
-    position = {block.stream, block.size, block.address, index};
+    position = free_entry(block, index);
     if (block.expandable) continue;
     released += block.size;
     release_plain(index);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "sim/memory/memory_stats.hpp"
 
 namespace vramlab {
 namespace {
@@ -24,7 +23,7 @@ BfcOptions jax_options(Bytes device_total) {
 }
 
 BfcAllocator::BfcAllocator(SegmentSource& source, const BfcOptions& options)
-    : source_(source),
+    : PlainAllocator(source),
       options_(options),
       smallest_remainder_(smallest_remainder_of(options)),
       region_size_(options.allow_growth ? std::min(options.limit, kFirstRegion) : options.limit) {}
@@ -57,7 +56,7 @@ Allocation BfcAllocator::hand_out(BlockIndex index, Bytes size, Bytes rounded) {
   chunk.in_use = true;
   chunk.requested = size;
   largest_alloc_size_ = std::max(largest_alloc_size_, chunk.size);
-  count_allocation(stats_, chunk.size, size);
+  count_allocation(chunk.size, size);
   return {BlockId{index}, chunk.address};
 }
 
@@ -80,7 +79,7 @@ void BfcAllocator::free(BlockId block) {
     throw InternalError("a chunk is freed that is not live");
   }
   Chunk& chunk = chunks_[index];
-  count_free(stats_, chunk.size, chunk.requested);
+  count_free(chunk.size, chunk.requested);
   chunk.in_use = false;
   chunk.requested = 0;
   if (const BlockIndex next = free_neighbour(chunk.next); next != kNoBlock) {
@@ -124,49 +123,40 @@ BlockIndex BfcAllocator::new_chunk(Address address, Bytes size) {
 }
 
 void BfcAllocator::insert_in_bin(BlockIndex index) {
-  const Chunk& chunk = chunks_[index];
-  bins_[bfc_bin_of(chunk.size)].insert({chunk.size, chunk.address, index});
+  bins_[bfc_bin_of(chunks_[index].size)].insert({chunks_[index].size, chunks_[index].address, index});
 }
 
 void BfcAllocator::remove_from_bin(BlockIndex index) {
-  const Chunk& chunk = chunks_[index];
-  bins_[bfc_bin_of(chunk.size)].erase({chunk.size, chunk.address, index});
+  bins_[bfc_bin_of(chunks_[index].size)].erase({chunks_[index].size, chunks_[index].address, index});
 }
 
 // The size of regions doubles with every extension, or as often as the request needs, if that is more. Past
-// the limit it has no effect and stays as it is.
+// the limit it has no effect and stays as it is. (Where nine tenths, rounded up, are as much as before, the
+// original would ask on for ever; here that is a failure.)
 bool BfcAllocator::extend(Bytes rounded) {
   const Bytes available = (options_.limit - pool_bytes()) / kBfcUnit * kBfcUnit;
   if (rounded > available) return false;
   bool doubled = false;
   for (; region_size_ < rounded; region_size_ *= 2) doubled = true;
   Bytes size = std::min(region_size_, available);
-  const std::optional<Address> base = reserve_or_back_off(size, rounded);
-  if (!base) return false;
-  if (!doubled && region_size_ < options_.limit) region_size_ *= 2;
-  add_region(*base, size);
-  return true;
-}
-
-// On success `size` is what was reserved. (The original would go on for ever where nine tenths, rounded up,
-// are as much as before; here that is a failure.)
-std::optional<Address> BfcAllocator::reserve_or_back_off(Bytes& size, Bytes rounded) {
   std::optional<Address> base = source_.reserve(size);
   while (!base) {
     const Bytes smaller = bfc_backed_off(size);
-    if (smaller < rounded || smaller >= size) return std::nullopt;
+    if (smaller < rounded || smaller >= size) return false;
     size = smaller;
     base = source_.reserve(size);
   }
-  return base;
+  if (!doubled && region_size_ < options_.limit) region_size_ *= 2;
+  add_region(*base, size);
+  return true;
 }
 
 void BfcAllocator::add_region(Address base, Bytes size) {
   const BlockIndex chunk = new_chunk(base, size);
   regions_.emplace(base, Region{size, chunk});
   insert_in_bin(chunk);
-  add_to_total(stats_.segment, 1);
-  add_to_total(stats_.reserved_bytes, size);
+  stats_.segment.increase_whole(1);
+  stats_.reserved_bytes.increase_whole(size);
   ++stats_.num_device_alloc;
 }
 
@@ -195,16 +185,12 @@ void BfcAllocator::release_unused_regions() {
     chunks_[region->second.first] = {};
     unused_.push_back(region->second.first);
     source_.release(region->first);
-    take_from_total(stats_.segment, 1);
-    take_from_total(stats_.reserved_bytes, region->second.size);
+    stats_.segment.decrease_whole(1);
+    stats_.reserved_bytes.decrease_whole(region->second.size);
     ++stats_.num_device_free;
     region = regions_.erase(region);
   }
 }
-
-void BfcAllocator::empty_cache() { release_unused_regions(); }
-
-void BfcAllocator::reset_peak_stats() { reset_total_peaks(stats_); }
 
 Bytes BfcAllocator::largest_free() const {
   const auto fullest =
@@ -230,21 +216,11 @@ double BfcAllocator::fragmentation() const {
 
 OutOfMemory BfcAllocator::report_oom(Bytes size) {
   ++stats_.num_ooms;
-  OutOfMemory oom;
-  oom.requested = size;
-  oom.rounded = oom.segment = size > options_.limit ? size : bfc_rounded(size);
-  oom.device_total = source_.device_total();
-  oom.device_free = source_.device_free();
+  OutOfMemory oom = out_of_memory(size);
+  if (size <= options_.limit) oom.rounded = oom.segment = bfc_rounded(size);
   oom.limit = options_.limit;
-  oom.allocated = total_of(stats_.allocated_bytes);
-  oom.reserved = pool_bytes();
   oom.largest_free_block = largest_free();
   return oom;
-}
-
-BfcChunkView BfcAllocator::view(BlockIndex index) const {
-  const Chunk& chunk = chunks_[index];
-  return {chunk.address, chunk.size, chunk.requested, chunk.in_use};
 }
 
 std::vector<BfcRegionView> BfcAllocator::regions() const {
@@ -252,7 +228,7 @@ std::vector<BfcRegionView> BfcAllocator::regions() const {
   for (const auto& [base, region] : regions_) {
     BfcRegionView& copy = views.emplace_back(BfcRegionView{base, region.size, {}});
     for (BlockIndex chunk = region.first; chunk != kNoBlock; chunk = chunks_[chunk].next) {
-      copy.chunks.push_back(view(chunk));
+      copy.chunks.push_back(chunks_[chunk]);
     }
   }
   return views;
@@ -260,7 +236,7 @@ std::vector<BfcRegionView> BfcAllocator::regions() const {
 
 std::vector<BfcChunkView> BfcAllocator::bin(std::size_t index) const {
   std::vector<BfcChunkView> views;
-  for (const FreeChunk& chunk : bins_[index]) views.push_back(view(chunk.index));
+  for (const FreeChunk& chunk : bins_[index]) views.push_back(chunks_[chunk.index]);
   return views;
 }
 

@@ -1,4 +1,4 @@
-// TensorFlow's and JAX's allocator: best fit with coalescing (section 12.2).
+// The allocator of TensorFlow, XLA and JAX: best fit with coalescing (section 12.2).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "core/units.hpp"
-#include "sim/memory/allocator.hpp"
-#include "sim/memory/caching/blocks.hpp"
-#include "sim/memory/segments/segment_source.hpp"
+#include "sim/memory/others/live_blocks.hpp"
 
 namespace vramlab {
 
@@ -36,8 +34,6 @@ constexpr std::size_t bfc_bin_of(Bytes size) {
 constexpr Bytes bfc_backed_off(Bytes size) {
   return bfc_rounded(static_cast<Bytes>(static_cast<float>(size) * 0.9F));
 }
-
-// The best-fit-with-coalescing allocator of TensorFlow, XLA and JAX.
 
 struct BfcOptions {
   /// Most bytes of all regions together.
@@ -92,19 +88,15 @@ struct BfcRegionView {
 ///
 /// Left out: alignments above 256, merging of adjacent regions, free timestamps, and the wait of up to 10 s
 /// for another thread to free something, since a program here is one thread.
-class BfcAllocator : public Allocator {
+class BfcAllocator : public PlainAllocator {
  public:
   /// `source` must outlive the allocator.
   BfcAllocator(SegmentSource& source, const BfcOptions& options);
-  BfcAllocator(const BfcAllocator&) = delete;
-  BfcAllocator& operator=(const BfcAllocator&) = delete;
 
   AllocationResult allocate(Bytes size, StreamId stream) override;
   void free(BlockId block) override;
   /// The original has no such call. Here it gives all entirely free regions back, as garbage collection does.
-  void empty_cache() override;
-  void reset_peak_stats() override;
-  [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
+  void empty_cache() override { release_unused_regions(); }
 
   [[nodiscard]] BfcStats bfc_stats() const;
   /// 1 − largest free chunk / all free bytes of the regions; 0 if nothing is free.
@@ -116,14 +108,10 @@ class BfcAllocator : public Allocator {
   [[nodiscard]] std::vector<BfcChunkView> bin(std::size_t index) const;
 
  private:
-  struct Chunk {
-    Address address = 0;
-    Bytes size = 0;
-    Bytes requested = 0;
+  struct Chunk : BfcChunkView {
     BlockIndex previous = kNoBlock;
     BlockIndex next = kNoBlock;
     bool live = false;
-    bool in_use = false;
   };
   struct Region {
     Bytes size = 0;
@@ -138,7 +126,6 @@ class BfcAllocator : public Allocator {
 
   [[nodiscard]] BlockIndex search(Bytes rounded) const;
   bool extend(Bytes rounded);
-  std::optional<Address> reserve_or_back_off(Bytes& size, Bytes rounded);
   void add_region(Address base, Bytes size);
   bool collect_garbage(Bytes rounded);
   [[nodiscard]] bool is_unused(const Region& region) const;
@@ -151,13 +138,11 @@ class BfcAllocator : public Allocator {
   BlockIndex new_chunk(Address address, Bytes size);
   void insert_in_bin(BlockIndex index);
   void remove_from_bin(BlockIndex index);
-  [[nodiscard]] BfcChunkView view(BlockIndex index) const;
 
-  [[nodiscard]] Bytes pool_bytes() const { return static_cast<Bytes>(stats_.reserved_bytes.all().current); }
+  [[nodiscard]] Bytes pool_bytes() const { return total_of(stats_.reserved_bytes); }
   [[nodiscard]] Bytes largest_free() const;
   OutOfMemory report_oom(Bytes size);
 
-  SegmentSource& source_;
   BfcOptions options_;
   Bytes smallest_remainder_;  ///< what makes a cut worth while
   Bytes region_size_;         ///< of the next region
@@ -166,7 +151,6 @@ class BfcAllocator : public Allocator {
   std::map<Address, Region> regions_;
   std::array<std::set<FreeChunk>, kBfcBins> bins_;
   Bytes largest_alloc_size_ = 0;
-  MemoryStats stats_;
 };
 
 }  // namespace vramlab

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "sim/memory/memory_stats.hpp"
-
 namespace vramlab {
 namespace {
 
@@ -12,14 +10,18 @@ constexpr Bytes kPage = 2_MiB;          // R10.1
 constexpr Bytes kSharingLimit = 1_MiB;  // assumed; R10.1 shows sharing for 300 KiB
 constexpr Bytes kAlignment = 512;       // likewise
 
+// Holes between blocks cost no memory, so the device does not bound the addresses; and those of a recording
+// may lie outside the range that the source gave.
+constexpr Bytes kAddressSpace = Bytes{1} << 62;
+
 }  // namespace
 
 AllocationResult DirectAllocator::allocate(Bytes size, StreamId) {
   if (size == 0) return Allocation{kNullBlock, 0};
   const std::optional<Address> address = place(size);
-  if (!address) return report_oom(size);
-  count_allocation(stats_, size, size);
-  add_to_total(stats_.segment, 1);
+  if (!address) return out_of_memory(size);
+  count_allocation(size, size);
+  stats_.segment.increase_whole(1);
   ++stats_.num_device_alloc;
   return Allocation{live_.add({*address, size}), *address};
 }
@@ -41,54 +43,31 @@ std::optional<Address> DirectAllocator::place_in_shared_page(Bytes size) {
 
 std::optional<Address> DirectAllocator::reserve(Bytes size) {
   const std::optional<Address> base = source_.reserve(size);
-  if (base) add_to_total(stats_.reserved_bytes, round_up(size, kPage));
+  if (base) stats_.reserved_bytes.increase_whole(round_up(size, kPage));
   return base;
 }
 
 void DirectAllocator::release(Address base, Bytes size) {
   source_.release(base);
-  take_from_total(stats_.reserved_bytes, round_up(size, kPage));
+  stats_.reserved_bytes.decrease_whole(round_up(size, kPage));
 }
 
 void DirectAllocator::free(BlockId block) {
   if (block == kNullBlock) return;
-  const Record record = live_.remove(block);
-  count_free(stats_, record.requested, record.requested);
-  take_from_total(stats_.segment, 1);
+  const LiveBlock freed = live_.remove(block);
+  count_free(freed.requested, freed.requested);
+  stats_.segment.decrease_whole(1);
   ++stats_.num_device_free;
-  if (record.requested > kSharingLimit) return release(record.address, record.requested);
-  const auto page = std::prev(shared_pages_.upper_bound(record.address));
-  page->second.give(record.address, round_up(record.requested, kAlignment));
+  if (freed.requested > kSharingLimit) return release(freed.address, freed.requested);
+  const auto page = std::prev(shared_pages_.upper_bound(freed.address));
+  page->second.give(freed.address, round_up(freed.requested, kAlignment));
   if (!page->second.is_unused()) return;
   release(page->first, kPage);
   shared_pages_.erase(page);
 }
 
-void DirectAllocator::reset_peak_stats() { reset_total_peaks(stats_); }
-
-OutOfMemory DirectAllocator::report_oom(Bytes size) const {
-  OutOfMemory oom;
-  oom.requested = oom.rounded = oom.segment = size;
-  oom.device_total = source_.device_total();
-  oom.device_free = source_.device_free();
-  oom.allocated = total_of(stats_.allocated_bytes);
-  oom.reserved = total_of(stats_.reserved_bytes);
-  return oom;
-}
-
-namespace {
-
-// Holes between blocks cost no memory, so the device does not bound the addresses; and those of a recording
-// may lie outside the range that the source gave.
-constexpr Bytes kAddressSpace = Bytes{1} << 62;
-
-// These counters have no totals of increases and decreases under this backend (12.1).
-void set_current(StatArray& array, Bytes value) { array.set_whole(static_cast<std::int64_t>(value)); }
-
-}  // namespace
-
 AsyncAllocator::AsyncAllocator(SegmentSource& source, std::optional<Bytes> limit)
-    : source_(source),
+    : PlainAllocator(source),
       limit_(limit),
       range_(source.reserve_range(round_up(source.device_total(), kChunk), kChunk)),
       heap_(0, kAddressSpace) {}
@@ -97,7 +76,11 @@ AllocationResult AsyncAllocator::allocate(Bytes size, StreamId) {
   if (size == 0) return Allocation{kNullBlock, 0};
   const std::optional<Address> address = is_refused(size) ? std::nullopt : place(size);
   supplied_.reset();
-  if (!address) return report_oom(size);
+  if (!address) {
+    OutOfMemory oom = out_of_memory(size);
+    oom.limit = limit_;
+    return oom;
+  }
   count(total_of(stats_.allocated_bytes) + size);
   return Allocation{live_.add({*address, size}), *address};
 }
@@ -141,19 +124,20 @@ bool AsyncAllocator::grow_to(std::size_t chunks) {
   return true;
 }
 
+// These counters have no totals of increases and decreases under this backend (12.1).
 void AsyncAllocator::count(Bytes allocated) {
-  set_current(stats_.allocated_bytes, allocated);
-  set_current(stats_.active_bytes, allocated);
-  set_current(stats_.reserved_bytes, chunks_ * kChunk);
+  stats_.allocated_bytes.set_whole(allocated);
+  stats_.active_bytes.set_whole(allocated);
+  stats_.reserved_bytes.set_whole(chunks_ * kChunk);
 }
 
 void AsyncAllocator::free(BlockId block) {
   if (block == kNullBlock) return;
-  const Record record = live_.remove(block);
-  const Bytes taken = round_up(record.requested, kAlignment);
-  heap_.give(record.address, taken);
-  leave_pieces(record.address, taken);
-  count(total_of(stats_.allocated_bytes) - record.requested);
+  const LiveBlock freed = live_.remove(block);
+  const Bytes taken = round_up(freed.requested, kAlignment);
+  heap_.give(freed.address, taken);
+  leave_pieces(freed.address, taken);
+  count(total_of(stats_.allocated_bytes) - freed.requested);
 }
 
 void AsyncAllocator::empty_cache() {
@@ -161,19 +145,6 @@ void AsyncAllocator::empty_cache() {
   if (needed < chunks_) source_.unmap(range_ + needed * kChunk, (chunks_ - needed) * kChunk);
   chunks_ = needed;
   count(total_of(stats_.allocated_bytes));
-}
-
-void AsyncAllocator::reset_peak_stats() { reset_total_peaks(stats_); }
-
-OutOfMemory AsyncAllocator::report_oom(Bytes size) const {
-  OutOfMemory oom;
-  oom.requested = oom.rounded = oom.segment = size;
-  oom.device_total = source_.device_total();
-  oom.device_free = source_.device_free();
-  oom.limit = limit_;
-  oom.allocated = total_of(stats_.allocated_bytes);
-  oom.reserved = total_of(stats_.reserved_bytes);
-  return oom;
 }
 
 }  // namespace vramlab

@@ -21,12 +21,9 @@ namespace vramlab {
 /// Approximate: requests of at most 1 MiB share pages of 2 MiB. That small requests share is measured
 /// (R10.1, with 300 KiB); up to which size, and which of several pages is taken, is assumed. The source sees
 /// pages, so its driver time leaves out the calls that a shared page served.
-class DirectAllocator : public Allocator {
+class DirectAllocator : public PlainAllocator {
  public:
-  /// `source` must outlive the allocator.
-  explicit DirectAllocator(SegmentSource& source) : source_(source) {}
-  DirectAllocator(const DirectAllocator&) = delete;
-  DirectAllocator& operator=(const DirectAllocator&) = delete;
+  using PlainAllocator::PlainAllocator;
 
   /// cudaMalloc(size).
   AllocationResult allocate(Bytes size, StreamId stream) override;
@@ -34,30 +31,18 @@ class DirectAllocator : public Allocator {
   void free(BlockId block) override;
   /// Nothing is cached.
   void empty_cache() override {}
-  void reset_peak_stats() override;
-  [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
 
  private:
-  struct Record {
-    Address address = 0;
-    Bytes requested = 0;
-  };
-
   std::optional<Address> place(Bytes size);
   std::optional<Address> place_in_shared_page(Bytes size);
   std::optional<Address> reserve(Bytes size);
   void release(Address base, Bytes size);
-  [[nodiscard]] OutOfMemory report_oom(Bytes size) const;
 
-  SegmentSource& source_;
   std::map<Address, AddressHeap> shared_pages_;  ///< by base
-  LiveBlocks<Record> live_;
-  MemoryStats stats_;
+  LiveBlocks live_;
 };
 
-// backend:cudaMallocAsync: PyTorch leaves rounding and caching to the driver's memory pool.
-
-/// PyTorch over the driver's default memory pool.
+/// backend:cudaMallocAsync: PyTorch leaves rounding and caching to the driver's default memory pool.
 ///
 /// Exact: allocated and active bytes, their peaks, and every refusal by the limit: these depend on the
 /// requested sizes alone. Reserved bytes are exact given the addresses of the allocations. Approximate: the
@@ -67,7 +52,7 @@ class DirectAllocator : public Allocator {
 /// As in PyTorch only four counters move, in the class `all` and of these only `current` and `peak`:
 /// allocated_bytes = active_bytes = the bytes asked for, and reserved_bytes. requested_bytes and num_ooms
 /// stay 0. A block is free at once on all streams.
-class AsyncAllocator : public Allocator {
+class AsyncAllocator : public PlainAllocator {
  public:
   /// Unit in which the pool gets physical memory, and in which that memory moves to other addresses.
   static constexpr Bytes kChunk = 32_MiB;
@@ -77,8 +62,6 @@ class AsyncAllocator : public Allocator {
   /// `limit`: most bytes that may be asked for at a time, trunc(fraction · total) (R9.1); empty = no limit.
   /// `source` must outlive the allocator; the pool lies in one reserved range of it.
   explicit AsyncAllocator(SegmentSource& source, std::optional<Bytes> limit = {});
-  AsyncAllocator(const AsyncAllocator&) = delete;
-  AsyncAllocator& operator=(const AsyncAllocator&) = delete;
 
   /// Fails above the limit, or if the device has no memory left for the pool to grow; there is no retry, and
   /// nothing is released before.
@@ -86,8 +69,6 @@ class AsyncAllocator : public Allocator {
   void free(BlockId block) override;
   /// Trims the pool to the pieces with something in them.
   void empty_cache() override;
-  void reset_peak_stats() override;
-  [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
 
   /// The next allocation lies at `address`, where a recording had it, or as usual if that is not free. An
   /// allocation that fails uses it up too.
@@ -96,28 +77,20 @@ class AsyncAllocator : public Allocator {
   [[nodiscard]] std::optional<Bytes> limit() const { return limit_; }
 
  private:
-  struct Record {
-    Address address = 0;
-    Bytes requested = 0;
-  };
-
   [[nodiscard]] bool is_refused(Bytes size) const;
   std::optional<Address> place(Bytes size);
   void enter_pieces(Address address, Bytes size);
   void leave_pieces(Address address, Bytes size);
   bool grow_to(std::size_t chunks);
   void count(Bytes allocated);
-  [[nodiscard]] OutOfMemory report_oom(Bytes size) const;
 
-  SegmentSource& source_;
   std::optional<Bytes> limit_;
   Address range_;
   AddressHeap heap_;
   std::optional<Address> supplied_;
-  LiveBlocks<Record> live_;
+  LiveBlocks live_;
   std::map<std::uint64_t, std::uint32_t> pieces_;  ///< live blocks in each 32 MiB piece that has any
   std::size_t chunks_ = 0;                         ///< physical memory of the pool, in units of kChunk
-  MemoryStats stats_;
 };
 
 }  // namespace vramlab

@@ -1,16 +1,39 @@
-// What an allocator keeps that has no blocks of its own: holes of a range, and its live allocations.
+// What the allocators besides the caching one share: their counters, holes of a range, and live allocations.
 #pragma once
 
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/units.hpp"
+#include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/blocks.hpp"
+#include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
+
+/// An allocator that knows no small and large pools: of its counters only the class `all` moves.
+class PlainAllocator : public Allocator {
+ public:
+  /// `source` must outlive the allocator.
+  explicit PlainAllocator(SegmentSource& source) : source_(source) {}
+  PlainAllocator(const PlainAllocator&) = delete;
+  PlainAllocator& operator=(const PlainAllocator&) = delete;
+
+  void reset_peak_stats() override { stats_.reset_peaks(); }
+  [[nodiscard]] const MemoryStats& stats() const override { return stats_; }
+
+ protected:
+  /// Counts one more allocation, or one less: `size` bytes handed out for `requested` asked for.
+  void count_allocation(Bytes size, Bytes requested);
+  void count_free(Bytes size, Bytes requested);
+
+  /// What can be said of a request that is refused.
+  [[nodiscard]] OutOfMemory out_of_memory(Bytes size) const;
+
+  SegmentSource& source_;
+  MemoryStats stats_;
+};
 
 /// Keeps the holes of [base, base + size). It does no rounding: sizes are taken as they are given.
 class AddressHeap {
@@ -38,35 +61,22 @@ class AddressHeap {
   std::map<Address, Bytes> holes_;  ///< sizes by start; never touching each other
 };
 
-// The live allocations of an allocator that keeps no blocks of its own, by BlockId.
+/// A live allocation of an allocator that keeps no blocks of its own.
+struct LiveBlock {
+  Address address = 0;
+  Bytes requested = 0;
+};
 
-/// One `Record` for every live allocation. Ids are dense: the one freed last is given next.
-template <class Record>
+/// All of them by BlockId. Ids are dense: the one freed last is given next.
 class LiveBlocks {
  public:
-  BlockId add(Record record) {
-    if (unused_.empty()) {
-      records_.push_back(std::move(record));
-      return BlockId{static_cast<BlockIndex>(records_.size() - 1)};
-    }
-    const BlockIndex index = unused_.back();
-    unused_.pop_back();
-    records_[index] = std::move(record);
-    return BlockId{index};
-  }
+  BlockId add(const LiveBlock& block);
 
-  /// Ends an allocation and returns its record. Throws InternalError for a block that is not live.
-  Record remove(BlockId block) {
-    const auto index = static_cast<BlockIndex>(block);
-    if (index >= records_.size() || !records_[index]) {
-      throw InternalError("a block is freed that is not live");
-    }
-    unused_.push_back(index);
-    return *std::exchange(records_[index], std::nullopt);
-  }
+  /// Ends an allocation and returns it. Throws InternalError for a block that is not live.
+  LiveBlock remove(BlockId block);
 
  private:
-  std::vector<std::optional<Record>> records_;
+  std::vector<std::optional<LiveBlock>> blocks_;
   std::vector<BlockIndex> unused_;
 };
 

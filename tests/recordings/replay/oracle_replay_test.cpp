@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "sim/memory/caching/validate.hpp"
 
 namespace vramlab {
 namespace {

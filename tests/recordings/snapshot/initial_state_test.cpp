@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
 #include "recordings/snapshot/final_segments.hpp"
-#include "sim/memory/caching/validate.hpp"
 
 namespace vramlab {
 namespace {
