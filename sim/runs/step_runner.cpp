@@ -1,7 +1,6 @@
 #include "sim/runs/step_runner.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/error.hpp"
 
@@ -185,7 +184,7 @@ StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
 }
 
 // The same the allocator does (R8.5), on the counters that outlive cached steps.
-void StepRunner::reset_peak() { reset_peaks(stats_); }
+void StepRunner::reset_peak() { stats_.reset_peaks(); }
 
 void StepRunner::set_others(Bytes bytes) {
   others_wanted_ = bytes;
