@@ -79,22 +79,20 @@ std::string gnuplot_text(const std::string& text) {
   return out + "'";
 }
 
-std::string gnuplot_terminal(int width, int height, const fs::path& output, bool png) {
-  const std::string terminal =
-      png ? fmt::format("set terminal pngcairo size {},{} font 'DejaVu Sans,10'\n", width, height)
-          : fmt::format("set terminal svg size {},{} font 'DejaVu Sans,11' background '#ffffff'\n", width,
-                        height);
-  return terminal + fmt::format("set output {}\n", gnuplot_text(output.string()));
-}
-
-void draw_with_gnuplot(const GnuplotScript& script, const fs::path& file) {
+void draw_with_gnuplot(int width, int height, const std::string& commands, const fs::path& file) {
   require_picture_name(file);
   const std::string ending = file.extension().string();
   const ScratchFolder scratch;
   const fs::path drawn = scratch.path() / ("picture" + ending);
-  const fs::path commands = scratch.path() / "commands";
-  write_file(commands, script(drawn, ending == ".png"));
-  run_gnuplot(commands, file);
+  const fs::path script = scratch.path() / "commands";
+  const std::string size = fmt::format("size {},{}", width, height);
+  write_file(script, (ending == ".png"
+                          ? "set terminal pngcairo " + size + " font 'DejaVu Sans,10'\n"
+                          : "set terminal svg " + size + " font 'DejaVu Sans,11' background '#ffffff'\n") +
+                         "set output " + gnuplot_text(drawn.string()) +
+                         "\nset encoding utf8\nset termoption noenhanced\nset border 3 lc rgb '#888888'\n" +
+                         commands + "unset output\n");
+  run_gnuplot(script, file);
   std::ifstream input{drawn, std::ios::binary};
   const std::string content{std::istreambuf_iterator<char>{input}, {}};
   if (content.empty()) throw InputError(file.string(), "gnuplot wrote an empty picture.");
@@ -110,15 +108,11 @@ constexpr const char* kColours[] = {"#1f5fa8", "#b35900", "#00796b", "#5b3a9e", 
 
 std::string number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{:.6g}", value); }
 
-std::string head(const std::filesystem::path& output, bool png, int height) {
-  return gnuplot_terminal(kWidth, height, output, png) +
-         "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n"
-         "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333' nomirror\nset lmargin 10\n"
-         "set key outside top right horizontal maxrows 1 samplen 1 font ',9'\nset yrange [0:*]\n";
-}
+constexpr const char* kLook =
+    "set grid ytics lc rgb '#e4e4e4'\nset tics textcolor rgb '#333333' nomirror\nset lmargin 10\n"
+    "set key outside top right horizontal maxrows 1 samplen 1 font ',9'\nset yrange [0:*]\n";
 
-std::string panels_script(const PanelPicture& picture, const std::filesystem::path& output, bool png) {
-  const int height = kHeadHeight + kPanelHeight * static_cast<int>(picture.panels.size());
+std::string panels_script(const PanelPicture& picture) {
   std::string text = "$data << EOD\n";
   for (std::size_t row = 0; row < picture.axis.size(); ++row) {
     text += number(picture.axis[row]);
@@ -127,8 +121,7 @@ std::string panels_script(const PanelPicture& picture, const std::filesystem::pa
     }
     text += "\n";
   }
-  text += "EOD\n" + head(output, png, height);
-  text += fmt::format("set multiplot layout {},1 title {} font ',13'\n", picture.panels.size(),
+  text += fmt::format("EOD\n{}set multiplot layout {},1 title {} font ',13'\n", kLook, picture.panels.size(),
                       gnuplot_text(picture.title));
   std::size_t column = 2;
   for (std::size_t i = 0; i < picture.panels.size(); ++i) {
@@ -142,19 +135,19 @@ std::string panels_script(const PanelPicture& picture, const std::filesystem::pa
     }
     text += "\n";
   }
-  return text + "unset multiplot\nunset output\n";
+  return text + "unset multiplot\n";
 }
 
-std::string bars_script(const BarPicture& picture, const std::filesystem::path& output, bool png) {
+std::string bars_script(const BarPicture& picture) {
   std::string text = "$data << EOD\n";
   for (std::size_t group = 0; group < picture.groups.size(); ++group) {
     text += fmt::format("{}", group);
     for (const Curve& bar : picture.bars) text += " " + number(bar.values[group]);
     text += "\n";
   }
-  text += "EOD\n" + head(output, png, 420);
-  text += fmt::format("set title {}\nset ylabel {}\nset style data histograms\nset style fill solid 0.85\n",
-                      gnuplot_text(picture.title), gnuplot_text(picture.unit));
+  text += fmt::format(
+      "EOD\n{}set title {}\nset ylabel {}\nset style data histograms\nset style fill solid 0.85\n", kLook,
+      gnuplot_text(picture.title), gnuplot_text(picture.unit));
   text += "set xtics (";
   for (std::size_t group = 0; group < picture.groups.size(); ++group) {
     text += fmt::format("{}{} {}", group ? ", " : "", gnuplot_text(picture.groups[group]), group);
@@ -164,7 +157,7 @@ std::string bars_script(const BarPicture& picture, const std::filesystem::path& 
     text += fmt::format("{}$data using {} lc rgb '{}' title {}", bar ? ", " : "", bar + 2,
                         kColours[bar % std::size(kColours)], gnuplot_text(picture.bars[bar].name));
   }
-  return text + "\nunset output\n";
+  return text + "\n";
 }
 
 // gnuplot refuses to draw a curve without a single value.
@@ -180,15 +173,13 @@ void drop_empty(std::vector<Curve>& curves) {
 void draw_panels(PanelPicture picture, const std::filesystem::path& file) {
   for (Panel& panel : picture.panels) drop_empty(panel.curves);
   std::erase_if(picture.panels, [](const Panel& panel) { return panel.curves.empty(); });
-  draw_with_gnuplot(
-      [&](const std::filesystem::path& output, bool png) { return panels_script(picture, output, png); },
-      file);
+  const int height = kHeadHeight + kPanelHeight * static_cast<int>(picture.panels.size());
+  draw_with_gnuplot(kWidth, height, panels_script(picture), file);
 }
 
 void draw_bars(BarPicture picture, const std::filesystem::path& file) {
   drop_empty(picture.bars);
-  draw_with_gnuplot(
-      [&](const std::filesystem::path& output, bool png) { return bars_script(picture, output, png); }, file);
+  draw_with_gnuplot(kWidth, 420, bars_script(picture), file);
 }
 
 }  // namespace vramlab

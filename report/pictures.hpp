@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,15 +18,9 @@ void require_picture_name(const std::filesystem::path& file);
 /// `text` as gnuplot reads it back unchanged; line breaks become spaces.
 std::string gnuplot_text(const std::string& text);
 
-/// The first commands of a script: what to draw into, in pixels.
-std::string gnuplot_terminal(int width, int height, const std::filesystem::path& output, bool png);
-
-/// Writes the script for an output file of gnuplot's (`png` or SVG).
-using GnuplotScript = std::function<std::string(const std::filesystem::path& output, bool png)>;
-
-/// Draws `file` (.svg or .png). Throws InputError if the ending is another one, gnuplot is missing or fails,
-/// or `file` cannot be written.
-void draw_with_gnuplot(const GnuplotScript& script, const std::filesystem::path& file);
+/// Draws `file` (.svg or .png) with gnuplot's `commands`, `width` by `height` pixels large. Throws InputError
+/// if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.
+void draw_with_gnuplot(int width, int height, const std::string& commands, const std::filesystem::path& file);
 
 // Pictures of curves over a common axis, one panel below the other, and of bars by group.
 
@@ -49,8 +42,8 @@ struct PanelPicture {
   std::vector<Panel> panels;
 };
 
-/// Draws `picture` into `file` (.svg or .png), without curves and panels that have no value. Throws
-/// InputError as draw_with_gnuplot does.
+/// Draws `picture` into `file`, without curves and panels that have no value. Throws InputError as
+/// draw_with_gnuplot does.
 void draw_panels(PanelPicture picture, const std::filesystem::path& file);
 
 /// Bars of several quantities for each group.
@@ -79,8 +72,7 @@ struct PictureFrame {
   std::optional<double> band_high;
 };
 
-/// Draws `runs` one below the other into `file` (.svg or .png) with gnuplot.
-/// Throws InputError if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.
+/// Draws `runs` one below the other into `file`. Throws InputError as draw_with_gnuplot does.
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const std::filesystem::path& file);
 
@@ -113,9 +105,9 @@ struct QueuePanel {
 /// were given out in one piece.
 std::vector<Bytes> stack_bars(const std::vector<QueueBar>& bars);
 
-/// Draws `panels` one below the other over one time axis, into `file` (.svg or .png), with gnuplot. Dashed:
-/// what was promised; solid: what was used; both may exceed the boxes, which show each job's highest use.
-/// Throws InputError as draw_with_gnuplot does.
+/// Draws `panels` one below the other over one time axis, into `file`. Dashed: what was promised; solid: what
+/// was used; both may exceed the boxes, which show each job's highest use. Throws InputError as
+/// draw_with_gnuplot does.
 void draw_queue_picture(const std::string& title, const std::vector<QueuePanel>& panels,
                         const std::filesystem::path& file);
 

@@ -77,31 +77,29 @@ std::string panel_commands(const QueuePanel& panel, std::size_t i) {
       fmt::format("set label 1 {} at graph 0, 1.0 left offset 0,0.6 font ',10'\n", gnuplot_text(panel.title));
   text += fmt::format("set yrange [0:{:.4g}]\nset ytics {:.3g}\n", std::max(highest(panel), 0.001),
                       std::max(gib(panel.total) / 2, 0.001));
-  text += fmt::format(
-      "plot $bars{0} using 1:2:3:4:5:6:7 with boxxyerror fs solid border lc rgb '#ffffff' lc rgb variable "
-      "notitle, "
-      "$ooms{0} using 1:2:3:4:5:6 with boxxyerror fs pattern 4 lc rgb '#c62828' {1}, "
-      "$levels{0} using 1:2 with steps dt 2 lc rgb '#444b55' {2}, "
-      "$levels{0} using 1:3 with steps lw 1.5 lc rgb '#1f5fa8' {3}, {4:.6g} with lines lc rgb '#444b55' "
-      "{5}\n",
-      i, i == 0 ? "title 'ended in an OOM'" : "notitle", i == 0 ? "title 'promised'" : "notitle",
-      i == 0 ? "title 'used'" : "notitle", gib(panel.total), i == 0 ? "title 'card'" : "notitle");
-  return text;
+  return text + fmt::format(
+                    "plot $bars{0} using 1:2:3:4:5:6:7 with boxxyerror fs solid border lc rgb '#ffffff' lc "
+                    "rgb variable "
+                    "notitle, "
+                    "$ooms{0} using 1:2:3:4:5:6 with boxxyerror fs pattern 4 lc rgb '#c62828' {1}, "
+                    "$levels{0} using 1:2 with steps dt 2 lc rgb '#444b55' {2}, "
+                    "$levels{0} using 1:3 with steps lw 1.5 lc rgb '#1f5fa8' {3}, {4:.6g} with lines lc rgb "
+                    "'#444b55' "
+                    "{5}\n",
+                    i, i == 0 ? "title 'ended in an OOM'" : "notitle",
+                    i == 0 ? "title 'promised'" : "notitle", i == 0 ? "title 'used'" : "notitle",
+                    gib(panel.total), i == 0 ? "title 'card'" : "notitle");
 }
 
-std::string script(const std::string& title, const std::vector<QueuePanel>& panels,
-                   const std::filesystem::path& output, bool png) {
-  const int row = panels.size() <= kTallPanels ? 190 : 95;
-  const int height = kHeadHeight + kFootHeight + row * static_cast<int>(panels.size());
+std::string script(const std::string& title, const std::vector<QueuePanel>& panels, int height) {
   const SimTime last = last_of(panels);
   const TimeUnit unit = unit_for(last);
-  std::string text = gnuplot_terminal(kWidth, height, output, png);
+  std::string text;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     text += bars_block(fmt::format("$bars{}", i), panels[i], unit, false);
     text += bars_block(fmt::format("$ooms{}", i), panels[i], unit, true);
     text += levels_block(fmt::format("$levels{}", i), panels[i], unit);
   }
-  text += "set encoding utf8\nset termoption noenhanced\nset border 3 lc rgb '#888888'\n";
   text += "set tics textcolor rgb '#333333' nomirror\nset ylabel 'GiB' offset 1,0\n";
   text += "set key at graph 1, 1.0 bottom right horizontal maxrows 1 samplen 2 font ',9'\n";
   text += fmt::format("set xrange [0:{:.6g}]\n", hours(last) * unit.per_hour);
@@ -114,7 +112,7 @@ std::string script(const std::string& title, const std::vector<QueuePanel>& pane
                                    : "set format x ''\nunset xlabel\n";
     text += panel_commands(panels[i], i);
   }
-  return text + "unset multiplot\nunset output\n";
+  return text + "unset multiplot\n";
 }
 
 }  // namespace
@@ -140,9 +138,9 @@ std::vector<Bytes> stack_bars(const std::vector<QueueBar>& bars) {
 
 void draw_queue_picture(const std::string& title, const std::vector<QueuePanel>& panels,
                         const std::filesystem::path& file) {
-  draw_with_gnuplot(
-      [&](const std::filesystem::path& output, bool png) { return script(title, panels, output, png); },
-      file);
+  const int row = panels.size() <= kTallPanels ? 190 : 95;
+  const int height = kHeadHeight + kFootHeight + row * static_cast<int>(panels.size());
+  draw_with_gnuplot(kWidth, height, script(title, panels, height), file);
 }
 
 }  // namespace vramlab

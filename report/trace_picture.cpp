@@ -96,14 +96,11 @@ std::string parameter_panel(const PictureFrame& frame, const std::string& data) 
   return plots.empty() ? "set multiplot next\n" : text + "plot " + plots + "\n";
 }
 
-std::string script(const PictureFrame& frame, const std::vector<PictureRun>& runs, const fs::path& output,
-                   bool png) {
-  const int height = kHeadHeight + kRowHeight * static_cast<int>(runs.size());
-  std::string text = gnuplot_terminal(kWidth, height, output, png);
+std::string script(const PictureFrame& frame, const std::vector<PictureRun>& runs, int height) {
+  std::string text;
   for (std::size_t i = 0; i < runs.size(); ++i)
     text += data_block(fmt::format("$run{}", i), *runs[i].iterations);
-  text += "set encoding utf8\nset termoption noenhanced\nset grid ytics lc rgb '#e4e4e4'\n";
-  text += "set border 3 lc rgb '#888888'\nset tics textcolor rgb '#333333'\nset xtics nomirror\n";
+  text += "set grid ytics lc rgb '#e4e4e4'\nset tics textcolor rgb '#333333'\nset xtics nomirror\n";
   text += "set key at graph 1, 1.03 bottom right horizontal maxrows 1 samplen 1 width -2 font ',9'\n";
   const double pixel = 1.0 / height;  // margins are shares of the picture
   text += fmt::format(
@@ -114,14 +111,15 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
     text += i + 1 == runs.size() ? "set xlabel 'iteration' offset 0,0.4\n" : "unset xlabel\n";
     text += memory_panel(frame, runs[i], data) + parameter_panel(frame, data);
   }
-  return text + "unset multiplot\nunset output\n";
+  return text + "unset multiplot\n";
 }
 
 }  // namespace
 
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const fs::path& file) {
-  draw_with_gnuplot([&](const fs::path& output, bool png) { return script(frame, runs, output, png); }, file);
+  const int height = kHeadHeight + kRowHeight * static_cast<int>(runs.size());
+  draw_with_gnuplot(kWidth, height, script(frame, runs, height), file);
 }
 
 }  // namespace vramlab
