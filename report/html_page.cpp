@@ -33,13 +33,7 @@ namespace {
 std::string escaped_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      out += "\\u003c";
-    } else {
-      out += c;
-    }
-  }
+  for (const char& c : json) out += c == '<' ? "\\u003c" : std::string_view{&c, 1};
   return out;
 }
 

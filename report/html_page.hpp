@@ -11,8 +11,6 @@ namespace vramlab {
 /// way to write.
 std::string xml_text(std::string_view text);
 
-// The page that --report writes: one file with its charts, which opens without a network.
-
 /// The page with `title` in its head and `json`, the report (sections of lab/page/sections.hpp), in its
 /// body. Throws InputError, saying how to get it, if this build was made without the chart library.
 std::string html_page(std::string_view title, std::string_view json, std::string_view version);
