@@ -94,19 +94,15 @@ class Advisor {
   }
 
   void emptying() {
-    if (sizes_.all_idle().value <= 0) {
-      return add("torch.cuda.empty_cache(), garbage_collection_threshold", Helps::no, "nothing is idle");
-    }
+    constexpr const char* kMeasure = "torch.cuda.empty_cache(), garbage_collection_threshold";
+    if (sizes_.all_idle().value <= 0) return add(kMeasure, Helps::no, "nothing is idle");
     const char* const why =
         "PyTorch itself gives back every segment without a live tensor before it raises this error; what is "
         "still idle shares segments with live tensors";
-    if (message_.private_pools) {
-      add("torch.cuda.empty_cache()", Helps::no,
-          fmt::format("{}, and {} belong to private pools (graphs, MemPools), which keep them", why,
-                      size_text(sizes_.pool_idle)));
-      return;
-    }
-    add("torch.cuda.empty_cache(), garbage_collection_threshold", Helps::no, why);
+    if (!message_.private_pools) return add(kMeasure, Helps::no, why);
+    add("torch.cuda.empty_cache()", Helps::no,
+        fmt::format("{}, and {} belong to private pools (graphs, MemPools), which keep them", why,
+                    size_text(sizes_.pool_idle)));
   }
 
   void fraction() {

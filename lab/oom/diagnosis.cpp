@@ -12,57 +12,46 @@
 namespace vramlab {
 namespace {
 
-void add_given(OomDiagnosis& diagnosis, const char* name, const std::optional<PrintedSize>& size,
-               const char* meaning) {
-  if (size) diagnosis.figures.push_back({name, size->bytes, size->low, size->high, true, meaning});
-}
-
-void add_computed(OomDiagnosis& diagnosis, const char* name, const SizeRange& size, const char* meaning) {
-  const SizeRange shown = size.at_least_zero();
-  diagnosis.figures.push_back(
-      {name, shown.bytes(), static_cast<Bytes>(shown.low), static_cast<Bytes>(shown.high), false, meaning});
-}
-
 void list_given_figures(const OomMessage& message, OomDiagnosis& diagnosis) {
-  const bool async = message.layout == OomLayout::cuda_malloc_async;
-  const bool host = message.layout == OomLayout::host_memory;
-  add_given(diagnosis, "tried", message.tried,
-            async || host || message.layout == OomLayout::resource_exhausted
-                ? "what the program asked for"
-                : "asked of the driver: the size of a segment, at least that of the tensor");
-  add_given(diagnosis, "total", message.total, "memory of the card, for all processes");
-  add_given(diagnosis, "free", message.free, "not in use by any process at that moment");
-  add_given(diagnosis, "this_process", message.own_process,
-            "held by this process as the driver counts it: reserved memory, context, libraries");
+  const auto add = [&](const std::string& name, const std::optional<PrintedSize>& size, const char* meaning) {
+    if (size) diagnosis.figures.push_back({name, size->bytes, size->low, size->high, true, meaning});
+  };
+  const bool as_asked = message.layout == OomLayout::cuda_malloc_async ||
+                        message.layout == OomLayout::host_memory ||
+                        message.layout == OomLayout::resource_exhausted;
+  add("tried", message.tried,
+      as_asked ? "what the program asked for"
+               : "asked of the driver: the size of a segment, at least that of the tensor");
+  add("total", message.total, "memory of the card, for all processes");
+  add("free", message.free, "not in use by any process at that moment");
+  add("this_process", message.own_process,
+      "held by this process as the driver counts it: reserved memory, context, libraries");
   for (const auto& process : message.others) {
-    add_given(diagnosis, ("process_" + std::to_string(process.pid)).c_str(), process.size,
-              "held by another process on the card");
+    add("process_" + std::to_string(process.pid), process.size, "held by another process on the card");
   }
-  add_given(diagnosis, "allowed", message.allowed, "limit on reserved memory, from the memory fraction");
-  add_given(diagnosis, "allocated", message.allocated,
-            message.private_pools ? "in blocks of live tensors, and idle memory of private pools"
-                                  : "in blocks of live tensors");
-  add_given(diagnosis, "private_pools", message.private_pools,
-            "idle in private pools (CUDA graphs, MemPools); only they can use it");
-  add_given(diagnosis, "idle", message.idle, "reserved and not allocated: cached for later requests");
-  add_given(diagnosis, "reserved", message.reserved, "taken from the driver: allocated and idle");
+  add("allowed", message.allowed, "limit on reserved memory, from the memory fraction");
+  add("allocated", message.allocated,
+      message.private_pools ? "in blocks of live tensors, and idle memory of private pools"
+                            : "in blocks of live tensors");
+  add("private_pools", message.private_pools,
+      "idle in private pools (CUDA graphs, MemPools); only they can use it");
+  add("idle", message.idle, "reserved and not allocated: cached for later requests");
+  add("reserved", message.reserved, "taken from the driver: allocated and idle");
 }
 
 void list_computed_figures(const OomMessage& message, const OomSizes& sizes, OomDiagnosis& diagnosis) {
   if (message.layout == OomLayout::cuda_malloc_async) return;
-  if (!message.reserved) {
-    add_computed(diagnosis, "reserved", sizes.reserved, "taken from the driver: allocated + idle");
-  }
-  if (!message.idle) add_computed(diagnosis, "idle", sizes.idle, "reserved - allocated");
-  add_computed(diagnosis, "outside", sizes.outside,
-               "in use on the card and not by PyTorch here: total - free - reserved");
-  add_computed(diagnosis, "own_context", sizes.own_context,
-               sizes.others_listed ? "this process outside PyTorch: context, libraries"
-                                   : "of it assumed to be this process's context, at most 771 MiB");
-}
-
-std::string with_what(const OomSizes& sizes) {
-  return fmt::format("{} idle and {} free", size_text(sizes.all_idle()), size_text(sizes.free));
+  const auto add = [&](const char* name, const SizeRange& size, const char* meaning) {
+    const SizeRange shown = size.at_least_zero();
+    diagnosis.figures.push_back(
+        {name, shown.bytes(), static_cast<Bytes>(shown.low), static_cast<Bytes>(shown.high), false, meaning});
+  };
+  if (!message.reserved) add("reserved", sizes.reserved, "taken from the driver: allocated + idle");
+  if (!message.idle) add("idle", sizes.idle, "reserved - allocated");
+  add("outside", sizes.outside, "in use on the card and not by PyTorch here: total - free - reserved");
+  add("own_context", sizes.own_context,
+      sizes.others_listed ? "this process outside PyTorch: context, libraries"
+                          : "of it assumed to be this process's context, at most 771 MiB");
 }
 
 std::string limit_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
@@ -75,8 +64,7 @@ std::string limit_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
   const std::string which = fraction.round ? fmt::format("; {:g} fits", *fraction.round) : "";
   return fmt::format(
       "{} were asked for and {} are free, so a memory fraction refused (between {:.4f} and {:.4f} of the "
-      "card{}); "
-      "{} reserved",
+      "card{}); {} reserved",
       size_text(sizes.tried), size_text(sizes.free), fraction.low, fraction.high, which,
       size_text(sizes.reserved));
 }
@@ -86,8 +74,8 @@ std::string verdict_text(OomCause cause, const OomSizes& sizes, const OomRefusal
     case OomCause::fraction_limit:
       return limit_verdict(sizes, refusal);
     case OomCause::fragmentation:
-      return fmt::format("{} would hold the {} asked for, but not in one piece", with_what(sizes),
-                         size_text(sizes.tried));
+      return fmt::format("{} idle and {} free would hold the {} asked for, but not in one piece",
+                         size_text(sizes.all_idle()), size_text(sizes.free), size_text(sizes.tried));
     case OomCause::other_processes:
       return fmt::format("they hold {}; {} were left free for the {} asked for", size_text(sizes.others),
                          size_text(sizes.free), size_text(sizes.tried));
@@ -178,23 +166,11 @@ void reason_without_figures(const OomMessage& message, OomDiagnosis& diagnosis) 
 }  // namespace
 
 const char* name_of(OomCause cause) {
-  switch (cause) {
-    case OomCause::too_big:
-      return "too big at any setting";
-    case OomCause::fragmentation:
-      return "fragmentation";
-    case OomCause::fraction_limit:
-      return "limit set by fraction";
-    case OomCause::other_processes:
-      return "other processes";
-    case OomCause::not_memory:
-      return "not memory";
-    case OomCause::inconsistent:
-      return "inconsistent figures";
-    case OomCause::undetermined:
-      return "undetermined";
-  }
-  return "";
+  // In the order of the enumeration.
+  constexpr std::array kNames{
+      "too big at any setting", "fragmentation", "limit set by fraction", "other processes", "not memory",
+      "inconsistent figures",   "undetermined"};
+  return kNames.at(static_cast<std::size_t>(cause));
 }
 
 OomDiagnosis diagnose_oom(const OomMessage& message, const std::string& name) {

@@ -32,8 +32,6 @@ struct SizeRange {
   [[nodiscard]] Bytes bytes() const { return static_cast<Bytes>(std::max<std::int64_t>(value, 0)); }
 };
 
-SizeRange range_of(const PrintedSize& size);
-
 enum class Answer : std::uint8_t { no, maybe, yes };
 
 /// Whether a > b, as far as rounding lets one say.
