@@ -63,17 +63,14 @@ std::int64_t frequency_of(const TrainingScenario& scenario) {
   return kUsualFrequency;
 }
 
-bool has_option(const TunerEntry& tuner, const std::string& key) {
-  return std::any_of(tuner.options.begin(), tuner.options.end(),
-                     [&](const Field& option) { return option.key == key; });
-}
-
 // Drives the same goals into a tuner as a scenario file does.
 PolicyEntry usual_entry(const TrainingScenario& scenario, const Contestant& who) {
   const TunerEntry& tuner = scenario.known->tuners.find(who.use, {});
   OptionMap options;
   const auto set = [&](const char* key, OptionValue value) {
-    if (has_option(tuner, key)) options.set(key, std::move(value), {});
+    const bool is_known = std::any_of(tuner.options.begin(), tuner.options.end(),
+                                      [&](const Field& option) { return option.key == key; });
+    if (is_known) options.set(key, std::move(value), {});
   };
   set("adjustment_frequency", frequency_of(scenario));
   set("target_vram_usage", scenario.target.usage);
