@@ -92,8 +92,6 @@ const char* fits_word(const std::vector<ClientProgram>& programs, const WhatIfRo
   return programs[row.program].attempts > 0 ? "What succeeded in the recording fits" : "Fits";
 }
 
-bool is_as_recorded(const WhatIfRow& row) { return row.recorded_conf && row.card.name == "as recorded"; }
-
 // A setting that would make it clearly worse, for readers who were told that it always helps.
 std::string warning_of_the_worst(const WhatIfRow& base, Rows rows) {
   const WhatIfRow& worst =
@@ -160,6 +158,11 @@ std::string room_name(const WhatIfRow& row) {
   return fmt::format("{}, limit {}", row.card.name, format_bytes(*row.limit));
 }
 
+double fragmentation(const ProgramOutcome& outcome) {
+  if (outcome.reserved_at_peak == 0) return 0;
+  return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
+}
+
 std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
   if (row.outcome.fault) return "no: PyTorch itself fails";
   if (!row.outcome.first_oom) {
@@ -206,10 +209,10 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   };
   const WhatIfRow& first = answer.rows.front();
-  if (is_as_recorded(first) && !first.outcome.fits() && !answer.predicted) {
+  const bool as_recorded = first.card.name == "as recorded";
+  if (as_recorded && first.recorded_conf && !first.outcome.fits() && !answer.predicted) {
     add("The recording itself just ran under its own settings and limit; a replay places segments by a "
-        "fitted "
-        "rule and is good to about 1 %, so what is that near the edge can fall on either side.");
+        "fitted rule and is good to about 1 %, so what is that near the edge can fall on either side.");
   }
   bool assumed = false;
   bool tight = false;
@@ -234,7 +237,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
       add("Requests that failed are not replayed. Had they succeeded, their steps would have gone on and may "
           "have needed more than anything in the recording.");
     }
-    if (program.limit && program.limit_inferred && answer.rows.front().card.name == "as recorded") {
+    if (program.limit && program.limit_inferred && as_recorded) {
       add(fmt::format("The limit of {} is the largest that explains the recorded failures.",
                       format_bytes(*program.limit)));
     }
@@ -266,11 +269,6 @@ Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
   json["message"] = oom_message(failed.oom);
   json["details"] = oom_details(failed.oom);
   return json;
-}
-
-double fragmentation(const ProgramOutcome& outcome) {
-  if (outcome.reserved_at_peak == 0) return 0;
-  return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
 }
 
 Json shares_json(const std::vector<PeakShare>& shares, const char* key) {

@@ -110,13 +110,6 @@ void find_smallest(const Job& job, Bytes most, bool without_retry) {
   });
 }
 
-TorchSnapshot snapshot_of_replay(const ClientProgram& program, const CachingAllocator& allocator) {
-  TorchSnapshot snapshot = snapshot_of(allocator);
-  snapshot.frames = program.frames;
-  if (!program.stacks.empty()) snapshot.stacks = program.stacks;
-  return snapshot;
-}
-
 // One replay shows everything that is kept, and another one without any limit what a program would need that
 // does not fit.
 void fill(const Job& job, const WhatIfQuestion& question) {
@@ -130,7 +123,9 @@ void fill(const Job& job, const WhatIfQuestion& question) {
   if (job.keep_peak) keeps.held = &held;
   if (question.snapshot) {
     keeps.at_end = [&](const CachingAllocator& allocator) {
-      kept.snapshot = snapshot_of_replay(program, allocator);
+      kept.snapshot = snapshot_of(allocator);
+      kept.snapshot.frames = program.frames;
+      if (!program.stacks.empty()) kept.snapshot.stacks = program.stacks;
     };
   }
   ReplaySetup setup = setup_of(row, job.settings);
@@ -192,13 +187,8 @@ bool is_worse(const WhatIfRow& a, const WhatIfRow& b) {
   return need_a > need_b;
 }
 
-}  // namespace
-
-std::optional<Bytes> WhatIfRow::room() const {
-  if (never_full()) return limit;
-  return limit ? std::min(*limit, usable) : usable;
-}
-
+// Settings worth trying on a program that was recorded under `settings`: those, the defaults, and one of
+// each kind. Garbage collection only where a limit makes it act (R9.1).
 std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited) {
   std::vector<std::string> confs{settings.text};
   std::vector<std::string> others{"", "expandable_segments:True", "max_split_size_mb:64",
@@ -208,6 +198,13 @@ std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings
     if (conf != settings.text) confs.push_back(std::move(conf));
   }
   return confs;
+}
+
+}  // namespace
+
+std::optional<Bytes> WhatIfRow::room() const {
+  if (never_full()) return limit;
+  return limit ? std::min(*limit, usable) : usable;
 }
 
 WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const WhatIfQuestion& asked) {

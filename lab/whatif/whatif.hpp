@@ -70,10 +70,6 @@ struct WhatIfAnswer {
   bool predicted = false;                     ///< of models at other parameters: no such program ever ran
 };
 
-/// Settings worth trying on a program that was recorded under `settings`: those, the defaults, and one of
-/// each kind. Garbage collection only where a limit makes it act (R9.1).
-std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited);
-
 /// Replays all combinations; equal at any number of threads. For rows that do not fit, the smallest size is
 /// looked for too. Every row is replayed once, apart from that search. Throws InputError naming a bad
 /// settings string, a card smaller than its context, or a snapshot asked for of more than one row.
