@@ -17,12 +17,10 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 void add_options(Options& options) {
-  options.add_options()("junit", po::value<std::string>()->default_value("")->value_name("FILE"),
-                        "write the results as JUnit XML")(
+  options.add_options()("junit", text_value("FILE"), "write the results as JUnit XML")(
       "update", po::bool_switch(),
       "put what was found in place of every \"equals\" that does not hold, and print the difference");
   add_threads_option(options);
@@ -44,44 +42,32 @@ SeededExperiments read_with_expectations(const ScenarioDocument& document) {
   return scenario;
 }
 
-// Every expectation given, with its figure and its bound.
-std::string summary(const std::vector<const CheckedExpectation*>& checked) {
-  std::string text;
-  for (const CheckedExpectation* one : checked) {
-    text += fmt::format("{}{} {} {} ({})", text.empty() ? "" : "; ", one->policy, one->metric,
-                        format_number(one->value), one->bound);
-  }
-  return text;
+std::size_t failures(const CheckedFile& file) {
+  return static_cast<std::size_t>(std::count_if(file.expectations.begin(), file.expectations.end(),
+                                                [](const CheckedExpectation& one) { return !one.ok; }));
 }
 
-/// Prints the lines of one file, and says whether all of its expectations hold.
-bool print_file(const CheckedFile& file, Output& output) {
-  std::vector<const CheckedExpectation*> all;
-  std::vector<const CheckedExpectation*> broken;
+// The expectations that do not hold, or all if they do, each with its figure and its bound.
+void print_file(const CheckedFile& file, Output& output) {
+  const bool holds = failures(file) == 0;
+  std::string summary;
   for (const CheckedExpectation& one : file.expectations) {
-    all.push_back(&one);
-    if (!one.ok) broken.push_back(&one);
+    if (one.ok && !holds) continue;
+    summary += fmt::format("{}{} {} {} ({})", summary.empty() ? "" : "; ", one.policy, one.metric,
+                           format_number(one.value), one.bound);
   }
-  output.line(fmt::format("{} {}: {}", broken.empty() ? "ok  " : "FAIL", file.file,
-                          summary(broken.empty() ? all : broken)));
+  output.line("{} {}: {}", holds ? "ok  " : "FAIL", file.file, summary);
   std::vector<std::string> last;  // several failures often have one cause: it is shown once
-  for (const CheckedExpectation* one : broken) {
-    if (one->around.empty() || one->around == last) continue;
-    output.line(fmt::format("     {} {}:", one->policy, one->metric));
-    for (const std::string& line : one->around) output.line("     " + line);
-    last = one->around;
+  for (const CheckedExpectation& one : file.expectations) {
+    if (one.ok || one.around.empty() || one.around == last) continue;
+    output.line("     {} {}:", one.policy, one.metric);
+    for (const std::string& line : one.around) output.line("     " + line);
+    last = one.around;
   }
-  return broken.empty();
 }
 
 Table expectations_table(const std::vector<CheckedFile>& files) {
-  using Align = Table::Align;
-  Table table{{{"", Align::left},
-               {"scenario", Align::left},
-               {"run", Align::left},
-               {"figure", Align::left},
-               {"found"},
-               {"allowed", Align::left}}};
+  Table table{{left(""), left("scenario"), left("run"), left("figure"), "found", left("allowed")}};
   for (const CheckedFile& file : files) {
     for (const CheckedExpectation& one : file.expectations) {
       table.add_row(
@@ -105,11 +91,6 @@ void update(const ScenarioDocument& document, const std::vector<Expectation>& ex
   write_file(document.file, updated.text);
   for (const std::string& change : updated.changes) output.line("     " + change);
   output.wrote(document.file);
-}
-
-std::size_t failures(const CheckedFile& file) {
-  return static_cast<std::size_t>(std::count_if(file.expectations.begin(), file.expectations.end(),
-                                                [](const CheckedExpectation& one) { return !one.ok; }));
 }
 
 std::string case_xml(const CheckedFile& file, const CheckedExpectation& one) {
@@ -144,40 +125,30 @@ std::string junit_xml(const std::vector<CheckedFile>& files) {
       tests, failed, suites);
 }
 
-Json expectations_json(const std::string& file, const std::vector<CheckedExpectation>& checked) {
-  Json json;
-  json["file"] = file;
-  json["expectations"] = Json::array();
-  for (const CheckedExpectation& one : checked) {
-    Json entry;
-    entry["policy"] = one.policy;
-    entry["metric"] = one.metric;
-    entry["value"] = number_json(one.value);
-    entry["bound"] = one.bound;
-    entry["ok"] = one.ok;
-    if (!one.around.empty()) entry["around"] = one.around;
-    json["expectations"].push_back(std::move(entry));
+Json expectations_json(const CheckedFile& file) {
+  Json list = Json::array();
+  for (const CheckedExpectation& one : file.expectations) {
+    list.push_back({{"policy", one.policy},
+                    {"metric", one.metric},
+                    {"value", number_json(one.value)},
+                    {"bound", one.bound},
+                    {"ok", one.ok}});
+    if (!one.around.empty()) list.back()["around"] = one.around;
   }
-  return json;
+  return {{"file", file.file}, {"expectations", std::move(list)}};
 }
 
 Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
-  Json json;
-  json["passed"] = files.size() - failed;
-  json["failed"] = failed;
-  json["scenarios"] = Json::array();
-  for (const CheckedFile& file : files) {
-    json["scenarios"].push_back(expectations_json(file.file, file.expectations));
-  }
-  return json;
+  Json list = Json::array();
+  for (const CheckedFile& file : files) list.push_back(expectations_json(file));
+  return {{"passed", files.size() - failed}, {"failed", failed}, {"scenarios", std::move(list)}};
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto junit = arguments["junit"].as<std::string>();
+int run(const Arguments& arguments, Output& output) {
+  const auto junit = text_of(arguments, "junit");
   std::vector<ScenarioDocument> documents;
   const auto files = scenario_files(operands(arguments));
-  require_output_names(files, {arguments["json"].as<std::string>(), junit});
+  require_output_names(files, {text_of(arguments, "json"), junit});
   const auto policies = chosen_policies(arguments);
   for (const std::string& file : files) documents.push_back(read_document(file, policies));
   if (arguments["update"].as<bool>()) require_updatable(documents);
@@ -193,21 +164,17 @@ int run(const Arguments& arguments) {
     scenarios[i].clear();
   });
 
-  const bool lines = arguments["format"].as<std::string>() == "text";
+  const bool lines = text_of(arguments, "format") == "text";
   if (!lines) output.table(expectations_table(checked));
   std::size_t failed = 0;
   for (std::size_t i = 0; i < checked.size(); ++i) {
-    const auto& all = checked[i].expectations;
-    const bool held = lines ? print_file(checked[i], output)
-                            : std::all_of(all.begin(), all.end(), [](const auto& one) { return one.ok; });
-    failed += held ? 0 : 1;
-    if (!held && arguments["update"].as<bool>()) update(documents[i], expectations[i], checked[i], output);
+    if (lines) print_file(checked[i], output);
+    if (failures(checked[i]) == 0) continue;
+    ++failed;
+    if (arguments["update"].as<bool>()) update(documents[i], expectations[i], checked[i], output);
   }
-  if (lines) output.line(fmt::format("{} passed, {} failed", checked.size() - failed, failed));
-  if (!junit.empty()) {
-    write_file(junit, junit_xml(checked));
-    output.wrote(junit);
-  }
+  if (lines) output.line("{} passed, {} failed", checked.size() - failed, failed);
+  if (!junit.empty()) output.write(junit, junit_xml(checked));
   output.json(results_json(checked, failed));
   return failed == 0 ? kDone : kExpectationFailed;
 }
@@ -218,9 +185,8 @@ Verb check_verb() {
   return {.name = "check",
           .summary = "do the expectations in these scenario files, or folders of them, hold",
           .operands = "PATH...",
+          .count = {1, 1000},
           .example = "vramlab check scenarios --junit check.xml",
-          .least_operands = 1,
-          .most_operands = 1000,
           .add_options = add_options,
           .run = run};
 }

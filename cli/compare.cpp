@@ -1,6 +1,8 @@
 // vramlab compare: which policy is best here.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "cli/compare/sweep.hpp"
@@ -15,14 +17,12 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
 void add_options(Options& options) {
-  options.add_options()("policies", po::value<std::string>()->default_value("")->value_name("A,B"),
+  options.add_options()("policies", text_value("A,B"),
                         "labels of the policies to run (default: all of the scenario)")(
-      "picture", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "picture", text_value("FILE"),
       "draw memory and parameters over iterations, or jobs on their cards; .svg or .png")(
-      "trace-dir", po::value<std::string>()->default_value("")->value_name("DIR"),
+      "trace-dir", text_value("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl (of other kinds: further files, see docs/cli.md)")(
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
       "kind jobs: draw the scenario with N seeds; means and standard deviations");
@@ -35,11 +35,8 @@ void add_options(Options& options) {
 
 std::vector<std::string> split_labels(const std::string& text) {
   std::vector<std::string> labels;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    labels.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::istringstream words{text};
+  for (std::string label; std::getline(words, label, ',');) labels.push_back(label);
   if (text.ends_with(',')) labels.emplace_back();
   if (std::find(labels.begin(), labels.end(), "") != labels.end()) {
     throw InputError("",
@@ -74,14 +71,11 @@ std::vector<std::unique_ptr<Experiment>> read_all(const std::vector<ScenarioDocu
 Json show(Experiment& experiment, Output& output) {
   output.line(experiment.verdict());
   for (const std::string& line : experiment.head()) output.line(line);
-  for (const Table& table : experiment.tables()) {
-    output.line("");
-    output.table(table);
-  }
+  for (const Table& table : experiment.tables()) output.next_table(table);
   for (const std::string& line : experiment.endings()) output.line(line);
   for (const std::string& file : experiment.write_files()) output.wrote(file);
-  if (output.report().wanted()) {
-    for (Json& section : experiment.sections()) output.report().add(std::move(section));
+  if (output.wants_report()) {
+    for (Json& section : experiment.sections()) output.add_section(std::move(section));
   }
   return experiment.json();
 }
@@ -96,29 +90,27 @@ int run_sweep(const ScenarioDocument& document, const std::vector<std::string>& 
                      "--picture, --trace-dir, --seeds and --device cuda are for one run of each policy; " +
                          document.file + " is a sweep.");
   }
-  int code = kDone;
-  const Json result = compare_sweep(document, labels, arguments, output, code);
-  if (code != kDone) return code;
+  const std::optional<Json> result = compare_sweep(document, labels, arguments, output);
+  if (!result) return kStoppedByUser;
   output.write_report();
-  output.json(result);
+  output.json(*result);
   return kDone;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto labels = split_labels(arguments["policies"].as<std::string>());
+int run(const Arguments& arguments, Output& output) {
+  const auto labels = split_labels(text_of(arguments, "policies"));
   const Question question{.seeds = arguments["seeds"].as<std::int64_t>(),
-                          .picture = arguments["picture"].as<std::string>(),
-                          .trace_dir = arguments["trace-dir"].as<std::string>(),
-                          .report = output.report().wanted(),
+                          .picture = text_of(arguments, "picture"),
+                          .trace_dir = text_of(arguments, "trace-dir"),
+                          .report = output.wants_report(),
                           .make_performer = chosen_performer(arguments)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);
   if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {
     throw InputError("", "--picture and --trace-dir take one scenario at a time.");
   }
-  require_output_names(files, {arguments["json"].as<std::string>(), question.picture, output.report().file(),
-                               arguments["results"].as<std::string>()});
+  require_output_names(files, {text_of(arguments, "json"), question.picture, output.report_file(),
+                               text_of(arguments, "results")});
   if (!question.picture.empty()) require_picture_name(question.picture);
   std::vector<ScenarioDocument> documents;
   const auto policies = chosen_policies(arguments);
@@ -145,9 +137,8 @@ Verb compare_verb() {
   return {.name = "compare",
           .summary = "which policy is best here: a table with one row a policy",
           .operands = "SCENARIO...",
+          .count = {1, 1000},
           .example = "vramlab compare scenarios/ratchet.json --picture ratchet.svg",
-          .least_operands = 1,
-          .most_operands = 1000,
           .add_options = add_options,
           .run = run};
 }

@@ -1,16 +1,41 @@
-// vramlab completion: the shell completes verbs and options, from the same tables as the help.
+// vramlab completion: the shell completes verbs and options, and the man page lists them, from the same
+// tables as the help.
 #include <fmt/format.h>
 
-#include "cli/option_words.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
-#include "report/output_file.hpp"
 
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
+/// One option of a verb.
+struct OptionWord {
+  std::string long_name;   ///< without dashes; empty if it has none
+  std::string short_name;  ///< one letter; empty if it has none
+  std::string value;       ///< what it takes, as the help names it; empty for a switch
+  std::string about;
+};
+
+// In the order of the help, --help included.
+std::vector<OptionWord> option_words(const Verb& verb) {
+  std::vector<OptionWord> words;
+  const Options options = options_of(verb);
+  for (const auto& option : options.options()) {
+    OptionWord word;
+    // The library keeps an option without a long name under its short one, with the dash.
+    const std::string shorter = option->canonical_display_name(po::command_line_style::allow_dash_for_short);
+    if (shorter.size() == 2 && shorter[0] == '-') word.short_name = shorter.substr(1);
+    if (option->long_name().size() > 1 && option->long_name()[0] != '-') word.long_name = option->long_name();
+    if (option->semantic()->max_tokens() > 0) {
+      word.value = option->format_parameter();
+      word.value = word.value.substr(0, word.value.find(" ("));
+    }
+    word.about = option->description();
+    words.push_back(std::move(word));
+  }
+  return words;
+}
 
 std::string verb_list() {
   std::string names;
@@ -120,43 +145,90 @@ std::string fish_script() {
   return text;
 }
 
+// A line that begins with . or ' is a command to roff, and \ and - mean more than themselves.
+std::string roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string options_text(const Verb& verb) {
+  std::string text;
+  for (const OptionWord& word : option_words(verb)) {
+    std::vector<std::string> names;
+    if (!word.short_name.empty()) names.push_back(fmt::format("\\fB\\-{}\\fR", roff(word.short_name)));
+    if (!word.long_name.empty()) names.push_back(fmt::format("\\fB\\-\\-{}\\fR", roff(word.long_name)));
+    const std::string value = word.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(word.value));
+    text += fmt::format(".TP\n{}{}\n{}\n", fmt::join(names, ", "), value, roff(word.about));
+  }
+  return text;
+}
+
+std::string verb_text(const Verb& verb) {
+  return fmt::format(".SS \"vramlab {}{}{}\"\n{}.\n{}.PP\nExample: \\fB{}\\fR\n", roff(verb.name),
+                     verb.operands.empty() ? "" : " ", roff(verb.operands), roff(verb.summary),
+                     options_text(verb), roff(verb.example));
+}
+
+// Section 1, in roff.
+std::string man_page() {
+  std::string text =
+      ".TH VRAMLAB 1 \"\" \"vramlab " VRAMLAB_VERSION
+      "\" \"User Commands\"\n"
+      ".SH NAME\n"
+      "vramlab \\- replays memory policies and PyTorch's caching allocator on a simulated card\n"
+      ".SH SYNOPSIS\n"
+      ".B vramlab\n"
+      ".I VERB\n"
+      "[\\fIoptions\\fR]\n"
+      ".SH VERBS\n";
+  for (const Verb& verb : verbs()) text += verb_text(verb);
+  return text +
+         ".SH EXIT STATUS\n"
+         "0 done; 1 an expectation or a verification failed; 2 bad input or usage; 3 internal error; 130 "
+         "stopped by the user.\n"
+         ".SH SEE ALSO\n"
+         "\\fBvramlab help\\fR \\fIVERB\\fR; the documents in docs/ of the source.\n";
+}
+
+std::string page_or_script(const std::string& what) {
+  if (what == "man") return man_page();
+  if (what == "bash") return bash_script();
+  if (what == "zsh") return zsh_script();
+  if (what == "fish") return fish_script();
+  throw InputError("", "\"" + what + "\" is none of bash, zsh, fish and man.");
+}
+
 void add_options(Options& options) {
-  options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
-                        "write it to a file (default: standard output)");
+  options.add_options()("output,o", text_value("FILE"), "write it to a file (default: standard output)");
   add_output_options(options);
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const std::string what = operands(arguments).front();
-  const std::string text = what == "man" ? man_page(VRAMLAB_VERSION) : completion_script(what);
-  const auto file = arguments["output"].as<std::string>();
-  if (file.empty()) {
-    output.line(text.substr(0, text.size() - 1));
-  } else {
-    write_file(file, text);
-    output.wrote(file);
-  }
+  const std::string text = page_or_script(what);
+  output.write(text_of(arguments, "output"), text);
   output.json({{"kind", what}, {"text", text}});
   return kDone;
 }
 
 }  // namespace
 
-std::string completion_script(const std::string& shell) {
-  if (shell == "bash") return bash_script();
-  if (shell == "zsh") return zsh_script();
-  if (shell == "fish") return fish_script();
-  throw InputError("", "\"" + shell + "\" is none of bash, zsh, fish and man.");
-}
-
 Verb completion_verb() {
   return {.name = "completion",
           .summary = "completion for bash, zsh or fish, or the man page",
           .operands = "bash|zsh|fish|man",
+          .count = {1, 1},
           .example = "vramlab completion bash -o vramlab.bash",
-          .least_operands = 1,
-          .most_operands = 1,
           .add_options = add_options,
           .run = run};
 }

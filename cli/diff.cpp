@@ -18,9 +18,6 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-using Align = Table::Align;
-
 void add_options(Options& options) {
   options.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
                         "stack frames or laws to show; the others are one row (0 = all)")(
@@ -29,8 +26,6 @@ void add_options(Options& options) {
   add_output_options(options);
 }
 
-std::int64_t growth(Bytes a, Bytes b) { return static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a); }
-
 std::string signed_size(std::int64_t bytes) {
   if (bytes == 0) return "0";
   return fmt::format("{}{}", bytes < 0 ? "-" : "+", format_bytes(static_cast<Bytes>(std::abs(bytes))));
@@ -38,9 +33,12 @@ std::string signed_size(std::int64_t bytes) {
 
 // --- Snapshots and models ---
 
+std::string growth_text(const GrowthRow& row) {
+  return fmt::format("{} -> {} ({})", format_bytes(row.a), format_bytes(row.b), signed_size(row.growth()));
+}
+
 Table growth_table(const char* what, const std::string& counted) {
-  return Table{
-      {{what, Align::left}, {"A"}, {"B"}, {"growth"}, {"bytes"}, {counted + " A"}, {counted + " B"}}};
+  return Table{{left(what), "A", "B", "growth", "bytes", counted + " A", counted + " B"}};
 }
 
 void add_row(Table& table, const GrowthRow& row, bool has_count = true) {
@@ -91,18 +89,17 @@ bool has_stacks(const PeakDifference& peaks) {
   return peaks.by_frame.size() > 1 || (!peaks.by_frame.empty() && peaks.by_frame.front().name != kNoStack);
 }
 
-Json pair_json(Bytes a, Bytes b) { return {{"a_bytes", a}, {"b_bytes", b}, {"growth_bytes", growth(a, b)}}; }
-
 Json peaks_json(const PeakDifference& peaks) {
-  Json json;
-  json["device"] = peaks.device;
-  json["from_history"] = {{"a", peaks.a.from_history}, {"b", peaks.b.from_history}};
-  json["requested"] = pair_json(peaks.a.requested, peaks.b.requested);
-  json["rest"] = pair_json(peaks.a.rest, peaks.b.rest);
-  json["reserved"] = pair_json(peaks.a.reserved, peaks.b.reserved);
-  json["by_frame"] = rows_json(peaks.by_frame, "frame", "blocks");
-  json["by_size_class"] = rows_json(peaks.by_size_class, "size_class", "blocks");
-  return json;
+  const auto pair = [](const GrowthRow& row) {
+    return Json{{"a_bytes", row.a}, {"b_bytes", row.b}, {"growth_bytes", row.growth()}};
+  };
+  return {{"device", peaks.device},
+          {"from_history", {{"a", peaks.a.from_history}, {"b", peaks.b.from_history}}},
+          {"requested", pair({"", peaks.a.requested, peaks.b.requested})},
+          {"rest", pair({"", peaks.a.rest, peaks.b.rest})},
+          {"reserved", pair({"", peaks.a.reserved, peaks.b.reserved})},
+          {"by_frame", rows_json(peaks.by_frame, "frame", "blocks")},
+          {"by_size_class", rows_json(peaks.by_size_class, "size_class", "blocks")}};
 }
 
 Json diff_snapshots(InputFile& file_a, InputFile& file_b, std::size_t top, Output& output) {
@@ -112,18 +109,12 @@ Json diff_snapshots(InputFile& file_a, InputFile& file_b, std::size_t top, Outpu
   const auto differences = compare_peaks(snapshot_a, read_torch_snapshot(file_b));
   Json devices = Json::array();
   for (const PeakDifference& peaks : differences) {
-    output.line(fmt::format("Device {}: requested {} -> {} ({}), reserved {} -> {} ({}).", peaks.device,
-                            format_bytes(peaks.a.requested), format_bytes(peaks.b.requested),
-                            signed_size(growth(peaks.a.requested, peaks.b.requested)),
-                            format_bytes(peaks.a.reserved), format_bytes(peaks.b.reserved),
-                            signed_size(growth(peaks.a.reserved, peaks.b.reserved))));
-    output.line(fmt::format("A = {} ({}), B = {} ({})", a, moment(peaks.a), b, moment(peaks.b)));
-    output.line("");
-    if (has_stacks(peaks)) {
-      output.table(shares_table("stack frame", peaks.by_frame, peaks, top));
-      output.line("");
-    }
-    output.table(shares_table("size class", peaks.by_size_class, peaks, 0));
+    output.line("Device {}: requested {}, reserved {}.", peaks.device,
+                growth_text({"", peaks.a.requested, peaks.b.requested}),
+                growth_text({"", peaks.a.reserved, peaks.b.reserved}));
+    output.line("A = {} ({}), B = {} ({})", a, moment(peaks.a), b, moment(peaks.b));
+    if (has_stacks(peaks)) output.next_table(shares_table("stack frame", peaks.by_frame, peaks, top));
+    output.next_table(shares_table("size class", peaks.by_size_class, peaks, 0));
     devices.push_back(peaks_json(peaks));
   }
   if (differences.empty()) output.line("Neither snapshot holds any memory.");
@@ -153,7 +144,7 @@ void add_rows(Table& table, const std::string& label, const std::string& prefix,
 }
 
 Table result_table(const ResultDifference& result) {
-  Table table{{{"policy", Align::left}, {"figure", Align::left}, {"A"}, {"B"}, {"change"}}};
+  Table table{{left("policy"), left("figure"), "A", "B", "change"}};
   for (const PolicyDifference& policy : result.policies) {
     if (!policy.in_a || !policy.in_b) {
       table.add_row({policy.label, fmt::format("(only in {})", policy.in_a ? "A" : "B"), "", "", ""});
@@ -173,10 +164,9 @@ std::string adjustment_text(const Json& adjustment) {
 
 void print_adjustments(const PolicyDifference& policy, Output& output) {
   if (!policy.in_a || !policy.in_b || !policy.first_other_adjustment) return;
-  output.line(fmt::format("{}: {} and {} changes, the first that differs is number {}: A {}, B {}",
-                          policy.label, policy.adjustments_a, policy.adjustments_b,
-                          *policy.first_other_adjustment + 1, adjustment_text(policy.adjustment_a),
-                          adjustment_text(policy.adjustment_b)));
+  output.line("{}: {} and {} changes, the first that differs is number {}: A {}, B {}", policy.label,
+              policy.adjustments_a, policy.adjustments_b, *policy.first_other_adjustment + 1,
+              adjustment_text(policy.adjustment_a), adjustment_text(policy.adjustment_b));
 }
 
 Json values_json(const std::vector<ValueDifference>& values) {
@@ -190,20 +180,21 @@ Json values_json(const std::vector<ValueDifference>& values) {
 Json result_json(const ResultDifference& result) {
   Json policies = Json::array();
   for (const PolicyDifference& policy : result.policies) {
-    Json adjustments = {
-        {"a", policy.adjustments_a}, {"b", policy.adjustments_b}, {"first_difference", nullptr}};
+    Json first;  // null where all are equal
     if (policy.first_other_adjustment) {
-      adjustments["first_difference"] = {{"number", *policy.first_other_adjustment + 1},
-                                         {"a", policy.adjustment_a},
-                                         {"b", policy.adjustment_b}};
+      first = {{"number", *policy.first_other_adjustment + 1},
+               {"a", policy.adjustment_a},
+               {"b", policy.adjustment_b}};
     }
-    policies.push_back({{"label", policy.label},
-                        {"in_a", policy.in_a},
-                        {"in_b", policy.in_b},
-                        {"differs", policy.differs()},
-                        {"final", values_json(policy.final_point)},
-                        {"metrics", values_json(policy.metrics)},
-                        {"adjustments", adjustments}});
+    policies.push_back(
+        {{"label", policy.label},
+         {"in_a", policy.in_a},
+         {"in_b", policy.in_b},
+         {"differs", policy.differs()},
+         {"final", values_json(policy.final_point)},
+         {"metrics", values_json(policy.metrics)},
+         {"adjustments",
+          {{"a", policy.adjustments_a}, {"b", policy.adjustments_b}, {"first_difference", first}}}});
   }
   return {{"scenario", result.scenario}, {"policies", policies}};
 }
@@ -217,12 +208,9 @@ Json diff_results(InputFile& file_a, InputFile& file_b, Output& output) {
   for (const ResultDifference& result : differences) {
     const auto changed = std::count_if(result.policies.begin(), result.policies.end(),
                                        [](const PolicyDifference& policy) { return policy.differs(); });
-    output.line(fmt::format("{}: {} of {} policies differ (A = {}, B = {}).", result.scenario, changed,
-                            result.policies.size(), a, b));
-    if (changed > 0) {
-      output.line("");
-      output.table(result_table(result));
-    }
+    output.line("{}: {} of {} policies differ (A = {}, B = {}).", result.scenario, changed,
+                result.policies.size(), a, b);
+    if (changed > 0) output.next_table(result_table(result));
     for (const PolicyDifference& policy : result.policies) print_adjustments(policy, output);
     scenarios.push_back(result_json(result));
   }
@@ -255,14 +243,6 @@ void settle(PredictionQuestion& a, PredictionQuestion& b, const std::vector<std:
   }
 }
 
-Json point_json(const PredictionQuestion& question) {
-  Json json = Json::object();
-  for (std::size_t p = 0; p < question.point.size(); ++p) {
-    json[question.model->parameters().parameters[p].name] = question.point[p];
-  }
-  return json;
-}
-
 std::string point_text(const PredictionQuestion& question) {
   std::string text;
   const Json point = point_json(question);
@@ -284,9 +264,9 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
   settle(at_a, at_b, settings);
   const ModelDifference difference = compare_models(*model_a, at_a.point, *model_b, at_b.point);
   const GrowthRow& peak = difference.peak_total;
-  output.line(fmt::format("A settled step holds {} at most in A and {} in B ({}, as requested).",
-                          format_bytes(peak.a), format_bytes(peak.b), signed_size(peak.growth())));
-  output.line(fmt::format("A = {} at {}, B = {} at {}", a, point_text(at_a), b, point_text(at_b)));
+  output.line("A settled step holds {} at most in A and {} in B ({}, as requested).", format_bytes(peak.a),
+              format_bytes(peak.b), signed_size(peak.growth()));
+  output.line("A = {} at {}, B = {} at {}", a, point_text(at_a), b, point_text(at_b));
   output.line("\nat the peak of a step");
   output.table(laws_table(difference.peak, difference.peak_total, top));
   output.line("\nall that a step allocates");
@@ -301,12 +281,10 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
           {"step_by_law", rows_json(difference.step, "law", "tensors")}};
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
-  require_output_names(files, {arguments["json"].as<std::string>()});
-  const auto settings = arguments.contains("set") ? arguments["set"].as<std::vector<std::string>>()
-                                                  : std::vector<std::string>{};
+  require_output_names(files, {text_of(arguments, "json")});
+  const auto settings = texts_of(arguments, "set");
   const auto top = arguments["top"].as<std::size_t>();
   const std::vector<FileKind> kinds{FileKind::snapshot, FileKind::result, FileKind::model};
   InputFile a{files[0]};
@@ -316,15 +294,13 @@ int run(const Arguments& arguments) {
     throw InputError(a.name() + ", " + b.name(),
                      "are of two kinds; give two snapshots (.pickle), or two models or two results (.json).");
   }
-  if (kind == FileKind::model) {
-    output.json(diff_models(files[0], files[1], settings, top, output));
-    return kDone;
-  }
-  if (!settings.empty()) {
+  if (kind != FileKind::model && !settings.empty()) {
     throw InputError("--set", "is for two models; " + a.name() + " and " + b.name() + " are " +
                                   (kind == FileKind::result ? "results." : "snapshots."));
   }
-  output.json(kind == FileKind::result ? diff_results(a, b, output) : diff_snapshots(a, b, top, output));
+  output.json(kind == FileKind::model    ? diff_models(files[0], files[1], settings, top, output)
+              : kind == FileKind::result ? diff_results(a, b, output)
+                                         : diff_snapshots(a, b, top, output));
   return kDone;
 }
 
@@ -334,9 +310,8 @@ Verb diff_verb() {
   return {.name = "diff",
           .summary = "what grew between two snapshots or models, or changed between two results",
           .operands = "A B",
+          .count = {2, 2},
           .example = "vramlab diff tests/data/recorded/lstm.pickle.gz tests/data/recorded/bert.pickle.gz",
-          .least_operands = 2,
-          .most_operands = 2,
           .add_options = add_options,
           .run = run};
 }

@@ -1,5 +1,6 @@
 // vramlab estimate: the two published table estimates, and what they leave out.
 #include <charconv>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -10,8 +11,6 @@
 
 namespace vramlab {
 namespace {
-
-namespace po = boost::program_options;
 
 void add_options(Options& options) {
   add_output_options(options);
@@ -34,15 +33,15 @@ std::string megabytes(double mb) { return fmt::format("{:.1f} MB", mb); }
 
 int estimate_one_job(const Arguments& arguments, Output& output) {
   JobEstimate job;
-  job.type = arguments["type"].as<std::string>();
-  job.size = arguments["size"].as<std::string>();
+  job.type = text_of(arguments, "type");
+  job.size = text_of(arguments, "size");
   job.sequence = arguments["seq"].as<std::int64_t>();
   if (arguments.contains("batch")) job.batch = arguments["batch"].as<std::int64_t>();
   job.training = arguments.contains("training");
   const JobEstimateSteps result = estimate_job(job);
-  output.line(fmt::format("A {} {} needs {} for {} at batch {}, by the table.\n", job.size, job.type,
-                          megabytes(result.required_mb), job.training ? "training" : "inference", job.batch));
-  Table table{{{"", Table::Align::left}, {"memory"}}};
+  output.line("A {} {} needs {} for {} at batch {}, by the table.\n", job.size, job.type,
+              megabytes(result.required_mb), job.training ? "training" : "inference", job.batch);
+  Table table{{left(""), "memory"}};
   table.add_row({"table, batch 8, length 512", megabytes(result.base_mb)});
   table.add_row({job.type == "transformer" ? fmt::format("at batch {}, length {}", job.batch, job.sequence)
                                            : fmt::format("at batch {}", job.batch),
@@ -54,19 +53,15 @@ int estimate_one_job(const Arguments& arguments, Output& output) {
       "the\n"
       "batch, the optimizer, the allocator's idle memory, the CUDA context. vramlab predict simulates "
       "these.");
-  Json json;
-  json["base_mb"] = result.base_mb;
-  json["batch_mb"] = result.batch_mb;
-  json["required_mb"] = result.required_mb;
-  output.json(json);
+  output.json(
+      {{"base_mb", result.base_mb}, {"batch_mb", result.batch_mb}, {"required_mb", result.required_mb}});
   return kDone;
 }
 
 std::map<std::string, double> read_shares(const std::string& text) {
   std::map<std::string, double> shares;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find(',', from), text.size());
-    const std::string entry = text.substr(from, end - from);
+  std::istringstream entries{text + ','};
+  for (std::string entry; std::getline(entries, entry, ',');) {
     const std::size_t equals = std::min(entry.find('='), entry.size());
     double share = 0;
     const char* last = entry.data() + entry.size();
@@ -76,7 +71,6 @@ std::map<std::string, double> read_shares(const std::string& text) {
       throw InputError("--tasks", '"' + entry + "\" is not a share. Write T1=0.4,T2=0.3,T3=0.3.");
     }
     shares[entry.substr(0, equals)] = share;
-    from = end + 1;
   }
   return shares;
 }
@@ -84,20 +78,19 @@ std::map<std::string, double> read_shares(const std::string& text) {
 int estimate_epochs(const Arguments& arguments, Output& output) {
   TaskEstimate tasks;
   tasks.samples = arguments["samples"].as<std::int64_t>();
-  tasks.tasks = read_shares(arguments["tasks"].as<std::string>());
+  tasks.tasks = read_shares(text_of(arguments, "tasks"));
   tasks.epochs = arguments["epochs"].as<std::int64_t>();
   if (arguments.contains("batch")) tasks.batch = arguments["batch"].as<std::int64_t>();
   tasks.training = !arguments.contains("inference");
   if (arguments.contains("budget")) {
-    const auto text = arguments["budget"].as<std::string>();
+    const auto text = text_of(arguments, "budget");
     tasks.budget = parse_bytes(text);
     if (!tasks.budget) throw InputError("--budget", '"' + text + "\" is not a size. Write 12GiB or 512MiB.");
   }
   const TaskEstimateResult result = estimate_tasks(tasks);
-  output.line(
-      fmt::format("A batch of {} average samples needs {}, one of the largest samples {}, by the table.\n",
-                  tasks.batch, megabytes(result.per_batch_mb), megabytes(result.peak_mb)));
-  Table table{{{"", Table::Align::left}, {"value"}}};
+  output.line("A batch of {} average samples needs {}, one of the largest samples {}, by the table.\n",
+              tasks.batch, megabytes(result.per_batch_mb), megabytes(result.peak_mb));
+  Table table{{left(""), "value"}};
   table.add_row({"batches of all epochs", fmt::format("{}", result.batches)});
   table.add_row({"average batch", megabytes(result.per_batch_mb)});
   table.add_row({"batch of the largest samples", megabytes(result.peak_mb)});
@@ -110,17 +103,15 @@ int estimate_epochs(const Arguments& arguments, Output& output) {
       "factor.\n"
       "Assumed: 1, 3 and 4 images for T1, T2 and T3. Not in: padding, the allocator's idle memory, the CUDA\n"
       "context. vramlab predict models/mixed-tasks.json simulates a recorded model with such tasks.");
-  Json json;
-  json["per_batch_mb"] = result.per_batch_mb;
-  json["estimated_peak_memory_mb"] = result.peak_mb;
-  json["batches"] = result.batches;
+  Json json = {{"per_batch_mb", result.per_batch_mb},
+               {"estimated_peak_memory_mb", result.peak_mb},
+               {"batches", result.batches}};
   for (const auto& [task, samples] : result.safe_batch) json["safe_batch"][task] = samples;
   output.json(json);
   return kDone;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   if (arguments.contains("type") == arguments.contains("samples")) {
     throw InputError("", "give either --type (a job) or --samples (epochs of mixed tasks).");
   }
@@ -133,10 +124,7 @@ int run(const Arguments& arguments) {
 Verb estimate_verb() {
   return {.name = "estimate",
           .summary = "memory by published tables: a job by its type, or epochs of mixed tasks",
-          .operands = "",
           .example = "vramlab estimate --type transformer --size medium --batch 32 --training",
-          .least_operands = 0,
-          .most_operands = 0,
           .add_options = add_options,
           .run = run};
 }

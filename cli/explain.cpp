@@ -29,8 +29,7 @@ std::string sentence(std::string text) {
 }
 
 Table figures_table(const OomDiagnosis& diagnosis) {
-  using Align = Table::Align;
-  Table table{{{"figure", Align::left}, {"size"}, {"bytes"}, {"", Align::left}, {"meaning", Align::left}}};
+  Table table{{left("figure"), "size", "bytes", left(""), left("meaning")}};
   for (const ExplainedFigure& figure : diagnosis.figures) {
     const Bytes half = (figure.high - figure.low) / 2;
     table.add_row({figure.name, oom_size(figure.bytes), fmt::format("{}", figure.bytes),
@@ -41,8 +40,7 @@ Table figures_table(const OomDiagnosis& diagnosis) {
 }
 
 Table checks_table(const OomDiagnosis& diagnosis) {
-  using Align = Table::Align;
-  Table table{{{"check", Align::left}, {"", Align::left}, {"remark", Align::left}}};
+  Table table{{left("check"), left(""), left("remark")}};
   for (const FigureCheck& check : diagnosis.checks) {
     table.add_row({check.what, name_of(check.outcome), check.remark});
   }
@@ -50,8 +48,7 @@ Table checks_table(const OomDiagnosis& diagnosis) {
 }
 
 Table advice_table(const OomDiagnosis& diagnosis) {
-  using Align = Table::Align;
-  Table table{{{"would it have helped?", Align::left}, {"", Align::left}, {"why", Align::left}}};
+  Table table{{left("would it have helped?"), left(""), left("why")}};
   for (const OomAdvice& advice : diagnosis.advice) {
     table.add_row({advice.measure, name_of(advice.helps), advice.why});
   }
@@ -101,23 +98,17 @@ Explained diagnose(InputFile& file) {
   return {diagnose_oom(message, name), message.messages};
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
   const bool from_input = files.empty() || files.front() == "-";
-  if (!from_input) require_output_names(files, {arguments["json"].as<std::string>()});
+  if (!from_input) require_output_names(files, {text_of(arguments, "json")});
   InputFile file = from_input ? InputFile{std::cin, "standard input"} : InputFile{files.front()};
   const auto [diagnosis, messages] = diagnose(file);
-  output.line(fmt::format("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict)));
-  if (messages > 1) output.line(fmt::format("The text holds {} messages; this is the first one.", messages));
-  const auto show = [&](const auto& rows, const Table& table) {
-    if (rows.empty()) return;
-    output.line("");
-    output.table(table);
-  };
-  show(diagnosis.figures, figures_table(diagnosis));
-  show(diagnosis.checks, checks_table(diagnosis));
-  show(diagnosis.advice, advice_table(diagnosis));
+  output.line("Cause: {}. {}", name_of(diagnosis.cause), sentence(diagnosis.verdict));
+  if (messages > 1) output.line("The text holds {} messages; this is the first one.", messages);
+  if (!diagnosis.figures.empty()) output.next_table(figures_table(diagnosis));
+  if (!diagnosis.checks.empty()) output.next_table(checks_table(diagnosis));
+  if (!diagnosis.advice.empty()) output.next_table(advice_table(diagnosis));
   output.json(diagnosis_json(diagnosis));
   return kDone;
 }
@@ -128,9 +119,8 @@ Verb explain_verb() {
   return {.name = "explain",
           .summary = "an out-of-memory message: its figures, its cause, what would have helped",
           .operands = "[FILE]",
+          .count = {0, 1},
           .example = "vramlab explain docs/examples/oom-neighbour.txt",
-          .least_operands = 0,
-          .most_operands = 1,
           .add_options = add_output_options,
           .run = run};
 }

@@ -14,11 +14,8 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
 void add_options(Options& options) {
-  options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
-                        "the searcher (default: the first of the scenario)");
+  options.add_options()("policy", text_value("LABEL"), "the searcher (default: the first of the scenario)");
   add_plugin_option(options);
   add_report_option(options);
   add_output_options(options);
@@ -31,18 +28,16 @@ std::string answer_text(const SearchBucket& bucket, const BucketResult& result) 
   std::string text = fmt::format("{}Batch {}{} after {} probes; at most {} fits ({}).", where, answer.batch,
                                  answer.extrapolated ? " (untried)" : "", result.run.trials.size(),
                                  result.edge, answer.reason);
-  const bool fails = result.check && result.check->probe.outcome != ProbeOutcome::ok;
-  if (fails) text += " It does not fit.";
+  if (result.check && result.check->probe.outcome != ProbeOutcome::ok) text += " It does not fit.";
   return text;
 }
 
 Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
-  std::vector<Table::Column> columns{
-      {"batch"}, {"outcome", Table::Align::left}, {"phase", Table::Align::left}};
+  std::vector<Table::Column> columns{"batch", left("outcome"), left("phase")};
   for (std::size_t i = 0; i < setup.cards.size(); ++i) {
     columns.push_back({setup.cards.size() > 1 ? fmt::format("peak of card {}", i) : "peak"});
   }
-  columns.insert(columns.end(), {{"usage"}, {"a sample"}, {"time"}});
+  columns.insert(columns.end(), {"usage", "a sample", "time"});
   Table table{std::move(columns)};
   for (const SearchTrial& trial : run.trials) {
     const Probe& probe = trial.probe;
@@ -61,12 +56,11 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
   return table;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), output.report().file()});
+int run(const Arguments& arguments, Output& output) {
+  require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
   const SearchScenario scenario =
       read_search(read_document(operands(arguments).front(), chosen_policies(arguments)));
-  auto label = arguments["policy"].as<std::string>();
+  auto label = text_of(arguments, "policy");
   if (label.empty()) label = scenario.policies.front().label;
   const SearchResult result = compare_searchers(scenario, {label}).front();
   bool found = true;
@@ -75,20 +69,20 @@ int run(const Arguments& arguments) {
     found = found && result.buckets[i].found();
   }
   if (result.epoch.iterations > 0) {
-    output.line(fmt::format("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
-                            result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share));
+    output.line("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
+                result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share);
   }
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
     output.line("");
     if (!scenario.buckets[i].name.empty()) output.line(scenario.buckets[i].name);
     output.table(trials_table(scenario.buckets[i].setup, result.buckets[i].run));
   }
-  if (output.report().wanted()) {
-    output.report().add(search_section(search_json(scenario, {result}),
-                                       {answer_text(scenario.buckets.back(), result.buckets.back()), ""},
-                                       scenario.description));
-    output.write_report();
+  if (output.wants_report()) {
+    output.add_section(search_section(search_json(scenario, {result}),
+                                      {answer_text(scenario.buckets.back(), result.buckets.back()), ""},
+                                      scenario.description));
   }
+  output.write_report();
   output.json(find_batch_json(scenario, result));
   return found ? kDone : kExpectationFailed;
 }
@@ -99,9 +93,8 @@ Verb find_batch_verb() {
   return {.name = "find-batch",
           .summary = "the largest batch that fits, how it was found, the distance to the edge",
           .operands = "SCENARIO",
+          .count = {1, 1},
           .example = "vramlab find-batch scenarios/find-gpt2.json --policy model",
-          .least_operands = 1,
-          .most_operands = 1,
           .add_options = add_options,
           .run = run};
 }

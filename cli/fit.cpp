@@ -21,7 +21,6 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 using Texts = std::vector<std::string>;
 
 void add_options(Options& options) {
@@ -42,14 +41,6 @@ std::string percent(Bytes part, Bytes whole) {
                     : fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string ranges_text(const std::vector<Parameter>& parameters) {
-  std::string text;
-  for (const Parameter& p : parameters) {
-    text += fmt::format("{}{} {} to {}", text.empty() ? "" : ", ", p.name, p.low, p.high);
-  }
-  return text;
-}
-
 /// How the size of an allocation is known, by SizeKnowledge: for tables, and as keys of the JSON.
 struct KnowledgeName {
   const char* text;
@@ -63,7 +54,7 @@ constexpr std::array<KnowledgeName, kKnowledges> kKnowledgeNames{
      {"no form and seen once", "single"}}};
 
 Table residual_table(const FitResiduals& residuals) {
-  Table table{{{"sizes of allocations", Table::Align::left}, {"allocations"}, {"share of bytes"}}};
+  Table table{{left("sizes of allocations"), "allocations", "share of bytes"}};
   for (std::size_t k = 0; k < kKnowledges; ++k) {
     const FitResiduals::Count& count = residuals.by_knowledge[k];
     table.add_row({kKnowledgeNames[k].text, fmt::format("{}", count.tensors),
@@ -99,12 +90,6 @@ Json residuals_json(const FittedModel& fitted) {
   for (const InexactFamily& family : fitted.inexact) {
     json["inexact"].push_back({{"allocations", family.tensors}, {"sizes", family.sizes}});
   }
-  return json;
-}
-
-Json range_json(const RecordedSpec& spec) {
-  Json json = Json::object();
-  for (const Parameter& parameter : spec.recorded) json[parameter.name] = {parameter.low, parameter.high};
   return json;
 }
 
@@ -201,18 +186,17 @@ void fit_times(RecordedSpec& spec, const MeasuredGrid& grid) {
   spec.time = fit_step_time(points, spec.main_product);
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto file = arguments["output"].as<std::string>();
-  const Texts marks = arguments.contains("marks") ? arguments["marks"].as<Texts>() : Texts{};
-  const Texts parameters = arguments.contains("param") ? arguments["param"].as<Texts>() : Texts{};
-  const std::string times = arguments.contains("times") ? arguments["times"].as<std::string>() : "";
+int run(const Arguments& arguments, Output& output) {
+  const auto file = text_of(arguments, "output");
+  const Texts marks = texts_of(arguments, "marks");
+  const Texts parameters = texts_of(arguments, "param");
+  const std::string times = text_of(arguments, "times");
   Texts inputs = operands(arguments);
   inputs.insert(inputs.end(), marks.begin(), marks.end());
   inputs.push_back(times);
-  require_output_names(inputs, {file, arguments["json"].as<std::string>()});
-  const std::string name = arguments.contains("name") ? arguments["name"].as<std::string>()
-                                                      : std::filesystem::path(file).stem().string();
+  require_output_names(inputs, {file, text_of(arguments, "json")});
+  const std::string name =
+      arguments.contains("name") ? text_of(arguments, "name") : std::filesystem::path(file).stem().string();
   FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters), name);
   if (times.empty()) {
     fitted.warnings.push_back("no timed points were given: steps take no time. Give --times GRID.json.");
@@ -220,17 +204,15 @@ int run(const Arguments& arguments) {
     fit_times(fitted.spec, read_grid_file(times));
   }
   Json json = recorded_model_json(fitted.spec);
-  if (arguments.contains("about")) json["about"] = arguments["about"].as<std::string>();
+  if (arguments.contains("about")) json["about"] = text_of(arguments, "about");
   json["card"] = card_json(fitted, operands(arguments), times);
   if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
   write_file(file, model_file_text(json));
 
-  output.line(fmt::format("{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
-                          fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded),
-                          fitted.residuals.all.tensors,
-                          percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes)));
-  output.line("");
-  output.table(residual_table(fitted.residuals));
+  output.line("{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
+              fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded), fitted.residuals.all.tensors,
+              percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes));
+  output.next_table(residual_table(fitted.residuals));
   constexpr std::size_t kShown = 5;
   if (!fitted.inexact.empty()) output.line("\nlargest without a form:");
   for (std::size_t i = 0; i < std::min(kShown, fitted.inexact.size()); ++i) {
@@ -238,15 +220,14 @@ int run(const Arguments& arguments) {
   }
   for (const std::string& warning : fitted.warnings) output.line("warning: " + warning);
   output.wrote(file);
-  Json result;
-  result["model"] = file;
-  result["shapes"] = fitted.shape_labels;
-  result["parameters"] = Json::array();
-  for (const Parameter& parameter : fitted.spec.parameters) result["parameters"].push_back(parameter.name);
-  result["residuals"] = residuals_json(fitted);
-  result["range"] = range_json(fitted.spec);
-  result["warnings"] = fitted.warnings;
-  output.json(result);
+  Json names = Json::array();
+  for (const Parameter& parameter : fitted.spec.parameters) names.push_back(parameter.name);
+  output.json({{"model", file},
+               {"shapes", fitted.shape_labels},
+               {"parameters", std::move(names)},
+               {"residuals", residuals_json(fitted)},
+               {"range", ranges_json(fitted.spec.recorded)},
+               {"warnings", fitted.warnings}});
   return kDone;
 }
 
@@ -256,9 +237,8 @@ Verb fit_verb() {
   return {.name = "fit",
           .summary = "a workload model from recorded steps",
           .operands = "SNAPSHOT...",
+          .count = {1, 1000},
           .example = "vramlab fit run.pickle --marks run.marks.json -o model.json",
-          .least_operands = 1,
-          .most_operands = 1000,
           .add_options = add_options,
           .run = run};
 }

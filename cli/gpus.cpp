@@ -8,14 +8,8 @@
 namespace vramlab {
 namespace {
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  Table table{{{"gpu", Table::Align::left},
-               {"card", Table::Align::left},
-               {"total"},
-               {"bytes"},
-               {"source", Table::Align::left},
-               {"context"}}};
+int run(const Arguments&, Output& output) {
+  Table table{{left("gpu"), left("card"), "total", "bytes", left("source"), "context"}};
   Json json = Json::array();
   for (const Gpu& gpu : gpu_catalogue()) {
     const bool measured = gpu.figures == GpuFigures::measured;
@@ -42,10 +36,7 @@ int run(const Arguments& arguments) {
 Verb gpus_verb() {
   return {.name = "gpus",
           .summary = "the cards a scenario can name, and where their sizes come from",
-          .operands = "",
           .example = "vramlab gpus",
-          .least_operands = 0,
-          .most_operands = 0,
           .add_options = add_output_options,
           .run = run};
 }

@@ -1,32 +1,25 @@
 // The program `vramlab`: finds the verb, parses its options, turns errors into one line and an exit code.
-#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 
 #include <malloc.h>
 
-#include "cli/option_words.hpp"
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
-std::vector<std::string> verb_names() {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.push_back(verb.name);
-  return names;
-}
-
 const Verb& find_verb(const std::string& name) {
-  const auto found =
-      std::find_if(verbs().begin(), verbs().end(), [&](const Verb& verb) { return verb.name == name; });
-  if (found != verbs().end()) return *found;
-  throw InputError("", "\"" + name + "\" is not a verb of vramlab." + suggest_name(name, verb_names()) +
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) {
+    if (verb.name == name) return verb;
+    names.push_back(verb.name);
+  }
+  throw InputError("", "\"" + name + "\" is not a verb of vramlab." + suggest_name(name, names) +
                            " (vramlab help lists them)");
 }
 
@@ -39,9 +32,13 @@ void print_help() {
   std::cout << "\nvramlab help VERB   options, an example and the exit codes\n";
 }
 
+std::string usage(const Verb& verb) {
+  return "usage: vramlab " + verb.name + (verb.operands.empty() ? "" : " " + verb.operands) + " [options]";
+}
+
 void print_help(const Verb& verb) {
-  std::cout << verb.name << ": " << verb.summary << "\n\nusage: vramlab " << verb.name
-            << (verb.operands.empty() ? "" : " " + verb.operands) << " [options]\n\n"
+  std::cout << verb.name << ": " << verb.summary << "\n\n"
+            << usage(verb) << "\n\n"
             << options_of(verb) << "\nexample: " << verb.example
             << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error,\n"
                "130 stopped by the user\n";
@@ -73,9 +70,8 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& words) {
 
 void check_operands(const Verb& verb, const Arguments& arguments) {
   const std::size_t given = operands(arguments).size();
-  if (given >= verb.least_operands && given <= verb.most_operands) return;
-  throw InputError("", "usage: vramlab " + verb.name + (verb.operands.empty() ? "" : " " + verb.operands) +
-                           " [options] (vramlab help " + verb.name + " explains them)");
+  if (given >= verb.count.least && given <= verb.count.most) return;
+  throw InputError("", usage(verb) + " (vramlab help " + verb.name + " explains them)");
 }
 
 // The library names the option; we add which ones there are.
@@ -99,7 +95,8 @@ int run_verb_words(const Verb& verb, const std::vector<std::string>& words) {
       return printed();
     }
     check_operands(verb, arguments);
-    return verb.run(arguments);
+    Output output{arguments};
+    return verb.run(arguments, output);
   } catch (const po::error& error) {
     throw InputError("", explain(error, verb));
   }
@@ -120,8 +117,8 @@ int run(const std::vector<std::string>& words) {
     words.size() > 1 ? print_help(find_verb(words[1])) : print_help();
     return printed();
   }
-  const Verb holder = hold_card_memory_verb();
-  return run_verb_words(first == holder.name ? holder : find_verb(first), {words.begin() + 1, words.end()});
+  if (first == "hold-card-memory") return hold_card_memory();  // for the program itself, and in no list
+  return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
 }
 
 // Step programs are written and dropped by the thousand. The C library would give their pages back to the
@@ -137,7 +134,7 @@ void keep_freed_pages() {
 
 Options options_of(const Verb& verb) {
   Options options{"options"};
-  if (verb.add_options != nullptr) verb.add_options(options);
+  verb.add_options(options);
   options.add_options()("help", "print this");
   return options;
 }
@@ -152,9 +149,18 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
-std::vector<std::string> operands(const Arguments& arguments) {
-  return arguments["operand"].as<std::vector<std::string>>();
+std::vector<std::string> operands(const Arguments& arguments) { return texts_of(arguments, "operand"); }
+
+std::string text_of(const Arguments& arguments, const char* option) {
+  return arguments.contains(option) ? arguments[option].as<std::string>() : "";
 }
+
+std::vector<std::string> texts_of(const Arguments& arguments, const char* option) {
+  if (!arguments.contains(option)) return {};
+  return arguments[option].as<std::vector<std::string>>();
+}
+
+po::typed_value<std::string>* text_value(const char* shown) { return text_value(shown); }
 
 }  // namespace vramlab
 

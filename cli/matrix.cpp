@@ -18,7 +18,6 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 void add_options(Options& options) {
@@ -26,9 +25,8 @@ void add_options(Options& options) {
       "faults", po::value<std::vector<std::string>>()->composing()->value_name("SCENARIO"),
       "run every scenario with the faults and other processes of this one, too; repeatable")(
       "seeds", po::value<std::int64_t>()->default_value(5)->value_name("N"),
-      "runs with seeds 1 to N where faults are random")(
-      "picture", po::value<std::string>()->default_value("")->value_name("FILE.svg"),
-      "draw a heat map of regret");
+      "runs with seeds 1 to N where faults are random")("picture", text_value("FILE.svg"),
+                                                        "draw a heat map of regret");
   add_plugin_option(options);
   add_threads_option(options);
   add_output_options(options);
@@ -69,7 +67,7 @@ std::string cell_text(const MatrixCell& cell) {
 }
 
 Table regret_table(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
-  std::vector<Table::Column> columns{{"regret on", Table::Align::left}};
+  std::vector<Table::Column> columns{left("regret on")};
   for (const std::string& label : labels) columns.push_back({label});
   Table table{std::move(columns)};
   for (const MatrixRow& row : rows) {
@@ -81,15 +79,8 @@ Table regret_table(const std::vector<MatrixRow>& rows, const std::vector<std::st
 }
 
 Table summary_table(const std::vector<MatrixSummary>& summaries) {
-  Table table{{{"tuner", Table::Align::left},
-               {"median regret"},
-               {"worst regret"},
-               {"rows with OOM"},
-               {"OOMs"},
-               {"changes"},
-               {"evaluations"},
-               {"turns"},
-               {"best"}}};
+  Table table{{left("tuner"), "median regret", "worst regret", "rows with OOM", "OOMs", "changes",
+               "evaluations", "turns", "best"}};
   for (const MatrixSummary& one : summaries) {
     table.add_row({one.label, percent(one.median_regret), percent(one.worst_regret),
                    fmt::format("{:.0f}", one.rows_with_ooms), fmt::format("{:.4g}", one.ooms),
@@ -102,16 +93,8 @@ Table summary_table(const std::vector<MatrixSummary>& summaries) {
 
 // What `predictive` did, row by row: the figures it is meant to keep low.
 Table settling_table(const std::vector<MatrixRow>& rows, const std::vector<std::string>& labels) {
-  Table table{{{"predictive on", Table::Align::left},
-               {"seeds"},
-               {"regret"},
-               {"worst"},
-               {"OOMs"},
-               {"changes"},
-               {"turns"},
-               {"evaluations"},
-               {"settled"},
-               {"fault cost"}}};
+  Table table{{left("predictive on"), "seeds", "regret", "worst", "OOMs", "changes", "turns", "evaluations",
+               "settled", "fault cost"}};
   const auto who =
       static_cast<std::size_t>(std::find(labels.begin(), labels.end(), "predictive") - labels.begin());
   for (const MatrixRow& row : rows) {
@@ -176,10 +159,9 @@ std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t row
       best->median_regret ? fmt::format(" and {} regret on the median", percent(*best->median_regret)) : "");
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const std::string picture = arguments["picture"].as<std::string>();
-  require_output_names(operands(arguments), {arguments["json"].as<std::string>(), picture});
+int run(const Arguments& arguments, Output& output) {
+  const std::string picture = text_of(arguments, "picture");
+  require_output_names(operands(arguments), {text_of(arguments, "json"), picture});
   if (!picture.empty() && fs::path(picture).extension() != ".svg") {
     throw InputError(picture, "a heat map's name must end in .svg.");
   }
@@ -190,7 +172,7 @@ int run(const Arguments& arguments) {
   const std::vector<TrainingScenario> scenarios = read_all(operands(arguments), policies);
   std::vector<TrainingScenario> faults;
   if (arguments.count("faults") > 0) {
-    faults = read_all(arguments["faults"].as<std::vector<std::string>>(), policies);
+    faults = read_all(texts_of(arguments, "faults"), policies);
   }
   std::vector<MatrixTask> tasks;
   for (const TrainingScenario& scenario : scenarios) {
@@ -200,12 +182,9 @@ int run(const Arguments& arguments) {
   const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments), *policies);
   const auto summaries = summarise(rows, labels);
   output.line(verdict(summaries, rows.size()));
-  output.line("");
-  output.table(summary_table(summaries));
-  output.line("");
-  output.table(regret_table(rows, labels));
-  output.line("");
-  output.table(settling_table(rows, labels));
+  output.next_table(summary_table(summaries));
+  output.next_table(regret_table(rows, labels));
+  output.next_table(settling_table(rows, labels));
   if (!picture.empty()) {
     draw_heat_map(heat_map(rows, labels), picture);
     output.wrote(picture);
@@ -220,9 +199,8 @@ Verb matrix_verb() {
   return {.name = "matrix",
           .summary = "every tuner on every training scenario: regret, failures, changes",
           .operands = "SCENARIO...",
+          .count = {1, 1000},
           .example = "vramlab matrix scenarios --picture matrix.svg",
-          .least_operands = 1,
-          .most_operands = 1000,
           .add_options = add_options,
           .run = run};
 }

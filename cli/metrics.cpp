@@ -1,5 +1,5 @@
 // vramlab metrics: what each figure of a result means.
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
@@ -10,12 +10,7 @@ namespace vramlab {
 namespace {
 
 Table metrics_table(const Kind& kind) {
-  using Align = Table::Align;
-  Table table{{{"metric", Align::left},
-               {"unit", Align::left},
-               {"better", Align::left},
-               {"meaning", Align::left},
-               {"formula", Align::left}}};
+  Table table{{left("metric"), left("unit"), left("better"), left("meaning"), left("formula")}};
   for (const MetricDescription& metric : kind.metrics()) {
     const std::string better{better_name(metric.better)};
     table.add_row({"`" + metric.name + "`", metric.unit, better.empty() ? "-" : better, metric.about,
@@ -36,11 +31,10 @@ const Kind& asked_kind(const std::string& name) {
 // On a terminal a sentence is longer than a line: name and unit, and the meaning below.
 void print_text(const Kind& kind, Output& output) {
   for (const MetricDescription& metric : kind.metrics()) {
-    std::string line = metric.name + " (" + metric.unit;
-    if (metric.better != Better::neither)
-      line += ", " + std::string{better_name(metric.better)} + " is better";
-    output.line(line + ")\n    " + metric.about +
-                (metric.formula.empty() ? "" : "\n    = " + metric.formula));
+    const std::string better =
+        metric.better == Better::neither ? "" : fmt::format(", {} is better", better_name(metric.better));
+    output.line("{} ({}{})\n    {}{}{}", metric.name, metric.unit, better, metric.about,
+                metric.formula.empty() ? "" : "\n    = ", metric.formula);
   }
 }
 
@@ -56,11 +50,10 @@ Json metrics_json(const Kind& kind) {
   return list;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   Json json;
   const auto show = [&](const Kind& kind) {
-    if (arguments["format"].as<std::string>() == "text") {
+    if (text_of(arguments, "format") == "text") {
       print_text(kind, output);
     } else {
       output.table(metrics_table(kind));
@@ -87,9 +80,8 @@ Verb metrics_verb() {
   return {.name = "metrics",
           .summary = "what each figure of a result means, with its unit and formula",
           .operands = "[KIND]",
+          .count = {0, 1},
           .example = "vramlab metrics training",
-          .least_operands = 0,
-          .most_operands = 1,
           .add_options = add_output_options,
           .run = run};
 }

@@ -37,14 +37,8 @@ std::string accuracy_text(const Json& json, const char* key) {
   return json["card"]["accuracy"].value(key, "-");
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  using Align = Table::Align;
-  Table table{{{"model", Align::left},
-               {"kind", Align::left},
-               {"recorded", Align::left},
-               {"peak allocated"},
-               {"peak reserved"}}};
+int run(const Arguments&, Output& output) {
+  Table table{{left("model"), left("kind"), left("recorded"), "peak allocated", "peak reserved"}};
   Json list = Json::array();
   for (const fs::path& file : model_files()) {
     const Json json = read_json_file(file);
@@ -53,25 +47,18 @@ int run(const Arguments& arguments) {
     const Json& ranges = json.contains("recorded_range") ? json["recorded_range"] : json["parameters"];
     table.add_row({name, json["kind"].get<std::string>(), ranges_text(ranges),
                    accuracy_text(json, "peak_allocated"), accuracy_text(json, "peak_reserved")});
-    Json entry;
-    entry["model"] = name;
-    entry["kind"] = json["kind"];
-    entry["about"] = json.value("about", "");
-    entry["parameters"] = Json::object();
-    for (const Parameter& parameter : model->parameters().parameters) {
-      entry["parameters"][parameter.name] = {parameter.low, parameter.high};
-    }
-    entry["recorded_range"] = ranges;
-    if (json.contains("card")) entry["card"] = json["card"];
-    list.push_back(std::move(entry));
+    list.push_back({{"model", name},
+                    {"kind", json["kind"]},
+                    {"about", json.value("about", "")},
+                    {"parameters", ranges_json(model->parameters().parameters)},
+                    {"recorded_range", ranges}});
+    if (json.contains("card")) list.back()["card"] = json["card"];
   }
   output.line("Scenarios name them (\"model\": \"models/gpt2.json\"), vramlab predict asks them.\n");
   output.table(table);
   output.line(
       "\nerrors against measured steps: median / 95th percentile / largest; \"-\" = docs/fidelity.md");
-  Json json;
-  json["models"] = std::move(list);
-  output.json(json);
+  output.json({{"models", std::move(list)}});
   return kDone;
 }
 
@@ -80,10 +67,7 @@ int run(const Arguments& arguments) {
 Verb models_verb() {
   return {.name = "models",
           .summary = "the workload models there are, and how well they agree with a card",
-          .operands = "",
           .example = "vramlab models",
-          .least_operands = 0,
-          .most_operands = 0,
           .add_options = add_output_options,
           .run = run};
 }

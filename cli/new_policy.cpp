@@ -20,14 +20,12 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 void add_options(Options& options) {
   options.add_options()("family", po::value<std::string>()->default_value("tuner")->value_name("FAMILY"),
-                        "what it decides; so far tuner only")(
-      "output,o", po::value<std::string>()->default_value("")->value_name("DIR"),
-      "the folder to make (default: NAME)");
+                        "what it decides; so far tuner only")("output,o", text_value("DIR"),
+                                                              "the folder to make (default: NAME)");
   add_output_options(options);
 }
 
@@ -138,12 +136,11 @@ void write_project(const fs::path& folder, const ProjectFiles& files) {
   }
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const std::string name = operands(arguments).front();
-  require_family(arguments["family"].as<std::string>());
+  require_family(text_of(arguments, "family"));
   require_name(name);
-  const auto asked = arguments["output"].as<std::string>();
+  const auto asked = text_of(arguments, "output");
   const fs::path folder = asked.empty() ? fs::path{name} : fs::path{asked};
   if (fs::exists(folder)) {
     throw InputError(folder.string(), "is there already. Name another folder with --output.");
@@ -162,10 +159,10 @@ int run(const Arguments& arguments) {
     json.push_back((folder / file).string());
   }
   output.line(
-      fmt::format("\nBuild and test it, then compare it:\n"
-                  "  cmake -B {0}/build {0} && cmake --build {0}/build && ctest --test-dir {0}/build\n"
-                  "  vramlab compare {0}/scenario.json --plugin {0}/build/{1}.so",
-                  folder.string(), name));
+      "\nBuild and test it, then compare it:\n"
+      "  cmake -B {0}/build {0} && cmake --build {0}/build && ctest --test-dir {0}/build\n"
+      "  vramlab compare {0}/scenario.json --plugin {0}/build/{1}.so",
+      folder.string(), name);
   output.json({{"files", json}});
   return kDone;
 }
@@ -176,9 +173,8 @@ Verb new_policy_verb() {
   return {.name = "new-policy",
           .summary = "a small project with a policy of one's own, to be loaded with --plugin",
           .operands = "NAME",
+          .count = {1, 1},
           .example = "vramlab new-policy my-policy --family tuner",
-          .least_operands = 1,
-          .most_operands = 1,
           .add_options = add_options,
           .run = run};
 }

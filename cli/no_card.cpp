@@ -5,16 +5,15 @@ namespace vramlab {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw InputError(
-      "",
-      "this build has no CUDA; build it where a CUDA toolkit of at least 12.5 is installed to use "
-      "a real card.");
+  throw InputError("",
+                   "this build has no CUDA; build it where a CUDA toolkit of at least 12.5 is installed to "
+                   "use a real card.");
 }
 
 }  // namespace
 
 MakePerformer card_performers() { refuse(); }
-int validate_device(const Arguments&) { refuse(); }
+int validate_device(const Arguments&, Output&) { refuse(); }
 int hold_card_memory() { refuse(); }
 
 }  // namespace vramlab

@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,21 +16,7 @@
 
 namespace vramlab {
 
-void add_device_option(Options& options) {
-  options.add_options()(
-      "device", boost::program_options::value<std::string>()->default_value("simulated")->value_name("NAME"),
-      "where steps run: simulated, or cuda (this machine's first visible card)");
-}
-
-MakePerformer chosen_performer(const Arguments& arguments) {
-  const std::string device = arguments["device"].as<std::string>();
-  if (device == "cuda") return card_performers();
-  if (device == "simulated") return {};
-  throw InputError("--device",
-                   "\"" + device + "\" is not a device." + suggest_name(device, {"simulated", "cuda"}));
-}
-
-namespace po = boost::program_options;
+namespace fs = std::filesystem;
 
 void add_plugin_option(Options& options) {
   options.add_options()(
@@ -48,13 +32,11 @@ std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments) {
     if (folder.empty()) continue;
     for (const auto& file : plugins_in(folder)) policies = with_plugin(policies, file);
   }
-  for (const auto& file : arguments["plugin"].as<std::vector<std::string>>()) {
+  for (const auto& file : texts_of(arguments, "plugin")) {
     policies = with_plugin(policies, file);
   }
   return policies;
 }
-
-namespace po = boost::program_options;
 
 void add_threads_option(Options& options) {
   options.add_options()("jobs,j", po::value<std::int64_t>()->default_value(0, "all cores")->value_name("N"),
@@ -72,8 +54,6 @@ unsigned chosen_threads(const Arguments& arguments) {
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 fs::path canonical(const std::string& name) {
   std::error_code ignored;
@@ -109,8 +89,6 @@ void require_output_names(const std::vector<std::string>& inputs, const std::vec
       throw InputError(output, "is named twice for different outputs.");
   }
 }
-
-namespace fs = std::filesystem;
 
 std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;

@@ -2,6 +2,8 @@
 // card.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +26,7 @@ MakePerformer chosen_performer(const Arguments& arguments);
 MakePerformer card_performers();
 
 /// validate-device, without its help.
-int validate_device(const Arguments& arguments);
+int validate_device(const Arguments& arguments, Output& output);
 
 /// The process that holds memory for others (cuda/memory_holder.hpp).
 int hold_card_memory();
@@ -53,6 +55,14 @@ std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots
 /// Throws InputError if one of `outputs` lies in a folder that is missing, is an input, or is named twice.
 /// Empty names and "-" are passed over.
 void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+/// What `read` makes of each of `files`, in one list.
+template <class Read>
+auto read_each(const std::vector<std::string>& files, const Read& read) {
+  decltype(read(files.front())) all;
+  for (const std::string& file : files) std::ranges::move(read(file), std::back_inserter(all));
+  return all;
+}
 
 // The scenario files that operands stand for.
 

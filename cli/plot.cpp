@@ -15,14 +15,11 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 void add_options(Options& options) {
-  options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
-                        "the picture, .svg or .png")(
-      "title", po::value<std::string>()->default_value("")->value_name("TEXT"),
-      "what stands above it (default: the scenario, or the files)");
+  options.add_options()("output,o", text_value("FILE"), "the picture, .svg or .png")(
+      "title", text_value("TEXT"), "what stands above it (default: the scenario, or the files)");
   add_output_options(options);
 }
 
@@ -94,14 +91,13 @@ Pictured read_all(const std::vector<std::string>& files) {
   return picture;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto file = arguments["output"].as<std::string>();
+int run(const Arguments& arguments, Output& output) {
+  const auto file = text_of(arguments, "output");
   if (file.empty()) throw InputError("", "name the picture: -o FILE.svg or -o FILE.png.");
   require_picture_name(file);
-  require_output_names(operands(arguments), {file, arguments["json"].as<std::string>()});
+  require_output_names(operands(arguments), {file, text_of(arguments, "json")});
   Pictured picture = read_all(operands(arguments));
-  const auto title = arguments["title"].as<std::string>();
+  const auto title = text_of(arguments, "title");
   if (!title.empty()) picture.frame.title = title;
   std::vector<PictureRun> runs;
   for (const Drawn& one : picture.runs) runs.push_back({one.label, &one.trace.iterations});
@@ -117,9 +113,8 @@ Verb plot_verb() {
   return {.name = "plot",
           .summary = "results and traces as a picture",
           .operands = "RESULT.json|TRACE.{jsonl,csv}...",
+          .count = {1, 100},
           .example = "vramlab plot settled.csv -o settled.svg",
-          .least_operands = 1,
-          .most_operands = 100,
           .add_options = add_options,
           .run = run};
 }

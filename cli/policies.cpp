@@ -15,46 +15,38 @@ namespace vramlab {
 namespace {
 
 Json option_json(const Field& option) {
-  Json json;
-  json["key"] = option.key;
-  json["type"] = std::string{option_type_name(option.kind)};
-  json["default"] = default_json(option);
-  json["allowed"] = describe_allowed(option);
-  json["unit"] = option.unit;
-  json["help"] = option.help;
-  return json;
+  return {{"key", option.key},
+          {"type", std::string{option_type_name(option.kind)}},
+          {"default", default_json(option)},
+          {"allowed", describe_allowed(option)},
+          {"unit", option.unit},
+          {"help", option.help}};
 }
 
 Json profile_json(const PolicyProfile& profile) {
-  Json json;
-  json["name"] = profile.name;
-  json["summary"] = profile.summary;
-  json["options"] = Json::object();
+  Json options = Json::object();
   for (const OptionEntry& entry : profile.options.entries()) {
-    json["options"][entry.key] = std::visit([](const auto& value) { return Json(value); }, entry.value);
+    options[entry.key] = std::visit([](const auto& value) { return Json(value); }, entry.value);
   }
-  return json;
+  return {{"name", profile.name}, {"summary", profile.summary}, {"options", std::move(options)}};
 }
 
 template <class Entry>
 Json kind_json(const Entry& tuner) {
-  Json json;
-  json["name"] = tuner.name;
-  json["summary"] = tuner.summary;
-  json["options"] = Json::array();
-  for (const Field& option : tuner.options) json["options"].push_back(option_json(option));
-  json["profiles"] = Json::array();
-  for (const PolicyProfile& profile : tuner.profiles) json["profiles"].push_back(profile_json(profile));
-  return json;
+  Json options = Json::array();
+  for (const Field& option : tuner.options) options.push_back(option_json(option));
+  Json profiles = Json::array();
+  for (const PolicyProfile& profile : tuner.profiles) profiles.push_back(profile_json(profile));
+  return {{"name", tuner.name},
+          {"summary", tuner.summary},
+          {"options", std::move(options)},
+          {"profiles", std::move(profiles)}};
 }
 
 template <class Entry>
 void describe(const Entry& tuner, Output& output) {
   output.line(tuner.name + ": " + tuner.summary + "\n");
-  Table options{{{"option", Table::Align::left},
-                 {"default"},
-                 {"allowed", Table::Align::left},
-                 {"meaning", Table::Align::left}}};
+  Table options{{left("option"), "default", left("allowed"), left("meaning")}};
   for (const Field& option : tuner.options) {
     options.add_row({option.key, default_text(option), describe_allowed(option),
                      option.help + (option.unit.empty() ? "" : " [" + option.unit + "]")});
@@ -69,18 +61,10 @@ void describe(const Entry& tuner, Output& output) {
       values +=
           fmt::format("{}{} {}", values.empty() ? "" : ", ", entry.key, format_option_value(entry.value));
     }
-    output.line(fmt::format("\nprofile {}{}: {}\n  {}", profile.name,
-                            profile.name == tuner.default_profile ? " (default)" : "", profile.summary,
-                            values.empty() ? "the defaults above" : values));
+    output.line("\nprofile {}{}: {}\n  {}", profile.name,
+                profile.name == tuner.default_profile ? " (default)" : "", profile.summary,
+                values.empty() ? "the defaults above" : values);
   }
-}
-
-template <class Entry>
-std::vector<std::string> row_of(const Entry& entry) {
-  std::string profiles;
-  for (const PolicyProfile& profile : entry.profiles)
-    profiles += (profiles.empty() ? "" : ", ") + profile.name;
-  return {entry.name, profiles.empty() ? "-" : profiles, entry.summary};
 }
 
 // Which plugin a policy comes from; empty for a built-in one.
@@ -93,28 +77,23 @@ std::string origin(const PolicySet& policies, const std::string& name) {
   return {};
 }
 
-Json listed_json(const PolicySet& policies) {
+void list(const PolicySet& policies, Output& output) {
+  Table table{{left("policy"), left("profiles"), left("what it does")}};
   Json json = Json::array();
   policies.for_each([&](const auto& kind) {
-    Json entry = kind_json(kind);
-    if (const auto plugin = origin(policies, kind.name); !plugin.empty()) entry["plugin"] = plugin;
-    json.push_back(std::move(entry));
-  });
-  return json;
-}
-
-void list(const PolicySet& policies, Output& output) {
-  Table table{{{"policy", Table::Align::left},
-               {"profiles", Table::Align::left},
-               {"what it does", Table::Align::left}}};
-  policies.for_each([&](const auto& kind) {
-    auto row = row_of(kind);
-    if (const auto plugin = origin(policies, kind.name); !plugin.empty()) row.back() += " (" + plugin + ")";
-    table.add_row(std::move(row));
+    std::string profiles;
+    for (const PolicyProfile& profile : kind.profiles)
+      profiles += (profiles.empty() ? "" : ", ") + profile.name;
+    const std::string plugin = origin(policies, kind.name);
+    table.add_row({kind.name, profiles.empty() ? "-" : profiles,
+                   kind.summary + (plugin.empty() ? "" : " (" + plugin + ")")});
+    json.push_back(kind_json(kind));
+    if (!plugin.empty()) json.back()["plugin"] = plugin;
   });
   table.add_row(
       {"oracle", "-", "the best safe fixed choice; found for every comparison, not listed in scenarios"});
   output.table(table);
+  output.json(json);
 }
 
 void show(const PolicySet& policies, const std::string& name, Output& output) {
@@ -129,16 +108,10 @@ void show(const PolicySet& policies, const std::string& name, Output& output) {
   if (!found) throw InputError("", "no policy \"" + name + "\"." + suggest_name(name, policies.names()));
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const auto policies = chosen_policies(arguments);
   const auto names = operands(arguments);
-  if (!names.empty()) {
-    show(*policies, names.front(), output);
-    return kDone;
-  }
-  list(*policies, output);
-  output.json(listed_json(*policies));
+  names.empty() ? list(*policies, output) : show(*policies, names.front(), output);
   return kDone;
 }
 
@@ -153,9 +126,8 @@ Verb policies_verb() {
   return {.name = "policies",
           .summary = "the policies there are, and every option of one of them",
           .operands = "[NAME]",
+          .count = {0, 1},
           .example = "vramlab policies dual-optimizer",
-          .least_operands = 0,
-          .most_operands = 1,
           .add_options = add_options,
           .run = run};
 }

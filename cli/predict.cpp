@@ -14,7 +14,6 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 using Texts = std::vector<std::string>;
 
 void add_options(Options& options) {
@@ -38,24 +37,18 @@ std::unique_ptr<WorkloadModel> read_model(const std::string& name) {
 // ---- at given parameters
 
 Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
-  Json json;
-  json["parameters"] = Json::object();
-  for (std::size_t p = 0; p < question.point.size(); ++p) {
-    json["parameters"][question.model->parameters().parameters[p].name] = question.point[p];
-  }
-  json["fits"] = prediction.fits;
-  json["peak_allocated_bytes"] = prediction.peak_allocated;
-  json["peak_reserved_bytes"] = prediction.peak_reserved;
-  json["step_seconds"] = prediction.step_seconds;
-  json["usable_bytes"] = question.usable();
-  json["outside_range"] = prediction.outside_range;
-  json["workspace_refusals"] = prediction.allocator_ooms;
-  return json;
+  return {{"parameters", point_json(question)},
+          {"fits", prediction.fits},
+          {"peak_allocated_bytes", prediction.peak_allocated},
+          {"peak_reserved_bytes", prediction.peak_reserved},
+          {"step_seconds", prediction.step_seconds},
+          {"usable_bytes", question.usable()},
+          {"outside_range", prediction.outside_range},
+          {"workspace_refusals", prediction.allocator_ooms}};
 }
 
 Table prediction_table(const PredictionQuestion& question, const Prediction& p) {
-  using Align = Table::Align;
-  Table table{{{"", Align::left}, {"value"}}};
+  Table table{{left(""), "value"}};
   for (std::size_t i = 0; i < question.point.size(); ++i) {
     table.add_row({question.model->parameters().parameters[i].name, fmt::format("{}", question.point[i])});
   }
@@ -67,24 +60,19 @@ Table prediction_table(const PredictionQuestion& question, const Prediction& p) 
   return table;
 }
 
-void read_settings(const Arguments& arguments, PredictionQuestion& question) {
-  if (!arguments.contains("set")) return;
-  for (const std::string& setting : arguments["set"].as<Texts>()) question.set(setting);
-}
-
 PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel& model) {
   PredictionQuestion question(model);
-  question.gpu = &find_gpu(arguments["gpu"].as<std::string>(), "--gpu");
-  question.allocator.settings = parse_allocator_settings(arguments["alloc-conf"].as<std::string>());
+  question.gpu = &find_gpu(text_of(arguments, "gpu"), "--gpu");
+  question.allocator.settings = parse_allocator_settings(text_of(arguments, "alloc-conf"));
   if (arguments.contains("limit")) {
-    const auto limit = parse_bytes(arguments["limit"].as<std::string>());
+    const auto limit = parse_bytes(text_of(arguments, "limit"));
     if (!limit || *limit == 0) {
-      throw InputError("--limit", "\"" + arguments["limit"].as<std::string>() +
+      throw InputError("--limit", "\"" + text_of(arguments, "limit") +
                                       "\" is not a size. Write 12GiB, 12288MiB or a number of bytes.");
     }
     question.allocator.limit = *limit;
   }
-  read_settings(arguments, question);
+  for (const std::string& setting : texts_of(arguments, "set")) question.set(setting);
   return question;
 }
 
@@ -92,17 +80,17 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
   PredictionQuestion question = read_question(arguments, model);
   Json json;
   if (arguments.contains("largest")) {
-    const std::string name = arguments["largest"].as<std::string>();
+    const std::string name = text_of(arguments, "largest");
     const LargestValue largest = find_largest(question, name);
     json["largest"] = {{"parameter", name}, {"value", largest.value}, {"bound", largest.at_bound}};
     if (largest.value == 0) {
-      output.line(fmt::format("Not even {} {} fits on {}.", name, largest.smallest, question.gpu->id));
+      output.line("Not even {} {} fits on {}.", name, largest.smallest, question.gpu->id);
       output.json(json);
       return kDone;
     }
     question.set(fmt::format("{}={}", name, largest.value));
-    output.line(fmt::format("{} {} is the largest that fits on {}{}.", name, largest.value, question.gpu->id,
-                            largest.at_bound ? ", and the largest that the model knows" : ""));
+    output.line("{} {} is the largest that fits on {}{}.", name, largest.value, question.gpu->id,
+                largest.at_bound ? ", and the largest that the model knows" : "");
   }
   const Prediction prediction = predict_step(question);
   if (!arguments.contains("largest")) {
@@ -114,8 +102,7 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
                                   format_bytes(prediction.failed)));
   }
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
-  output.line("");
-  output.table(prediction_table(question, prediction));
+  output.next_table(prediction_table(question, prediction));
   json.update(prediction_json(question, prediction));
   output.json(json);
   return kDone;
@@ -134,12 +121,8 @@ std::string equal_of(const std::vector<double>& errors) {
 }
 
 Table errors_table(const GridErrors& errors) {
-  Table table{{{"errors in %, median / p95 / largest", Table::Align::left},
-               {"points"},
-               {"peak allocated"},
-               {"equal"},
-               {"peak reserved"},
-               {"equal"}}};
+  Table table{{left("errors in %, median / p95 / largest"), "points", "peak allocated", "equal",
+               "peak reserved", "equal"}};
   for (const RowErrors& rows : errors.rows) {
     if (rows.allocated.empty()) continue;
     table.add_row({rows.what, fmt::format("{}", rows.allocated.size()), figures(rows.allocated),
@@ -153,14 +136,8 @@ std::string off_by(Bytes predicted, Bytes measured) {
 }
 
 Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& predictions) {
-  Table table{{{"point", Table::Align::left},
-               {"peak allocated"},
-               {"off by %"},
-               {"peak reserved"},
-               {"off by %"},
-               {"base off by bytes"},
-               {"step, ms"},
-               {"off by %"}}};
+  Table table{{left("point"), "peak allocated", "off by %", "peak reserved", "off by %", "base off by bytes",
+               "step, ms", "off by %"}};
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     const GridPrediction& p = predictions[i];
     const GridRow& row = grid.rows[i];
@@ -181,35 +158,30 @@ Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& 
 }
 
 int compare(const Arguments& arguments, const WorkloadModel& model, Output& output) {
-  const MeasuredGrid grid = read_grid_file(arguments["against"].as<std::string>());
+  const MeasuredGrid grid = read_grid_file(text_of(arguments, "against"));
   const std::vector<GridPrediction> predictions = replay_grid(grid, model);
   const GridErrors errors = grid_errors(grid, predictions);
   if (errors.rows[0].allocated.empty()) {
-    output.line(fmt::format("None of {} measured points can be compared{}.", predictions.size(),
-                            errors.skipped > 0 ? ": " + errors.skip_reason : ""));
+    output.line("None of {} measured points can be compared{}.", predictions.size(),
+                errors.skipped > 0 ? ": " + errors.skip_reason : "");
   } else {
-    output.line(fmt::format(
-        "{} measured points on {}: peak allocated is off by {:.2f} % at the median, peak "
-        "reserved by {:.2f} %.",
+    output.line(
+        "{} measured points on {}: peak allocated is off by {:.2f} % at the median, peak reserved by {:.2f} "
+        "%.",
         errors.rows[0].allocated.size(), grid.device.empty() ? "a card" : grid.device,
-        100 * summarise(errors.rows[0].allocated).median, 100 * summarise(errors.rows[0].reserved).median));
+        100 * summarise(errors.rows[0].allocated).median, 100 * summarise(errors.rows[0].reserved).median);
   }
   if (errors.skipped > 0) {
-    output.line(fmt::format("{} points are left out: {}. Record steps at other values of it.", errors.skipped,
-                            errors.skip_reason));
+    output.line("{} points are left out: {}. Record steps at other values of it.", errors.skipped,
+                errors.skip_reason);
   }
-  output.line("");
-  if (arguments.contains("points")) {
-    output.table(points_table(grid, predictions));
-    output.line("");
-  }
-  output.table(errors_table(errors));
+  if (arguments.contains("points")) output.next_table(points_table(grid, predictions));
+  output.next_table(errors_table(errors));
   if (!errors.times.empty()) {
     output.line(
-        fmt::format("\nstep time, errors in %: {} over {} points that did not give the law, {} over {} "
-                    "that did.",
-                    figures(errors.times), errors.times.size(), figures(errors.fitted_times),
-                    errors.fitted_times.size()));
+        "\nstep time, errors in %: {} over {} points that did not give the law, {} over {} "
+        "that did.",
+        figures(errors.times), errors.times.size(), figures(errors.fitted_times), errors.fitted_times.size());
   }
   output.json(grid_errors_json(errors));
   return kDone;
@@ -227,13 +199,12 @@ void require_options_of_form(const Arguments& arguments, bool against) {
     throw InputError("--points", "goes with --against GRID.json.");
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
+int run(const Arguments& arguments, Output& output) {
   const bool against = arguments.contains("against");
   require_options_of_form(arguments, against);
   Texts inputs = operands(arguments);
-  if (against) inputs.push_back(arguments["against"].as<std::string>());
-  require_output_names(inputs, {arguments["json"].as<std::string>()});
+  if (against) inputs.push_back(text_of(arguments, "against"));
+  require_output_names(inputs, {text_of(arguments, "json")});
   const auto model = read_model(operands(arguments)[0]);
   return against ? compare(arguments, *model, output) : predict(arguments, *model, output);
 }
@@ -245,9 +216,8 @@ Verb predict_verb() {
       .name = "predict",
       .summary = "memory and time of a model at given parameters, or its errors against measured points",
       .operands = "MODEL",
+      .count = {1, 1},
       .example = "vramlab predict models/superres-rrdb6.json --set batch=8 --set lq=96 --gpu rtx-3060-12gb",
-      .least_operands = 1,
-      .most_operands = 1,
       .add_options = add_options,
       .run = run};
 }

@@ -1,5 +1,4 @@
 // vramlab run: one policy, its full trace.
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -16,14 +15,12 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
 void add_options(Options& options) {
-  options.add_options()("policy", po::value<std::string>()->default_value("")->value_name("LABEL"),
+  options.add_options()("policy", text_value("LABEL"),
                         "label of the policy to run (default: the scenario's only one)")(
-      "trace", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "trace", text_value("FILE"),
       "write one line an iteration (.jsonl or .csv), or a trace for ui.perfetto.dev (.perfetto.json)")(
-      "export", po::value<std::string>()->default_value("")->value_name("FILE.pickle"),
+      "export", text_value("FILE.pickle"),
       "write the allocator's history as a memory snapshot, as PyTorch does")(
       "first-iterations", po::value<std::int64_t>()->default_value(0)->value_name("N"),
       "run no more than N iterations (0 = all)")(
@@ -44,12 +41,11 @@ const PolicyEntry& chosen_policy(const TrainingScenario& scenario, const std::st
   }
   const std::string what = label.empty() ? "has several policies; choose one with --policy."
                                          : "no policy is labelled \"" + label + "\".";
-  throw InputError(scenario.file,
-                   what + (label.empty() ? suggest_name("", labels) : suggest_name(label, labels)));
+  throw InputError(scenario.file, what + suggest_name(label, labels));
 }
 
 Table metrics_table(const PolicyResult& result) {
-  Table table{{{"metric", Table::Align::left}, {"value"}}};
+  Table table{{left("metric"), "value"}};
   for (const Metric& metric : result.metrics) table.add_row({metric.name, format_number(metric.value)});
   return table;
 }
@@ -72,12 +68,11 @@ void cut_short(TrainingScenario& scenario, std::int64_t iterations) {
   if (iterations > 0) scenario.setup.iterations = std::min(scenario.setup.iterations, iterations);
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const std::string trace = arguments["trace"].as<std::string>();
-  const std::string exported = arguments["export"].as<std::string>();
+int run(const Arguments& arguments, Output& output) {
+  const std::string trace = text_of(arguments, "trace");
+  const std::string exported = text_of(arguments, "export");
   require_output_names(operands(arguments),
-                       {arguments["json"].as<std::string>(), trace, exported, output.report().file()});
+                       {text_of(arguments, "json"), trace, exported, output.report_file()});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   const ScenarioDocument document = read_document(file, chosen_policies(arguments));
@@ -87,17 +82,16 @@ int run(const Arguments& arguments) {
                          "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
   }
   TrainingScenario scenario = read_training(document);
-  const PolicyEntry& entry = chosen_policy(scenario, arguments["policy"].as<std::string>());
+  const PolicyEntry& entry = chosen_policy(scenario, text_of(arguments, "policy"));
   scenario.setup.make_performer = chosen_performer(arguments);
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
-  if (!exported.empty() || output.report().wanted()) scenario.setup.watcher = &history;
+  if (!exported.empty() || output.wants_report()) scenario.setup.watcher = &history;
   Comparison comparison;
   comparison.policies.push_back(run_policy(scenario, entry));
   const PolicyResult& result = comparison.policies.front();
   output.line(verdict(scenario, result));
-  output.line("");
-  output.table(metrics_table(result));
+  output.next_table(metrics_table(result));
   if (arguments["log"].as<bool>()) {
     for (const std::string& line : result.run.log) output.line(line);
   }
@@ -111,21 +105,21 @@ int run(const Arguments& arguments) {
     history.write(exported);
     output.wrote(exported);
     if (history.lost() > 0) {
-      output.line(fmt::format("{} older entries are not in it (--max-entries).", history.lost()));
+      output.line("{} older entries are not in it (--max-entries).", history.lost());
     }
   }
-  if (output.report().wanted()) {
-    output.report().add(training_section(scenario, comparison, {verdict(scenario, result), ""}));
+  if (output.wants_report()) {
+    output.add_section(training_section(scenario, comparison, {verdict(scenario, result), ""}));
     if (history.lost() > 0) {  // a map begins with an empty allocator
       output.line("The report has no map of segments: --max-entries left out the beginning of the history.");
     } else {
       const SegmentMap map = history.map();
-      output.report().add(
+      output.add_section(
           segments_section(map, "Memory of " + result.label,
                            {"", fmt::format("{} entries of the allocator's history", map.entries)}));
     }
-    output.write_report();
   }
+  output.write_report();
   output.json(comparison_json(scenario, comparison, traces));
   return kDone;
 }
@@ -136,9 +130,8 @@ Verb run_verb() {
   return {.name = "run",
           .summary = "one policy, its full trace",
           .operands = "SCENARIO",
+          .count = {1, 1},
           .example = "vramlab run scenarios/ratchet.json --policy settled --trace settled.csv",
-          .least_operands = 1,
-          .most_operands = 1,
           .add_options = add_options,
           .run = run};
 }

@@ -8,18 +8,13 @@
 #include "lab/experiment.hpp"
 #include "lab/kinds/training/spec.hpp"
 #include "lab/scenario/fields.hpp"
-#include "report/output_file.hpp"
 
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
 void add_options(Options& options) {
-  options.add_options()("output,o", po::value<std::string>()->default_value("")->value_name("FILE"),
-                        "write it to a file (default: standard output)")(
-      "keys", po::value<std::string>()->default_value("")->value_name("KIND"),
-      "list the keys of one kind of scenario instead, as a table");
+  options.add_options()("output,o", text_value("FILE"), "write it to a file (default: standard output)")(
+      "keys", text_value("KIND"), "list the keys of one kind of scenario instead, as a table");
   add_plugin_option(options);
   add_output_options(options);
 }
@@ -34,9 +29,7 @@ const RecordBase& table_of(const std::string& kind) {
 }
 
 int list_keys(const std::string& kind, Output& output) {
-  using Align = Table::Align;
-  Table table{
-      {{"key", Align::left}, {"value", Align::left}, {"range", Align::left}, {"meaning", Align::left}}};
+  Table table{{left("key"), left("value"), left("range"), left("meaning")}};
   Json json = Json::array();
   for (const FieldRow& row : field_rows(table_of(kind).fields)) {
     const std::string usual = row.default_value.empty() ? "" : " (default " + row.default_value + ")";
@@ -54,18 +47,11 @@ int list_keys(const std::string& kind, Output& output) {
   return kDone;
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto kind = arguments["keys"].as<std::string>();
+int run(const Arguments& arguments, Output& output) {
+  const auto kind = text_of(arguments, "keys");
   if (!kind.empty()) return list_keys(kind, output);
   const Json schema = scenario_schema(*chosen_policies(arguments));
-  const auto file = arguments["output"].as<std::string>();
-  if (file.empty()) {
-    output.line(schema.dump(2));
-  } else {
-    write_file(file, schema.dump(2) + '\n');
-    output.wrote(file);
-  }
+  output.write(text_of(arguments, "output"), schema.dump(2) + '\n');
   output.json(schema);
   return kDone;
 }
@@ -75,10 +61,7 @@ int run(const Arguments& arguments) {
 Verb schema_verb() {
   return {.name = "schema",
           .summary = "the JSON schema of scenario files",
-          .operands = "",
           .example = "vramlab schema -o schema.json",
-          .least_operands = 0,
-          .most_operands = 0,
           .add_options = add_options,
           .run = run};
 }

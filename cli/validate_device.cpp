@@ -15,7 +15,6 @@
 #include "lab/scenario/device_profile.hpp"
 #include "recordings/open.hpp"
 #include "recordings/replay/verification.hpp"
-#include "report/output_file.hpp"
 
 namespace vramlab {
 
@@ -54,19 +53,9 @@ Validated validate(ReplayableRecording recorded, bool with_limit) {
 }
 
 Table recordings_table(const std::vector<Validated>& all) {
-  Table table{{{"recording", Table::Align::left},
-               {"actions"},
-               {"equal addresses"},
-               {"equal OOMs"},
-               {"equal reserved"},
-               {"equal segments"},
-               {"layout", Table::Align::left},
-               {"own bases: reserved"},
-               {"recorded: reserved"},
-               {"recorded: OOMs"},
-               {"read back"},
-               {"card s"},
-               {"simulated s"}}};
+  Table table{{left("recording"), "actions", "equal addresses", "equal OOMs", "equal reserved",
+               "equal segments", left("layout"), "own bases: reserved", "recorded: reserved",
+               "recorded: OOMs", "read back", "card s", "simulated s"}};
   for (const Validated& one : all) {
     const ReplayAgreement& given = one.replay.given;
     const RecordedAgreement& recorded = one.against_recording;
@@ -85,20 +74,18 @@ Table recordings_table(const std::vector<Validated>& all) {
 }
 
 Json agreement_json(const ReplayAgreement& agreement) {
-  Json json{{"actions", agreement.actions},
-            {"allocations", agreement.allocations},
-            {"equal_addresses", agreement.equal_addresses},
-            {"ooms", agreement.ooms},
-            {"ooms_on_either_side", agreement.any_ooms},
-            {"equal_ooms", agreement.equal_ooms},
-            {"equal_reserved", agreement.equal_reserved},
-            {"equal_segments", agreement.equal_segments},
-            {"equal_layout", agreement.equal_layout},
-            {"peak_reserved_card_bytes", agreement.peak_reserved_card},
-            {"peak_reserved_simulated_bytes", agreement.peak_reserved_simulated}};
-  json["first_difference"] = nullptr;
-  if (agreement.first_difference) json["first_difference"] = *agreement.first_difference;
-  return json;
+  return {{"actions", agreement.actions},
+          {"allocations", agreement.allocations},
+          {"equal_addresses", agreement.equal_addresses},
+          {"ooms", agreement.ooms},
+          {"ooms_on_either_side", agreement.any_ooms},
+          {"equal_ooms", agreement.equal_ooms},
+          {"equal_reserved", agreement.equal_reserved},
+          {"equal_segments", agreement.equal_segments},
+          {"equal_layout", agreement.equal_layout},
+          {"peak_reserved_card_bytes", agreement.peak_reserved_card},
+          {"peak_reserved_simulated_bytes", agreement.peak_reserved_simulated},
+          {"first_difference", agreement.first_difference ? Json(*agreement.first_difference) : Json()}};
 }
 
 Json parted_json(const std::optional<PartedCall>& parted) {
@@ -154,7 +141,7 @@ DeviceProfile measure_profile(const CardInfo& card) {
 }
 
 Table profile_table(const DeviceProfile& profile) {
-  Table table{{{"size"}, {"cudaMalloc, µs"}, {"cudaFree, µs"}, {"create, µs"}, {"map, µs"}, {"unmap, µs"}}};
+  Table table{{"size", "cudaMalloc, µs", "cudaFree, µs", "create, µs", "map, µs", "unmap, µs"}};
   const auto cell = [](const std::vector<MeasuredTime>& times, Bytes size) {
     const auto found =
         std::find_if(times.begin(), times.end(), [&](const MeasuredTime& t) { return t.size == size; });
@@ -198,40 +185,27 @@ void print_parted(const Validated& one, Output& output) {
   if (!parted) return;
   const char* rest = one.replay.agrees() ? "With one page less there, every action is alike."
                                          : "With one page less there they part as well.";
-  output.line(fmt::format("{}: {} were {} by the card with {} free, and {} by the simulator with {} free. {}",
-                          one.recorded.name, format_bytes(parted->card.size),
-                          parted->card.served ? "given" : "refused", format_bytes(parted->card.free_before),
-                          parted->simulated.served ? "given" : "refused",
-                          format_bytes(parted->simulated.free_before), rest));
+  output.line("{}: {} were {} by the card with {} free, and {} by the simulator with {} free. {}",
+              one.recorded.name, format_bytes(parted->card.size), parted->card.served ? "given" : "refused",
+              format_bytes(parted->card.free_before), parted->simulated.served ? "given" : "refused",
+              format_bytes(parted->simulated.free_before), rest);
 }
 
-std::optional<Bytes> size_to_leave(const Arguments& arguments) {
-  const std::string text = arguments["leave"].as<std::string>();
-  if (text.empty()) return std::nullopt;
+std::optional<Bytes> size_to_leave(const std::string& text) {
   const auto bytes = parse_bytes(text);
-  if (!bytes)
+  if (!bytes && !text.empty())
     throw InputError("--leave", "\"" + text + "\" is not a size. Write 3GiB, 3000MiB or a number of bytes.");
   return bytes;
-}
-
-std::vector<ReplayableRecording> read_all(const std::vector<std::string>& files) {
-  std::vector<ReplayableRecording> programs;
-  for (const std::string& file : files) {
-    for (ReplayableRecording& program : read_replayable(file)) programs.push_back(std::move(program));
-  }
-  return programs;
 }
 
 void report_profile(const CardInfo& card, const std::string& file, Output& output, Json& json) {
   const DeviceProfile profile = measure_profile(card);
   json["profile"] = profile_json(profile);
-  output.line(fmt::format("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
-                          format_bytes(card.total), format_bytes(card.context), card.context_source,
-                          format_bytes(profile.granularity)));
-  output.line("");
-  output.table(profile_table(profile));
-  write_file(file, profile_json(profile).dump(2) + "\n");
-  output.wrote(file);
+  output.line("{}: {} in all, {} taken by the context ({}), pages of {}.", card_text(card),
+              format_bytes(card.total), format_bytes(card.context), card.context_source,
+              format_bytes(profile.granularity));
+  output.next_table(profile_table(profile));
+  output.write(file, profile_json(profile).dump(2) + "\n");
 }
 
 void report_replays(const std::vector<Validated>& all, const CardInfo& card, Output& output, Json& json) {
@@ -239,23 +213,21 @@ void report_replays(const std::vector<Validated>& all, const CardInfo& card, Out
   for (const Validated& one : all) json["recordings"].push_back(recording_json(one));
   if (all.empty()) return;
   output.line(verdict(all, card));
-  output.line("");
-  output.table(recordings_table(all));
+  output.next_table(recordings_table(all));
   for (const Validated& one : all) print_parted(one, output);
 }
 
 }  // namespace
 
-int validate_device(const Arguments& arguments) {
-  Output output{arguments};
+int validate_device(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
-  const std::string profile_file = arguments["profile"].as<std::string>();
-  const std::optional<Bytes> leave = size_to_leave(arguments);
-  require_output_names(files, {arguments["json"].as<std::string>(), profile_file});
+  const std::string profile_file = text_of(arguments, "profile");
+  const std::optional<Bytes> leave = size_to_leave(text_of(arguments, "leave"));
+  require_output_names(files, {text_of(arguments, "json"), profile_file});
   if (files.empty() && profile_file.empty()) {
     throw InputError("", "nothing to do: name recordings to replay, or --profile FILE to measure the card.");
   }
-  std::vector<ReplayableRecording> programs = read_all(files);  // before the card is touched
+  auto programs = read_each(files, read_replayable);  // before the card is touched
 
   const CardInfo card = open_card();
   Json json;

@@ -16,19 +16,27 @@ enum ExitCode : int {
   kStoppedByUser = 130  ///< Ctrl-C; what was finished is kept
 };
 
-using Options = boost::program_options::options_description;
-using Arguments = boost::program_options::variables_map;
+namespace po = boost::program_options;
+using Options = po::options_description;
+using Arguments = po::variables_map;
+
+class Output;
+
+/// How many operands a verb takes.
+struct OperandCount {
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
 
 /// One verb. Its options table gives parsing and help alike.
 struct Verb {
   std::string name;
-  std::string summary;   ///< one line
-  std::string operands;  ///< as shown in the usage line: "SCENARIO..."
-  std::string example;   ///< one command that works in the source tree
-  std::size_t least_operands = 0;
-  std::size_t most_operands = 0;
-  void (*add_options)(Options&) = nullptr;  ///< null if it has none of its own
-  int (*run)(const Arguments&) = nullptr;   ///< returns an ExitCode; throws InputError
+  std::string summary;     ///< one line
+  std::string operands{};  ///< as shown in the usage line: "SCENARIO..."
+  OperandCount count{};    ///< of operands
+  std::string example;     ///< one command that works in the source tree
+  void (*add_options)(Options&) = nullptr;
+  int (*run)(const Arguments&, Output&) = nullptr;  ///< returns an ExitCode; throws InputError
 };
 
 /// All verbs, in the order of the help.
@@ -55,10 +63,19 @@ Verb plot_verb();        // plot.cpp
 Verb metrics_verb();     // metrics.cpp
 Verb completion_verb();  // completion.cpp
 
-Verb validate_device_verb();   // validate_device_verb.cpp
-Verb hold_card_memory_verb();  // the same; for the program itself, and in no list
+Verb validate_device_verb();  // card_options.cpp
 
-/// The operands as given; never fewer than `least_operands`.
+/// The options of `verb`, as they are parsed.
+Options options_of(const Verb& verb);
+
+/// The operands as given; never fewer than the verb's least.
 std::vector<std::string> operands(const Arguments& arguments);
+
+/// What was given for an option of text, and for one that may be repeated; empty if nothing was.
+std::string text_of(const Arguments& arguments, const char* option);
+std::vector<std::string> texts_of(const Arguments& arguments, const char* option);
+
+/// The value of an option of text: empty by default, and called `shown` in the help.
+po::typed_value<std::string>* text_value(const char* shown);
 
 }  // namespace vramlab

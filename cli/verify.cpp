@@ -12,45 +12,36 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
-
 Json divergence_json(const VerifiedRecording& recording) {
   if (!recording.replay.first_divergence) return nullptr;
   const Divergence& divergence = *recording.replay.first_divergence;
-  Json json;
-  json["operation"] = divergence.operation;
-  json["kind"] = divergence.kind;
-  json["what"] = divergence.what;
-  json["recorded"] = divergence.recorded;
-  json["simulated"] = divergence.simulated;
-  json["state"] = divergence.state;
-  return json;
+  return {{"operation", divergence.operation}, {"kind", divergence.kind},
+          {"what", divergence.what},           {"recorded", divergence.recorded},
+          {"simulated", divergence.simulated}, {"state", divergence.state}};
 }
 
 Json recording_json(const VerifiedRecording& recording) {
   const ReplayResult& r = recording.replay;
-  Json json;
-  json["file"] = recording.file;
-  json["kind"] = recording.kind;
-  json["device"] = recording.device;
-  json["operations"] = r.operations;
-  json["addresses_checked"] = r.addresses_checked;
-  json["addresses_given"] = r.addresses_given;
-  json["address_mismatches"] = r.address_mismatches;
-  json["counters_checked"] = r.counters_checked;
-  json["counter_mismatches"] = r.counter_mismatches;
-  json["oom_texts_checked"] = r.oom_texts_checked;
-  json["oom_text_mismatches"] = r.oom_text_mismatches;
-  json["segment_events_recorded"] = r.segment_events_recorded;
-  json["segment_events_matched"] = r.segment_events_matched;
-  json["initial_state"] = recording.initial_state;
-  json["initial_blocks"] = recording.initial_blocks;
-  json["inferred_blocks"] = recording.inferred_blocks;
-  json["inferred_bytes"] = recording.inferred_bytes;
-  json["approximate"] = r.approximate;
-  json["warnings"] = r.warnings;
-  json["first_divergence"] = divergence_json(recording);
-  return json;
+  return {{"file", recording.file},
+          {"kind", recording.kind},
+          {"device", recording.device},
+          {"operations", r.operations},
+          {"addresses_checked", r.addresses_checked},
+          {"addresses_given", r.addresses_given},
+          {"address_mismatches", r.address_mismatches},
+          {"counters_checked", r.counters_checked},
+          {"counter_mismatches", r.counter_mismatches},
+          {"oom_texts_checked", r.oom_texts_checked},
+          {"oom_text_mismatches", r.oom_text_mismatches},
+          {"segment_events_recorded", r.segment_events_recorded},
+          {"segment_events_matched", r.segment_events_matched},
+          {"initial_state", recording.initial_state},
+          {"initial_blocks", recording.initial_blocks},
+          {"inferred_blocks", recording.inferred_blocks},
+          {"inferred_bytes", recording.inferred_bytes},
+          {"approximate", r.approximate},
+          {"warnings", r.warnings},
+          {"first_divergence", divergence_json(recording)}};
 }
 
 std::string of_checked(std::uint64_t mismatches, std::uint64_t checked) {
@@ -58,16 +49,8 @@ std::string of_checked(std::uint64_t mismatches, std::uint64_t checked) {
 }
 
 Table recordings_table(const std::vector<VerifiedRecording>& recordings) {
-  using Align = Table::Align;
-  Table table{{{"recording", Align::left},
-               {"start", Align::left},
-               {"operations"},
-               {"wrong addresses"},
-               {"given"},
-               {"wrong counters"},
-               {"wrong OOM texts"},
-               {"segment events"},
-               {"approximate", Align::left}}};
+  Table table{{left("recording"), left("start"), "operations", "wrong addresses", "given", "wrong counters",
+               "wrong OOM texts", "segment events", left("approximate")}};
   for (const VerifiedRecording& recording : recordings) {
     const ReplayResult& r = recording.replay;
     table.add_row({recording.name(), recording.initial_state, fmt::format("{}", r.operations),
@@ -95,36 +78,28 @@ std::string verdict(const std::vector<VerifiedRecording>& recordings) {
 
 void print_details(const VerifiedRecording& recording, Output& output) {
   for (const std::string& warning : recording.replay.warnings) {
-    output.line(fmt::format("warning: {}: {}", recording.name(), warning));
+    output.line("warning: {}: {}", recording.name(), warning);
   }
   if (recording.initial_state != "empty") {
-    output.line(fmt::format("{}: blocks in use at the start: {}, of inferred size: {} ({}).",
-                            recording.name(), recording.initial_blocks, recording.inferred_blocks,
-                            format_bytes(recording.inferred_bytes)));
+    output.line("{}: blocks in use at the start: {}, of inferred size: {} ({}).", recording.name(),
+                recording.initial_blocks, recording.inferred_blocks, format_bytes(recording.inferred_bytes));
   }
   if (!recording.replay.first_divergence) return;
   const Divergence& divergence = *recording.replay.first_divergence;
-  output.line(
-      fmt::format("{} parts from the recording at operation {} ({}): {}: recorded {}, simulated {}\n  {}",
-                  recording.name(), divergence.operation, divergence.kind, divergence.what,
-                  divergence.recorded, divergence.simulated, divergence.state));
+  output.line("{} parts from the recording at operation {} ({}): {}: recorded {}, simulated {}\n  {}",
+              recording.name(), divergence.operation, divergence.kind, divergence.what, divergence.recorded,
+              divergence.simulated, divergence.state);
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  require_output_names(with_siblings(operands(arguments)), {arguments["json"].as<std::string>()});
-  std::vector<VerifiedRecording> recordings;
-  for (const std::string& file : operands(arguments)) {
-    for (VerifiedRecording& recording : verify_recording(file)) recordings.push_back(std::move(recording));
-  }
+int run(const Arguments& arguments, Output& output) {
+  require_output_names(with_siblings(operands(arguments)), {text_of(arguments, "json")});
+  const auto recordings = read_each(operands(arguments), verify_recording);
   output.line(verdict(recordings));
-  output.line("");
-  output.table(recordings_table(recordings));
+  output.next_table(recordings_table(recordings));
   for (const VerifiedRecording& recording : recordings) print_details(recording, output);
-  Json json;
-  json["files"] = Json::array();
-  for (const VerifiedRecording& recording : recordings) json["files"].push_back(recording_json(recording));
-  output.json(json);
+  Json list = Json::array();
+  for (const VerifiedRecording& recording : recordings) list.push_back(recording_json(recording));
+  output.json({{"files", std::move(list)}});
   const bool all_exact = std::all_of(recordings.begin(), recordings.end(),
                                      [](const VerifiedRecording& r) { return r.replay.exact(); });
   return all_exact ? kDone : kExpectationFailed;
@@ -136,9 +111,8 @@ Verb verify_verb() {
   return {.name = "verify",
           .summary = "how exactly does the simulator reproduce this recording of a real allocator",
           .operands = "FILE...",
+          .count = {1, 100000},
           .example = "vramlab verify tests/data/oracle/default_1.json.gz",
-          .least_operands = 1,
-          .most_operands = 100000,
           .add_options = add_output_options,
           .run = run};
 }

@@ -1,4 +1,5 @@
-// vramlab whatif: would other allocator settings, or another card, have fitted.
+// vramlab whatif: would other allocator settings, or another card, have fitted; and with --set, other
+// parameters.
 #include "lab/whatif/whatif.hpp"
 
 #include <algorithm>
@@ -12,12 +13,18 @@
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "cli/whatif_model.hpp"
 #include "core/error.hpp"
+#include "fit/fit_model.hpp"
+#include "fit/step_record.hpp"
+#include "lab/metric.hpp"
+#include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
+#include "models/recorded_model.hpp"
 #include "recordings/open.hpp"
+#include "recordings/snapshot/marks.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 #include "recordings/snapshot/writer.hpp"
 #include "report/output_file.hpp"
 #include "sim/memory/oom_report.hpp"
@@ -25,9 +32,7 @@
 namespace vramlab {
 namespace {
 
-namespace po = boost::program_options;
 using Texts = std::vector<std::string>;
-using Align = Table::Align;
 
 constexpr std::size_t kMostShares = 8;
 constexpr std::size_t kWidestConf = 26;
@@ -45,21 +50,16 @@ void add_options(Options& options) {
       "set", po::value<Texts>()->value_name("NAME=N"),
       "fit the recording and ask for other parameters, batch=16; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
-      "export", po::value<std::string>()->default_value("")->value_name("FILE"),
-      "write the history of the one row as a memory snapshot (.pickle)");
+      "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)");
   add_threads_option(options);
   add_report_option(options);
   add_output_options(options);
 }
 
-Texts texts(const Arguments& arguments, const char* name) {
-  return arguments.contains(name) ? arguments[name].as<Texts>() : Texts{};
-}
-
 std::vector<Bytes> sizes(const Arguments& arguments, const char* name) {
   std::vector<Bytes> values;
   std::vector<Problem> problems;
-  for (const std::string& text : texts(arguments, name)) {
+  for (const std::string& text : texts_of(arguments, name)) {
     const std::optional<Bytes> size = parse_bytes(text);
     if (size && *size > 0 && *size < kNeverFull) {
       values.push_back(*size);
@@ -75,30 +75,23 @@ std::vector<Bytes> sizes(const Arguments& arguments, const char* name) {
 
 WhatIfQuestion read_question(const Arguments& arguments) {
   WhatIfQuestion question;
-  question.confs = texts(arguments, "alloc-conf");
-  for (const std::string& name : texts(arguments, "gpu")) {
+  question.confs = texts_of(arguments, "alloc-conf");
+  for (const std::string& name : texts_of(arguments, "gpu")) {
     const Gpu& gpu = find_gpu(name, "--gpu");
-    WhatIfCard card;
-    card.name = name;
-    card.gpu = name;
-    card.capacity = gpu.total;
-    card.context = gpu.context;
-    card.context_assumed = gpu.figures != GpuFigures::measured;
-    question.cards.push_back(std::move(card));
+    question.cards.push_back({.name = name,
+                              .gpu = name,
+                              .capacity = gpu.total,
+                              .context = gpu.context,
+                              .context_assumed = gpu.figures != GpuFigures::measured});
   }
   for (const Bytes size : sizes(arguments, "capacity")) {
-    WhatIfCard card;
-    card.name = "a card of " + format_bytes(size);
-    card.capacity = size;
-    question.cards.push_back(std::move(card));
+    question.cards.push_back({.name = "a card of " + format_bytes(size), .gpu = "", .capacity = size});
   }
   for (const Bytes size : sizes(arguments, "limit")) question.limits.emplace_back(size);
   question.smallest = arguments["smallest"].as<bool>();
   question.threads = chosen_threads(arguments);
   return question;
 }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // Where a string of settings is too long for the table, its keys are cut to what tells them apart.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShortKeys{
@@ -119,53 +112,46 @@ std::string short_conf(const std::string& conf) {
 
 std::string size_or_dash(const std::optional<Bytes>& size) { return size ? format_bytes(*size) : "-"; }
 
-std::vector<std::string> cells(const std::vector<ClientProgram>& programs, const WhatIfRow& row,
-                               bool smallest) {
-  const ProgramOutcome& outcome = row.outcome;
-  const double idle = outcome.reserved_at_peak == 0 ? 0
-                                                    : 1.0 - static_cast<double>(outcome.active_at_peak) /
-                                                                static_cast<double>(outcome.reserved_at_peak);
-  std::vector<std::string> line{short_conf(row.conf), format_bytes(outcome.highest_reserved),
-                                format_bytes(outcome.highest_allocated), percent(idle),
-                                fmt::format("{}", outcome.stats.num_alloc_retries)};
-  if (!smallest) line.push_back(fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3));
+Table empty_table(bool smallest) {
+  std::vector<Table::Column> columns{left("alloc-conf"), "reserved", "allocated", "idle", "retries"};
   if (smallest) {
-    line.push_back(size_or_dash(row.smallest));
-    line.push_back(size_or_dash(row.smallest_without_retry));
+    columns.insert(columns.end(), {"smallest", "no retry"});
+  } else {
+    columns.push_back("driver");
   }
-  line.push_back(fit_text(programs[row.program], row));
-  return line;
+  columns.push_back(left("fits"));
+  return Table{std::move(columns)};
 }
 
-Table rows_table(const std::vector<ClientProgram>& programs, const std::vector<const WhatIfRow*>& rows,
-                 bool smallest) {
-  std::vector<Table::Column> columns{
-      {"alloc-conf", Align::left}, {"reserved"}, {"allocated"}, {"idle"}, {"retries"}};
-  if (!smallest) columns.push_back({"driver"});
+std::vector<std::string> cells(const ClientProgram& program, const WhatIfRow& row, bool smallest) {
+  const ProgramOutcome& outcome = row.outcome;
+  std::vector<std::string> cells{
+      short_conf(row.conf), format_bytes(outcome.highest_reserved), format_bytes(outcome.highest_allocated),
+      percent_text(fragmentation(outcome)), fmt::format("{}", outcome.stats.num_alloc_retries)};
   if (smallest) {
-    columns.push_back({"smallest"});
-    columns.push_back({"no retry"});
+    cells.insert(cells.end(), {size_or_dash(row.smallest), size_or_dash(row.smallest_without_retry)});
+  } else {
+    cells.push_back(fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3));
   }
-  columns.push_back({"fits", Align::left});
-  Table table{columns};
-  for (const WhatIfRow* row : rows) table.add_row(cells(programs, *row, smallest));
-  return table;
+  cells.push_back(fit_text(program, row));
+  return cells;
 }
 
 void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
                 Output& output) {
-  for (std::size_t first = 0; first < answer.rows.size();) {
-    const std::string name = room_name(answer.rows[first]);
-    std::vector<const WhatIfRow*> group;
-    for (; first < answer.rows.size() && room_name(answer.rows[first]) == name; ++first) {
-      group.push_back(&answer.rows[first]);
+  const std::vector<WhatIfRow>& rows = answer.rows;
+  for (std::size_t at = 0; at < rows.size();) {
+    const std::string name = room_name(rows[at]);
+    const auto room = rows[at].room();
+    output.line("\n{}{}", name, room ? fmt::format(" ({} usable)", format_bytes(*room)) : "");
+    Table table = empty_table(smallest);
+    for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
+      table.add_row(cells(programs[rows[at].program], rows[at], smallest));
     }
-    const auto room = group.front()->room();
-    output.line(fmt::format("\n{}{}", name, room ? fmt::format(" ({} usable)", format_bytes(*room)) : ""));
-    output.table(rows_table(programs, group, smallest));
+    output.table(table);
   }
   const auto is_short = [](const WhatIfRow& row) { return short_conf(row.conf) != conf_name(row.conf); };
-  if (std::none_of(answer.rows.begin(), answer.rows.end(), is_short)) return;
+  if (std::none_of(rows.begin(), rows.end(), is_short)) return;
   std::string legend;
   for (const auto& [key, shorter] : kShortKeys)
     legend += fmt::format("{}{} for {}", legend.empty() ? "Short: " : ", ", shorter, key);
@@ -178,88 +164,130 @@ void print_first_oom(const WhatIfAnswer& answer, Output& output) {
                                    [](const WhatIfRow& row) { return row.outcome.first_oom.has_value(); });
   if (failed == answer.rows.end()) return;
   const OutOfMemory& oom = failed->outcome.first_oom->oom;
-  output.line(
-      fmt::format("\nFirst OOM with {}, {} asked for:", conf_name(failed->conf), oom_size(oom.requested)));
+  output.line("\nFirst OOM with {}, {} asked for:", conf_name(failed->conf), oom_size(oom.requested));
   for (const std::string& line : oom_details(oom)) output.line("  " + line);
 }
 
 void print_shares(const std::string& title, const std::vector<PeakShare>& shares, Bytes total,
                   Output& output) {
   if (shares.empty()) return;
-  Table table{{{"bytes"}, {"share"}, {"blocks"}, {title, Align::left}}};
-  const auto add = [&](Bytes bytes, std::uint64_t blocks, const std::string& name) {
-    const double share = total == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(total);
-    table.add_row({format_bytes(bytes), percent(share), fmt::format("{}", blocks), name});
+  Table table{{"bytes", "share", "blocks", left(title)}};
+  const auto add = [&](const PeakShare& share) {
+    std::string name = share.name + (share.callers.empty() ? "" : " < " + share.callers.front());
+    if (name.size() > kWidestFrame) name = name.substr(0, kWidestFrame - 2) + "..";
+    const double part = total == 0 ? 0 : static_cast<double>(share.bytes) / static_cast<double>(total);
+    table.add_row({format_bytes(share.bytes), percent_text(part), fmt::format("{}", share.blocks), name});
   };
   const std::size_t shown = shares.size() <= kMostShares + 1 ? shares.size() : kMostShares;
-  Bytes rest = 0;
-  std::uint64_t rest_blocks = 0;
+  PeakShare others{.name = fmt::format("{} others", shares.size() - shown), .callers = {}};
+  std::uint64_t blocks = 0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
+    blocks += shares[i].blocks;
     if (i < shown) {
-      std::string name = shares[i].name;
-      if (!shares[i].callers.empty()) name += " < " + shares[i].callers.front();
-      add(shares[i].bytes, shares[i].blocks,
-          name.size() > kWidestFrame ? name.substr(0, kWidestFrame - 2) + ".." : name);
+      add(shares[i]);
     } else {
-      rest += shares[i].bytes;
-      rest_blocks += shares[i].blocks;
+      others.bytes += shares[i].bytes;
+      others.blocks += shares[i].blocks;
     }
   }
-  if (shown < shares.size()) add(rest, rest_blocks, fmt::format("{} others", shares.size() - shown));
-  std::uint64_t blocks = 0;
-  for (const PeakShare& share : shares) blocks += share.blocks;
-  table.add_total({format_bytes(total), percent(1), fmt::format("{}", blocks), "total"});
-  output.line("");
-  output.table(table);
+  if (shown < shares.size()) add(others);
+  table.add_total({format_bytes(total), percent_text(1), fmt::format("{}", blocks), "total"});
+  output.next_table(table);
 }
 
 void print_peak(const PeakMemory& peak, Output& output) {
   if (peak.blocks == 0) return;
-  output.line(fmt::format("\nAt the peak{}: {} allocated in {} blocks ({} of it rounding).",
-                          peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes),
-                          peak.blocks, format_bytes(peak.bytes - peak.requested)));
+  output.line("\nAt the peak{}: {} allocated in {} blocks ({} of it rounding).",
+              peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes), peak.blocks,
+              format_bytes(peak.bytes - peak.requested));
   print_shares("allocated at", peak.by_frame, peak.bytes, output);
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }
 
 // The address space under one row, over everything the program did.
-void add_map(const ClientProgram& program, const WhatIfRow& row, ReportFile& report) {
+void add_map(const ClientProgram& program, const WhatIfRow& row, Output& output) {
   const SegmentMap& map = row.kept->map;
   const std::string head =
       fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
                   map.entries, format_bytes(row.outcome.highest_reserved));
   const std::string name = std::filesystem::path{program.file}.filename().string();
-  report.add(segments_section(map, fmt::format("{}, {}", name, conf_name(row.conf)),
-                              {fmt::format("Fits: {}.", fit_text(program, row)), head}));
+  output.add_section(segments_section(map, fmt::format("{}, {}", name, conf_name(row.conf)),
+                                      {fmt::format("Fits: {}.", fit_text(program, row)), head}));
 }
 
-std::vector<ClientProgram> read_programs(const Texts& files) {
-  std::vector<ClientProgram> programs;
-  for (const std::string& file : files) {
-    for (ClientProgram& program : read_client_programs(file)) programs.push_back(std::move(program));
+/// What the models of recordings would ask of their allocators at other parameters.
+struct PredictedPrograms {
+  std::vector<ClientProgram> programs;  ///< one a recording
+  std::string sentence;                 ///< what they are: "Three steps at batch=16 seq=64, …"
+  Json parameters;                      ///< name → value
+  bool outside_range = false;           ///< of what some of the recordings hold
+};
+
+void need_marks(const Texts& snapshots, const Texts& marks, const Texts& settings) {
+  if (marks.empty()) {
+    throw InputError("--set",
+                     "asks for other parameters, which needs the marks of the recorded steps. Add --marks "
+                     "M.json, as python/vramlab_recorder.py writes it.");
   }
-  return programs;
+  if (settings.empty()) {
+    throw InputError("--marks",
+                     "is for other parameters than the recorded ones, and none is given. Add --set batch=16, "
+                     "or leave --marks out.");
+  }
+  if (marks.size() != snapshots.size()) {
+    throw InputError("--marks", fmt::format("is given {} times for {} snapshots. Give it once for each.",
+                                            marks.size(), snapshots.size()));
+  }
+}
+
+// Fits each of `snapshots` with its file of `marks` and takes its model at `settings` (batch=16); parameters
+// that none names are in the middle of their recorded range. Throws InputError where marks are missing, a
+// setting names no parameter, or one that never moved.
+PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const Texts& settings) {
+  need_marks(snapshots, marks, settings);
+  PredictedPrograms predicted;
+  predicted.parameters = Json::object();
+  std::string recorded;
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const RecordedRun run = cut_at_marks(read_torch_snapshot(snapshots[i], {.stacks = false}),
+                                         read_marks_file(marks[i]), snapshots[i]);
+    FittedModel fitted = fit_model({run}, snapshots[i]);
+    const RecordedModel model(std::move(fitted.spec));
+    PredictionQuestion question(model);
+    for (const std::string& setting : settings) question.set(setting);
+    predicted.parameters.update(point_json(question));
+    if (!model.in_recorded_range(model.with_items(question.point))) predicted.outside_range = true;
+    ClientProgram program =
+        predicted_program(model, question.point, read_client_programs(snapshots[i]).front());
+    for (const std::string& warning : fitted.warnings) program.notes.push_back("fit: " + warning);
+    predicted.programs.push_back(std::move(program));
+    if (i == 0) recorded = ranges_text(model.spec().recorded);
+  }
+  std::string point;
+  for (const auto& [name, value] : predicted.parameters.items())
+    point += fmt::format(" {}={}", name, value.dump());
+  predicted.sentence = fmt::format("Three steps at{}, predicted from steps recorded at {}.", point, recorded);
+  if (predicted.outside_range) predicted.sentence += " These parameters lie outside what was recorded.";
+  return predicted;
 }
 
 // The recorded programs, or what models of them would do at other parameters.
 PredictedPrograms programs_asked_for(const Arguments& arguments) {
-  const Texts marks = texts(arguments, "marks");
-  const Texts settings = texts(arguments, "set");
+  const Texts marks = texts_of(arguments, "marks");
+  const Texts settings = texts_of(arguments, "set");
   if (!marks.empty() || !settings.empty()) return predict_programs(operands(arguments), marks, settings);
-  return {.programs = read_programs(operands(arguments)), .sentence = "", .parameters = {}};
+  return {.programs = read_each(operands(arguments), read_client_programs), .sentence = "", .parameters = {}};
 }
 
-int run(const Arguments& arguments) {
-  Output output{arguments};
-  const auto exported = arguments["export"].as<std::string>();
+int run(const Arguments& arguments, Output& output) {
+  const auto exported = text_of(arguments, "export");
   Texts inputs = operands(arguments);
-  for (const std::string& marks : texts(arguments, "marks")) inputs.push_back(marks);
-  require_output_names(with_siblings(inputs),
-                       {arguments["json"].as<std::string>(), exported, output.report().file()});
+  for (const std::string& marks : texts_of(arguments, "marks")) inputs.push_back(marks);
+  require_output_names(with_siblings(inputs), {text_of(arguments, "json"), exported, output.report_file()});
   WhatIfQuestion question = read_question(arguments);
   question.peaks = true;
-  question.maps = output.report().wanted();
+  question.maps = output.wants_report();
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
   const std::vector<ClientProgram>& programs = asked.programs;
@@ -271,12 +299,11 @@ int run(const Arguments& arguments) {
   print_first_oom(answer, output);
   const std::size_t rank = answer.rows.front().program;
   if (programs.size() > 1) {
-    output.line(
-        fmt::format("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
-                    programs.size(), programs[rank].file, programs[rank].device));
+    output.line("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
+                programs.size(), programs[rank].file, programs[rank].device);
   }
   print_peak(answer.ranks[rank].front().kept->peak, output);
-  const std::vector<std::string> notes = whatif_notes(programs, answer);
+  const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
   if (!exported.empty()) {
@@ -286,10 +313,10 @@ int run(const Arguments& arguments) {
     file.commit();
     output.wrote(exported);
   }
-  if (output.report().wanted()) {
-    for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output.report());
-    output.write_report();
+  if (question.maps) {
+    for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output);
   }
+  output.write_report();
   Json json = whatif_json(programs, answer);
   if (answer.predicted) {
     json["parameters"] = asked.parameters;
@@ -305,9 +332,8 @@ Verb whatif_verb() {
   return {.name = "whatif",
           .summary = "would other allocator settings, or another card, have fitted this recorded program",
           .operands = "SNAPSHOT...",
+          .count = {1, 1000},
           .example = "vramlab whatif tests/data/recorded/bert.pickle.gz --gpu rtx-4090-24gb --smallest",
-          .least_operands = 1,
-          .most_operands = 1000,
           .add_options = add_options,
           .run = run};
 }

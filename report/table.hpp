@@ -16,8 +16,11 @@ class Table {
  public:
   enum class Align : std::uint8_t { left, right };
   struct Column {
+    Column(std::string title, Align where = Align::right) : name(std::move(title)), align(where) {}
+    Column(const char* title, Align where = Align::right) : name(title), align(where) {}
+
     std::string name;
-    Align align = Align::right;
+    Align align;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -46,6 +49,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
   bool has_total_ = false;  ///< the last row
 };
+
+/// A column of words; figures stand on the right.
+inline Table::Column left(std::string name) { return {std::move(name), Table::Align::left}; }
 
 /// "text", "md" or "csv"; throws InputError for anything else.
 TableFormat parse_table_format(std::string_view name);

@@ -23,46 +23,25 @@
 #include "report/output_file.hpp"
 
 namespace vramlab {
-
 namespace {
 
-/// What --results names; an empty name stands for no file.
-class SweepResultsFile {
- public:
-  /// Throws InputError for a name without the ending of one of the forms.
-  explicit SweepResultsFile(std::string name);
-
-  /// What it has, as read_sweep_results. Throws InputError also if it could not be written after all the
-  /// work.
-  [[nodiscard]] SweepResults read(const Sweep& sweep, const std::vector<std::string>& keys) const;
-
-  /// Writes it unless it says the same already. Returns whether it was written.
-  bool keep(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys) const;
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-};
-
-SweepResultsFile::SweepResultsFile(std::string name) : name_(std::move(name)) {
-  if (!name_.empty()) require_results_name(name_);
-}
-
-SweepResults SweepResultsFile::read(const Sweep& sweep, const std::vector<std::string>& keys) const {
-  if (name_.empty()) return SweepResults(sweep.runs.size());
-  SweepResults results = read_sweep_results(sweep, keys, name_);
-  OutputFile{name_};  // what stands in its way is better known now
+// What the file of --results has; nothing without a name. Throws InputError also if it could not be written
+// after all the work.
+SweepResults read_results(const Sweep& sweep, const std::vector<std::string>& keys, const std::string& name) {
+  if (name.empty()) return SweepResults(sweep.runs.size());
+  SweepResults results = read_sweep_results(sweep, keys, name);
+  OutputFile{name};  // what stands in its way is better known now
   return results;
 }
 
-// Also where no run is new the sweep may have other names and another order by now.
-bool SweepResultsFile::keep(const Sweep& sweep, const SweepResults& results,
-                            const std::vector<std::string>& keys) const {
-  if (name_.empty() || finished_runs(results) == 0) return false;
-  const std::string text = sweep_text(sweep, results, keys, name_);
-  if (std::filesystem::exists(name_) && read_input_file(name_) == text) return false;
-  write_file(name_, text);
+// Writes the file unless it says the same already, and returns whether it did. Also where no run is new the
+// sweep may have other names and another order by now.
+bool keep_results(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
+                  const std::string& name) {
+  if (name.empty() || finished_runs(results) == 0) return false;
+  const std::string text = sweep_text(sweep, results, keys, name);
+  if (std::filesystem::exists(name) && read_input_file(name) == text) return false;
+  write_file(name, text);
   return true;
 }
 
@@ -111,7 +90,7 @@ bool had_oom(const LabelledFigures& result) {
                      [&](const char* name) { return find_metric(result.metrics, name).value_or(0) > 0; });
 }
 
-std::string text_of(double value, const MetricDescription& metric) {
+std::string figure_text(double value, const MetricDescription& metric) {
   if (metric.unit == "share") return percent_text(value);
   if (metric.unit == "bytes" && value >= 0) return format_bytes(static_cast<Bytes>(value));
   return format_number(value);
@@ -132,11 +111,10 @@ Table matrix(const Sweep& sweep, const SweepResults& results, const std::string&
       ++count;
     }
   }
-  std::vector<Table::Column> columns{
-      {two ? sweep.axes[0].name + " \\ " + sweep.axes[1].name : sweep.axes[0].name, Table::Align::left}};
+  std::vector<Table::Column> columns{left(sweep.axes[0].name + (two ? " \\ " + sweep.axes[1].name : ""))};
   const std::size_t across = two ? sweep.axes[1].values.size() : 1;
   for (std::size_t c = 0; c < across; ++c)
-    columns.push_back({two ? value_text(sweep.axes[1].values[c]) : metric.title});
+    columns.push_back(two ? value_text(sweep.axes[1].values[c]) : metric.title);
   Table table{std::move(columns)};
   for (std::size_t r = 0; r < sweep.axes[0].values.size(); ++r) {
     std::vector<std::string> cells{value_text(sweep.axes[0].values[r])};
@@ -144,7 +122,7 @@ Table matrix(const Sweep& sweep, const SweepResults& results, const std::string&
       const auto sum = sums.find({r, c});
       cells.push_back(sum == sums.end()
                           ? kNoFigure
-                          : text_of(sum->second.first / static_cast<double>(sum->second.second), metric));
+                          : figure_text(sum->second.first / static_cast<double>(sum->second.second), metric));
     }
     table.add_row(std::move(cells));
   }
@@ -172,13 +150,7 @@ std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescript
 
 // A row for each policy.
 Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
-  Table table{{{"policy", Table::Align::left},
-               {"runs"},
-               {"with OOM"},
-               {"best in"},
-               {"lowest " + metric.title},
-               {"mean"},
-               {"highest"}}};
+  Table table{{left("policy"), "runs", "with OOM", "best in", "lowest " + metric.title, "mean", "highest"}};
   for (const Spread& spread : spreads) {
     std::vector<std::string> cells{
         spread.policy, fmt::format("{}", spread.runs), fmt::format("{}", spread.with_oom),
@@ -189,9 +161,9 @@ Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription&
       const auto [low, high] = std::minmax_element(spread.values.begin(), spread.values.end());
       double sum = 0;
       for (const double value : spread.values) sum += value;
-      cells.push_back(text_of(*low, metric));
-      cells.push_back(text_of(sum / static_cast<double>(spread.values.size()), metric));
-      cells.push_back(text_of(*high, metric));
+      cells.push_back(figure_text(*low, metric));
+      cells.push_back(figure_text(sum / static_cast<double>(spread.values.size()), metric));
+      cells.push_back(figure_text(*high, metric));
     }
     table.add_row(std::move(cells));
   }
@@ -219,13 +191,11 @@ void print_matrices(const Sweep& sweep, const SweepResults& results, const std::
   }
   for (const Spread& spread : spreads) {
     if (spread.policy == "oracle" || spread.values.empty()) continue;
-    output.line(fmt::format("\n{} of {}{}", metric.title, spread.policy,
-                            sweep.axes.size() > 2 ? ", means over the other axes" : ""));
+    output.line("\n{} of {}{}", metric.title, spread.policy,
+                sweep.axes.size() > 2 ? ", means over the other axes" : "");
     output.table(matrix(sweep, results, spread.policy, metric));
   }
 }
-
-namespace po = boost::program_options;
 
 const MetricDescription& shown_metric(const Kind& kind, const std::string& asked) {
   const std::string& name = asked.empty() ? kind.sweep_metric : asked;
@@ -248,12 +218,8 @@ Json results_json(const Sweep& sweep, const SweepResults& results) {
     for (std::size_t a = 0; a < sweep.axes.size(); ++a)
       run["at"][sweep.axes[a].name] = sweep.axes[a].values[sweep.runs[i].at[a]];
     run["policies"] = Json::array();
-    for (const LabelledFigures& result : *results[i]) {
-      Json entry;
-      entry["label"] = result.label;
-      entry["metrics"] = figures_json(result.metrics);
-      run["policies"].push_back(std::move(entry));
-    }
+    for (const LabelledFigures& result : *results[i])
+      run["policies"].push_back({{"label", result.label}, {"metrics", figures_json(result.metrics)}});
     json["runs"].push_back(std::move(run));
   }
   return json;
@@ -287,36 +253,37 @@ void keep_after(const InputError& error, const Keep& keep) {
 
 void add_sweep_options(Options& options) {
   options.add_options()(
-      "results", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "results", text_value("FILE"),
       "of a sweep: one line a run and policy, .jsonl or .csv; what the file has is not run again")(
-      "metric", po::value<std::string>()->default_value("")->value_name("NAME"),
+      "metric", text_value("NAME"),
       "of a sweep: the metric to show (default: regret, mean_completion_s, samples_per_s or batch, by its "
       "kind)");
   add_threads_option(options);
 }
 
 void require_no_sweep_options(const Arguments& arguments) {
-  if (!arguments["results"].as<std::string>().empty()) {
+  if (!text_of(arguments, "results").empty()) {
     throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
   }
-  if (!arguments["metric"].as<std::string>().empty()) {
+  if (!text_of(arguments, "metric").empty()) {
     throw InputError("", "--metric is for scenarios with a \"sweep\"; the table here shows all.");
   }
 }
 
-Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
-                   const Arguments& arguments, Output& output, int& code) {
+std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
+                                  const Arguments& arguments, Output& output) {
   const Kind& kind = kind_of(scenario);
   if (kind.sweep_metric.empty()) {
     throw InputError(scenario.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
   }
-  const MetricDescription& metric = shown_metric(kind, arguments["metric"].as<std::string>());
-  const SweepResultsFile file{arguments["results"].as<std::string>()};
+  const MetricDescription& metric = shown_metric(kind, text_of(arguments, "metric"));
+  const std::string file = text_of(arguments, "results");
+  if (!file.empty()) require_results_name(file);
   const Sweep sweep = read_sweep(scenario);
   const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
-  SweepResults results = file.read(sweep, keys);
+  SweepResults results = read_results(sweep, keys, file);
   const std::size_t before = finished_runs(results);
-  const auto keep = [&] { return file.keep(sweep, results, keys); };
+  const auto keep = [&] { return keep_results(sweep, results, keys, file); };
   try {
     const Interrupt interrupt;
     Progress progress{sweep.runs.size() - before, "runs", arguments["quiet"].as<bool>()};
@@ -336,31 +303,26 @@ Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::stri
   const std::size_t done = finished_runs(results);
   if (done < sweep.runs.size()) {
     keep();
-    say_stopped(done, sweep.runs.size(), file.name());
-    code = kStoppedByUser;
-    return nullptr;
+    say_stopped(done, sweep.runs.size(), file);
+    return std::nullopt;
   }
   const Json& json = scenario.json;
   const auto spreads = spreads_of(results, metric);
   const std::string name = json["name"].get<std::string>();
-  const std::string head =
-      fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
-                  before > 0 ? fmt::format(", {} of them from {}", before, file.name()) : "");
+  const std::string head = fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
+                                       before > 0 ? fmt::format(", {} of them from {}", before, file) : "");
   output.line(sweep_verdict(spreads, metric, done));
   output.line(head);
-  output.line("");
-  output.table(spreads_table(spreads, metric));
+  output.next_table(spreads_table(spreads, metric));
   print_matrices(sweep, results, spreads, metric, output);
-  if (keep()) output.wrote(file.name());  // behind the tables: on a full disk they are what is left
-  if (output.report().wanted()) {
-    output.report().add(sweep_section(
-        sweep, results, {name, json.value("description", std::string{}), kind.name, metric.name},
-        {sweep_verdict(spreads, metric, done), head}));
+  if (keep()) output.wrote(file);  // behind the tables: on a full disk they are what is left
+  if (output.wants_report()) {
+    output.add_section(sweep_section(sweep, results,
+                                     {name, json.value("description", std::string{}), kind.name, metric.name},
+                                     {sweep_verdict(spreads, metric, done), head}));
   }
-  Json result = results_json(sweep, results);
-  Json whole;
-  whole["scenario"] = name;
-  whole.update(result);
+  Json whole = {{"scenario", name}};
+  whole.update(results_json(sweep, results));
   return whole;
 }
 

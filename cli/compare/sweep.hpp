@@ -1,6 +1,7 @@
 // vramlab compare on a scenario with a "sweep": every combination, side by side.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,9 @@ void add_sweep_options(Options& options);
 /// Throws InputError if --results or --metric was given, which say something of sweeps only.
 void require_no_sweep_options(const Arguments& arguments);
 
-/// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; sets `code` to what the
-/// program is to end with.
-Json compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
-                   const Arguments& arguments, Output& output, int& code);
+/// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; nothing if the user stopped
+/// it.
+std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
+                                  const Arguments& arguments, Output& output);
 
 }  // namespace vramlab

@@ -3,39 +3,14 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
 #include "report/html_page.hpp"
 #include "report/output_file.hpp"
 
 namespace vramlab {
 
-namespace po = boost::program_options;
-
-void add_report_option(Options& options) {
-  options.add_options()("report", po::value<std::string>()->default_value("")->value_name("FILE.html"),
-                        "write a page with charts, which opens in a browser without a network");
-}
-
-ReportFile::ReportFile(const Arguments& arguments)
-    : file_(arguments.contains("report") ? arguments["report"].as<std::string>() : "") {
-  if (!wanted()) return;
-  if (!file_.ends_with(".html")) throw InputError(file_, "a report's name must end in .html.");
-  require_html_page();
-}
-
-void ReportFile::write() const {
-  if (sections_.empty()) throw InputError("--report", "there is no page for scenarios of this kind.");
-  std::string titles;
-  for (const Json& section : sections_) {
-    if (!titles.empty()) titles += ", ";
-    titles += section["title"].get<std::string>();
-  }
-  write_file(file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
-}
-
 namespace {
-
-namespace po = boost::program_options;
 
 void print_all(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
@@ -45,30 +20,52 @@ void print_all(const std::string& text) {
 
 }  // namespace
 
+void add_report_option(Options& options) {
+  options.add_options()("report", text_value("FILE.html"),
+                        "write a page with charts, which opens in a browser without a network");
+}
+
 void add_output_options(Options& options) {
   options.add_options()(
-      "json", po::value<std::string>()->default_value("")->value_name("FILE"),
+      "json", text_value("FILE"),
       "write the result as JSON; - means standard output, and then nothing else goes there")(
       "format", po::value<std::string>()->default_value("text")->value_name("text|md|csv"), "form of tables")(
       "quiet", po::bool_switch(), "print nothing but errors");
 }
 
 Output::Output(const Arguments& arguments)
-    : json_file_(arguments["json"].as<std::string>()),
-      format_(parse_table_format(arguments["format"].as<std::string>())),
+    : json_file_(text_of(arguments, "json")),
+      format_(parse_table_format(text_of(arguments, "format"))),
       quiet_(arguments["quiet"].as<bool>() || json_file_ == "-"),
-      report_(arguments) {}
+      report_file_(text_of(arguments, "report")) {
+  if (!wants_report()) return;
+  if (!report_file_.ends_with(".html")) throw InputError(report_file_, "a report's name must end in .html.");
+  require_html_page();
+}
 
 void Output::line(const std::string& text) { print(text + '\n'); }
 
 void Output::table(const Table& table) { print(table.format(format_)); }
 
+void Output::next_table(const Table& table) { print('\n' + table.format(format_)); }
+
+void Output::write(const std::string& path, const std::string& content) {
+  if (path.empty()) return print(content);
+  write_file(path, content);
+  wrote(path);
+}
+
 void Output::wrote(const std::string& path) { line("wrote " + path); }
 
 void Output::write_report() {
-  if (!report_.wanted()) return;
-  report_.write();
-  wrote(report_.file());
+  if (!wants_report()) return;
+  if (sections_.empty()) throw InputError("--report", "there is no page for scenarios of this kind.");
+  std::string titles;
+  for (const Json& section : sections_) {
+    if (!titles.empty()) titles += ", ";
+    titles += section["title"].get<std::string>();
+  }
+  write(report_file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
 }
 
 void Output::json(const Json& json) {
@@ -76,12 +73,33 @@ void Output::json(const Json& json) {
   // Names of files may hold bytes that are not UTF-8; JSON may not.
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   if (json_file_ == "-") return print_all(text);
-  write_file(json_file_, text);
-  wrote(json_file_);
+  write(json_file_, text);
 }
 
 void Output::print(const std::string& text) const {
   if (!quiet_) print_all(text);
+}
+
+std::string ranges_text(const std::vector<Parameter>& parameters) {
+  std::string text;
+  for (const Parameter& p : parameters) {
+    text += fmt::format("{}{} {} to {}", text.empty() ? "" : ", ", p.name, p.low, p.high);
+  }
+  return text;
+}
+
+Json ranges_json(const std::vector<Parameter>& parameters) {
+  Json json = Json::object();
+  for (const Parameter& parameter : parameters) json[parameter.name] = {parameter.low, parameter.high};
+  return json;
+}
+
+Json point_json(const PredictionQuestion& question) {
+  Json json = Json::object();
+  for (std::size_t p = 0; p < question.point.size(); ++p) {
+    json[question.model->parameters().parameters[p].name] = question.point[p];
+  }
+  return json;
 }
 
 }  // namespace vramlab

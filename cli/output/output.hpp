@@ -3,36 +3,21 @@
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/verb.hpp"
+#include "core/parameter_space.hpp"
 #include "lab/json.hpp"
 #include "report/table.hpp"
 
 namespace vramlab {
 
+struct PredictionQuestion;
+
 /// Adds --report.
 void add_report_option(Options& options);
-
-class ReportFile {
- public:
-  /// Of a verb with or without --report. Throws InputError if it is given and this build has no page, or if
-  /// its name does not end in .html.
-  explicit ReportFile(const Arguments& arguments);
-
-  [[nodiscard]] bool wanted() const { return !file_.empty(); }
-  [[nodiscard]] const std::string& file() const { return file_; }
-
-  void add(Json section) { sections_.push_back(std::move(section)); }
-
-  /// Writes the page. Throws InputError if no section was added, or if it cannot be written.
-  void write() const;
-
- private:
-  std::string file_;
-  Json sections_ = Json::array();
-};
-
-// How verbs answer: a verdict, a table, the files written; or JSON alone.
 
 /// Adds --json, --format and --quiet.
 void add_output_options(Options& options);
@@ -41,21 +26,36 @@ void add_output_options(Options& options);
 /// JSON and nothing else.
 class Output {
  public:
+  /// Throws InputError for a format there is not, and for a report (of a verb that has --report) whose name
+  /// does not end in .html or that this build has no page for.
   explicit Output(const Arguments& arguments);
 
   /// A line of text for people.
   void line(const std::string& text);
 
+  /// The same, formatted.
+  template <class First, class... More>
+  void line(fmt::format_string<First, More...> form, First&& first, More&&... more) {
+    line(fmt::format(form, std::forward<First>(first), std::forward<More>(more)...));
+  }
+
   /// A table in the format asked for.
   void table(const Table& table);
+
+  /// The same below an empty line.
+  void next_table(const Table& table);
+
+  /// Writes `content` to the file `path` and notes that it did; prints it if `path` is empty.
+  void write(const std::string& path, const std::string& content);
 
   /// Notes that `path` was written.
   void wrote(const std::string& path);
 
-  /// What --report asks for, where the verb has it.
-  [[nodiscard]] ReportFile& report() { return report_; }
+  [[nodiscard]] const std::string& report_file() const { return report_file_; }
+  [[nodiscard]] bool wants_report() const { return !report_file_.empty(); }
+  void add_section(Json section) { sections_.push_back(std::move(section)); }
 
-  /// Writes the report where it is wanted.
+  /// Writes the report where it is wanted. Throws InputError if no section was added.
   void write_report();
 
   /// Writes `json` where --json asked for it, if it did.
@@ -67,7 +67,19 @@ class Output {
   std::string json_file_;
   TableFormat format_;
   bool quiet_;
-  ReportFile report_;
+  std::string report_file_;
+  Json sections_ = Json::array();
 };
+
+// How several verbs show parameters of models.
+
+/// "batch 1 to 8, seq 16 to 512".
+std::string ranges_text(const std::vector<Parameter>& parameters);
+
+/// Name → [low, high].
+Json ranges_json(const std::vector<Parameter>& parameters);
+
+/// Name → value at the point that is asked about.
+Json point_json(const PredictionQuestion& question);
 
 }  // namespace vramlab

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 namespace vramlab {
+namespace {
 
+// "312 of 1000 runs, 2 min left". `seconds` passed until `done` of `total` were done.
 std::string progress_text(std::size_t done, std::size_t total, const std::string& what, double seconds) {
   std::string text = fmt::format("{} of {} {}", done, total, what);
   if (done == 0 || done >= total) return text;
@@ -18,6 +20,18 @@ std::string progress_text(std::size_t done, std::size_t total, const std::string
   if (left < 5400) return text + fmt::format(", {:.0f} min left", left / 60);
   return text + fmt::format(", {:.1f} h left", left / 3600);
 }
+
+std::atomic<bool> stop_wanted{false};  // a handler can reach nothing but statics
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+constexpr std::array kSignals{SIGINT, SIGTERM};
+
+extern "C" void want_stop(int signal) {
+  stop_wanted.store(true);
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
 
 Progress::Progress(std::size_t total, std::string what, bool quiet)
     : total_(total),
@@ -47,20 +61,6 @@ void Progress::clear() {
   if (width_ > 0) fmt::print(stderr, "\r{:{}}\r", "", width_);
   width_ = 0;
 }
-
-namespace {
-
-std::atomic<bool> stop_wanted{false};  // a handler can reach nothing but statics
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-constexpr std::array kSignals{SIGINT, SIGTERM};
-
-extern "C" void want_stop(int signal) {
-  stop_wanted.store(true);
-  std::signal(signal, SIG_DFL);
-}
-
-}  // namespace
 
 Interrupt::Interrupt() {
   stop_wanted.store(false);

@@ -34,9 +34,6 @@ class Progress {
   Clock::time_point last_;
 };
 
-/// "312 of 1000 runs, 2 min left". `seconds` passed until `done` of `total` were done.
-std::string progress_text(std::size_t done, std::size_t total, const std::string& what, double seconds);
-
 // Ctrl-C as a wish to stop: work that is under way ends, nothing new begins, and what is done is kept.
 
 /// While it lives, the first SIGINT or SIGTERM sets a flag; a second one ends the program as usual.

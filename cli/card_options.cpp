@@ -1,0 +1,44 @@
+// What there is for a real card: --device, and vramlab validate-device (real memory against the simulator,
+// and a profile of the card). Builds without CUDA have the help too.
+#include "cli/options.hpp"
+#include "cli/output/output.hpp"
+#include "cli/verb.hpp"
+#include "core/error.hpp"
+
+namespace vramlab {
+namespace {
+
+void add_options(Options& options) {
+  options.add_options()("profile", text_value("FILE"),
+                        "measure the card and write what scenarios name as \"device\": {\"profile\": FILE}")(
+      "leave", text_value("SIZE"),
+      "a second process fills the card until SIZE is free; the recordings' own limits do not count then");
+  add_output_options(options);
+}
+
+}  // namespace
+
+void add_device_option(Options& options) {
+  options.add_options()("device", po::value<std::string>()->default_value("simulated")->value_name("NAME"),
+                        "where steps run: simulated, or cuda (this machine's first visible card)");
+}
+
+MakePerformer chosen_performer(const Arguments& arguments) {
+  const std::string device = text_of(arguments, "device");
+  if (device == "cuda") return card_performers();
+  if (device == "simulated") return {};
+  throw InputError("--device",
+                   "\"" + device + "\" is not a device." + suggest_name(device, {"simulated", "cuda"}));
+}
+
+Verb validate_device_verb() {
+  return {.name = "validate-device",
+          .summary = "on a machine with a card: real memory against the simulator, and a device profile",
+          .operands = "[RECORDING...]",
+          .count = {0, 100000},
+          .example = "vramlab validate-device tests/data/oracle/*.json.gz --profile card.json",
+          .add_options = add_options,
+          .run = validate_device};
+}
+
+}  // namespace vramlab
