@@ -84,10 +84,15 @@ std::string file_name_of(const std::string& label) {
   return name;
 }
 
-}  // namespace
+std::vector<std::string> policy_labels(const Scenario& scenario) {
+  std::vector<std::string> labels;
+  for (const PolicyEntry& entry : scenario.policies) labels.push_back(entry.label);
+  return labels;
+}
 
-void require_labels(const std::string& file, const std::string& what, const std::vector<std::string>& known,
-                    const std::vector<std::string>& labels) {
+// Every one of `labels` that is not `known` in `file` is a problem of its own.
+void require_known(const std::string& file, const std::string& what, const std::vector<std::string>& known,
+                   const std::vector<std::string>& labels) {
   std::vector<Problem> problems;
   for (const std::string& label : labels) {
     if (std::find(known.begin(), known.end(), label) != known.end()) continue;
@@ -96,10 +101,12 @@ void require_labels(const std::string& file, const std::string& what, const std:
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
+}  // namespace
+
 std::vector<std::string> Experiment::labels() const { return policy_labels(scenario()); }
 
 void Experiment::require_labels(const std::vector<std::string>& labels) const {
-  vramlab::require_labels(scenario().file, labelled(), this->labels(), labels);
+  require_known(scenario().file, labelled(), this->labels(), labels);
 }
 
 const std::vector<Kind>& kinds() {
@@ -155,14 +162,8 @@ std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seed
   return checked;
 }
 
-std::vector<std::string> policy_labels(const Scenario& scenario) {
-  std::vector<std::string> labels;
-  for (const PolicyEntry& entry : scenario.policies) labels.push_back(entry.label);
-  return labels;
-}
-
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
-  require_labels(scenario.file, "policy", policy_labels(scenario), labels);
+  require_known(scenario.file, "policy", policy_labels(scenario), labels);
 }
 
 std::map<std::string, std::string> file_bases(const std::vector<std::string>& labels,

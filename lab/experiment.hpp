@@ -122,15 +122,7 @@ inline bool is_wanted(const std::vector<std::string>& labels, const std::string&
   return labels.empty() || std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-/// Throws InputError that names every one of `labels` which is not `known` in `file`, each with the nearest
-/// that are; `what` carries a label: "policy" or "row".
-void require_labels(const std::string& file, const std::string& what, const std::vector<std::string>& known,
-                    const std::vector<std::string>& labels);
-
-/// The labels of the policies of a scenario.
-std::vector<std::string> policy_labels(const Scenario& scenario);
-
-/// Throws InputError as above for the policies of a scenario.
+/// Throws InputError as Experiment::require_labels does, for the policies of a scenario.
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels);
 
 /// What the experiments on policies have in common. `Results` is a range of what has a `label` and `metrics`.
@@ -149,6 +141,16 @@ class PolicyExperiment : public Experiment {
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
     const auto* result = find(label);
     return result == nullptr ? std::nan("") : Figures{result->metrics}[expectation.name];
+  }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const auto& result : results_) {
+      if constexpr (requires { result.run.ended_early; }) {
+        if (!result.run.ended_early.empty())
+          lines.push_back(result.label + " ended early: " + result.run.ended_early + ".");
+      }
+    }
+    return lines;
   }
 
  protected:

@@ -47,12 +47,12 @@ std::string report_page(const std::string& title, const Json& sections, std::str
   return html_page(title, json.dump(-1, ' ', false, Json::error_handler_t::replace), version);
 }
 
+Json begun_section(const std::string& kind, const std::string& title, const SectionHead& head) {
+  return {{"kind", kind}, {"title", title}, {"verdict", head.verdict}, {"head", head.head}};
+}
+
 Json segments_section(const SegmentMap& map, const std::string& title, const SectionHead& head) {
-  Json json;
-  json["kind"] = "segments";
-  json["title"] = title;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json = begun_section("segments", title, head);
   json["unit"] = "entry";
   json["units"] = "entries";
   json["entries"] = map.entries;
@@ -109,11 +109,7 @@ Json values_json(const std::vector<LabelledFigures>& run, const std::string& pol
 Json sweep_section(const Sweep& sweep, const SweepResults& results, const SweepTitle& title,
                    const SectionHead& head) {
   const MetricTable& metrics = find_kind(title.kind).metrics();
-  Json json;
-  json["kind"] = "sweep";
-  json["title"] = title.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json = begun_section("sweep", title.name, head);
   json["description"] = title.description;
   json["shown"] = title.metric;
   json["metrics"] = metrics_json(metrics);

@@ -19,6 +19,9 @@ struct SectionHead {
   std::string head;  ///< one line on what was run
 };
 
+/// What every section begins with.
+Json begun_section(const std::string& kind, const std::string& title, const SectionHead& head);
+
 /// What a sweep is of.
 struct SweepTitle {
   std::string name;

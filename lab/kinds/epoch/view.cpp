@@ -168,11 +168,7 @@ Json batches_json(const std::vector<BatchFigures>& batches, bool BatchFigures::*
 
 Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>& results,
                    const std::vector<BatchHistory>& histories, const SectionHead& head) {
-  Json json;
-  json["kind"] = "epoch";
-  json["title"] = scenario.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json = begun_section("epoch", scenario.name, head);
   json["description"] = scenario.description;
   json["notes"] = scenario.notes;
   json["metrics"] = metrics_json(epoch_metric_table());

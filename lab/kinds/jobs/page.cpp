@@ -133,11 +133,7 @@ QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId c
 
 Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& results,
                   const SectionHead& head) {
-  Json json;
-  json["kind"] = "jobs";
-  json["title"] = scenario.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json = begun_section("jobs", scenario.name, head);
   json["description"] = scenario.description;
   json["notes"] = scenario.notes;
   json["metrics"] = metrics_json(jobs_metric_table());

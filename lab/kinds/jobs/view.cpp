@@ -96,31 +96,38 @@ std::string head_of(const JobsScenario& scenario) {
                      cards == 1 ? "" : "s", scenario.setup.steps ? ", step by step" : "");
 }
 
-/// Admitters side by side on one draw of the jobs.
+/// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
 class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsResult>> {
  public:
-  using PolicyExperiment::PolicyExperiment;
+  JobsExperiment(std::vector<JobsScenario> seeds, Question question)
+      : PolicyExperiment(seeds.front(), std::move(question)), seeds_(std::move(seeds)) {}
 
-  void run(const std::vector<std::string>& labels) override { results_ = compare_queues(scenario_, labels); }
+  void run(const std::vector<std::string>& labels) override {
+    if (!is_seeded()) {
+      results_ = compare_queues(scenario_, labels);
+      return;
+    }
+    spreads_ = compare_seeds(seeds_, labels);
+    for (const SeededResult& result : spreads_) results_.push_back(result.mean);
+  }
 
   [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
   [[nodiscard]] std::vector<std::string> head() const override {
     std::vector<std::string> lines{head_of(scenario_)};
+    if (is_seeded()) {
+      lines.front() += fmt::format(", seeds {} to {}: means and ± standard deviations", seeds_.front().seed,
+                                   seeds_.back().seed);
+    }
     lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
     return lines;
   }
   [[nodiscard]] std::vector<Table> tables() const override {
     std::vector<Row> rows;
-    for (const JobsResult& result : results_) rows.push_back({result.label, &result.metrics});
-    return {outcomes_table(rows), times_table(rows)};
-  }
-  [[nodiscard]] std::vector<std::string> endings() const override {
-    std::vector<std::string> lines;
-    for (const JobsResult& result : results_) {
-      if (result.run.ended_early.empty()) continue;
-      lines.push_back(fmt::format("{} ended early: {}.", result.label, result.run.ended_early));
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      rows.push_back({results_[i].label, &results_[i].metrics});
+      if (is_seeded()) rows.push_back({"  ±", &spreads_[i].spread, true});
     }
-    return lines;
+    return {outcomes_table(rows), times_table(rows)};
   }
 
   std::vector<std::string> write_files() override {
@@ -133,7 +140,9 @@ class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsRes
     }
     return written;
   }
-  [[nodiscard]] Json json() const override { return jobs_json(scenario_, results_, traces_); }
+  [[nodiscard]] Json json() const override {
+    return is_seeded() ? seeds_json(seeds_, spreads_) : jobs_json(scenario_, results_, traces_);
+  }
   [[nodiscard]] std::vector<Json> sections() const override {
     return {jobs_section(scenario_, results_, {verdict(), head_of(scenario_)})};
   }
@@ -142,42 +151,11 @@ class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsRes
   }
 
  private:
+  [[nodiscard]] bool is_seeded() const { return seeds_.size() > 1; }
+
+  std::vector<JobsScenario> seeds_;                         ///< the first is the scenario
+  std::vector<SeededResult> spreads_;                       ///< of several seeds
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
-};
-
-/// The same over several draws: means, and how far the draws lie apart.
-class SeededJobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsResult>> {
- public:
-  explicit SeededJobsExperiment(std::vector<JobsScenario> seeds)
-      : PolicyExperiment(seeds.front()), seeds_(std::move(seeds)) {}
-
-  void run(const std::vector<std::string>& labels) override {
-    spreads_ = compare_seeds(seeds_, labels);
-    results_.clear();
-    for (const SeededResult& result : spreads_) results_.push_back(result.mean);
-  }
-
-  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
-  [[nodiscard]] std::vector<std::string> head() const override {
-    std::vector<std::string> lines{fmt::format("{}, seeds {} to {}: means and ± standard deviations",
-                                               head_of(scenario_), seeds_.front().seed, seeds_.back().seed)};
-    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
-    return lines;
-  }
-  [[nodiscard]] std::vector<Table> tables() const override {
-    std::vector<Row> rows;
-    for (const SeededResult& result : spreads_) {
-      rows.push_back({result.mean.label, &result.mean.metrics});
-      rows.push_back({"  ±", &result.spread, true});
-    }
-    return {outcomes_table(rows), times_table(rows)};
-  }
-  [[nodiscard]] Json json() const override { return seeds_json(seeds_, spreads_); }
-  [[nodiscard]] std::vector<Json> sections() const override { return {}; }
-
- private:
-  std::vector<JobsScenario> seeds_;
-  std::vector<SeededResult> spreads_;
 };
 
 std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, const Question& question) {
@@ -190,13 +168,12 @@ std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, co
     seeds.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
     seeds.back().setup.keep_moments = shows_run;
   }
-  if (question.seeds == 1) return std::make_unique<JobsExperiment>(std::move(seeds.front()), question);
-  if (!seeds.front().draws) {
+  if (question.seeds > 1 && !seeds.front().draws) {
     throw InputError(
         document.file,
         "nothing of it is drawn (\"generate\", \"estimate_error\"): every seed gives the same run.");
   }
-  return std::make_unique<SeededJobsExperiment>(std::move(seeds));
+  return std::make_unique<JobsExperiment>(std::move(seeds), question);
 }
 
 }  // namespace

@@ -149,11 +149,8 @@ Json ladder_json(const Json& search, const std::string& label) {
 }  // namespace
 
 Json search_section(const Json& result, const SectionHead& head, const std::string& description) {
-  Json json;
-  json["kind"] = "search";
-  json["title"] = result.value("scenario", result.value("name", std::string{"search"}));
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json =
+      begun_section("search", result.value("scenario", result.value("name", std::string{"search"})), head);
   json["description"] = description;
   json["limit"] = nullptr;
   json["metrics"] = metrics_json(search_metric_table());

@@ -99,11 +99,7 @@ Json run_json(const PolicyResult& result, std::size_t parameters) {
 Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
                       const SectionHead& head) {
   const Target& target = scenario.target;
-  Json json;
-  json["kind"] = "training";
-  json["title"] = scenario.name;
-  json["verdict"] = head.verdict;
-  json["head"] = head.head;
+  Json json = begun_section("training", scenario.name, head);
   json["description"] = scenario.description;
   json["iterations"] = scenario.setup.iterations;
   json["band"] = {target.usage - target.margin, target.usage + target.margin};

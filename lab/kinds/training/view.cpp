@@ -169,6 +169,29 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space, const 
   return json;
 }
 
+// Names the best policy and how far it is from the oracle. Policies are ranked first by safety (no OOM and,
+// in the last quarter of the run, never above target plus margin; then no OOM; then the others; last those
+// whose run ended early), then by work done.
+std::string verdict_on(const TrainingScenario& scenario, const Comparison& comparison) {
+  const PolicyResult& best = best_policy(scenario, comparison);
+  const std::string text =
+      fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
+  const PolicyResult* oracle = comparison.find("oracle");
+  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret.";
+  const double regret = Figures{best.metrics}["regret"];
+  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
+                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
+}
+
+std::string head_of(const TrainingScenario& scenario) {
+  const ProcessSetup& process = scenario.setup.process;
+  return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario.name,
+                     scenario.setup.iterations, scenario.gpu,
+                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "",
+                     percent_text(scenario.target.usage), percent_text(scenario.target.margin),
+                     objective_name(scenario.objective));
+}
+
 /// Tuners of a training loop side by side, and the best fixed choice.
 class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison> {
  public:
@@ -178,9 +201,9 @@ class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison>
     results_ = compare_policies(scenario_, labels);
   }
 
-  [[nodiscard]] std::string verdict() const override { return training_verdict(scenario_, results_); }
+  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
   [[nodiscard]] std::vector<std::string> head() const override {
-    std::vector<std::string> lines{training_head(scenario_)};
+    std::vector<std::string> lines{head_of(scenario_)};
     if (!scenario_.batch_note.empty()) lines.push_back(scenario_.batch_note);
     return lines;
   }
@@ -211,14 +234,14 @@ class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison>
       for (const auto& [label, file] : traces_) written.push_back(file);
     }
     if (!question_.picture.empty()) {
-      draw_training(scenario_, results_, training_head(scenario_), question_.picture);
+      draw_training(scenario_, results_, head_of(scenario_), question_.picture);
       written.push_back(question_.picture);
     }
     return written;
   }
   [[nodiscard]] Json json() const override { return comparison_json(scenario_, results_, traces_); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {training_section(scenario_, results_, {verdict(), training_head(scenario_)})};
+    return {training_section(scenario_, results_, {verdict(), head_of(scenario_)})};
   }
 
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
@@ -237,26 +260,6 @@ class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison>
 };
 
 }  // namespace
-
-std::string training_verdict(const TrainingScenario& scenario, const Comparison& comparison) {
-  const PolicyResult& best = best_policy(scenario, comparison);
-  const std::string text =
-      fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
-  const PolicyResult* oracle = comparison.find("oracle");
-  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret.";
-  const double regret = Figures{best.metrics}["regret"];
-  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
-                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
-}
-
-std::string training_head(const TrainingScenario& scenario) {
-  const ProcessSetup& process = scenario.setup.process;
-  return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario.name,
-                     scenario.setup.iterations, scenario.gpu,
-                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "",
-                     percent_text(scenario.target.usage), percent_text(scenario.target.margin),
-                     objective_name(scenario.objective));
-}
 
 Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files) {

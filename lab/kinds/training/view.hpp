@@ -11,14 +11,6 @@
 
 namespace vramlab {
 
-/// Names the best policy and how far it is from the oracle. Policies are ranked first by safety (no OOM and,
-/// in the last quarter of the run, never above target plus margin; then no OOM; then the others; last those
-/// whose run ended early), then by work done.
-std::string training_verdict(const TrainingScenario& scenario, const Comparison& comparison);
-
-/// What was run, in one line.
-std::string training_head(const TrainingScenario& scenario);
-
 /// The result of `compare`; `trace_files` gives the trace written for a label, where there is one.
 Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files);
