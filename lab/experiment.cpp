@@ -11,19 +11,12 @@
 
 namespace vramlab {
 
-// One line a kind; NAME_kind() is in lab/kinds/NAME/view.cpp.
-// clang-format off
-#define VRAMLAB_KINDS(KIND) \
-  KIND(training) \
-  KIND(jobs) \
-  KIND(epoch) \
-  KIND(search) \
-  KIND(snapshot)
-// clang-format on
-
-#define VRAMLAB_DECLARE_KIND(name) Kind name##_kind();
-VRAMLAB_KINDS(VRAMLAB_DECLARE_KIND)
-#undef VRAMLAB_DECLARE_KIND
+// Each in lab/kinds/NAME/view.cpp.
+Kind training_kind();
+Kind jobs_kind();
+Kind epoch_kind();
+Kind search_kind();
+Kind snapshot_kind();
 
 namespace {
 
@@ -84,12 +77,6 @@ std::string file_name_of(const std::string& label) {
   return name;
 }
 
-std::vector<std::string> policy_labels(const Scenario& scenario) {
-  std::vector<std::string> labels;
-  for (const PolicyEntry& entry : scenario.policies) labels.push_back(entry.label);
-  return labels;
-}
-
 // Every one of `labels` that is not `known` in `file` is a problem of its own.
 void require_known(const std::string& file, const std::string& what, const std::vector<std::string>& known,
                    const std::vector<std::string>& labels) {
@@ -103,16 +90,15 @@ void require_known(const std::string& file, const std::string& what, const std::
 
 }  // namespace
 
-std::vector<std::string> Experiment::labels() const { return policy_labels(scenario()); }
+std::vector<std::string> Experiment::labels() const { return labels_of(scenario().policies); }
 
 void Experiment::require_labels(const std::vector<std::string>& labels) const {
   require_known(scenario().file, labelled(), this->labels(), labels);
 }
 
 const std::vector<Kind>& kinds() {
-#define VRAMLAB_LIST_KIND(name) name##_kind(),
-  static const std::vector<Kind> kinds{VRAMLAB_KINDS(VRAMLAB_LIST_KIND)};
-#undef VRAMLAB_LIST_KIND
+  static const std::vector<Kind> kinds{training_kind(), jobs_kind(), epoch_kind(), search_kind(),
+                                       snapshot_kind()};
   return kinds;
 }
 
@@ -163,14 +149,19 @@ std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seed
 }
 
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
-  require_known(scenario.file, "policy", policy_labels(scenario), labels);
+  require_known(scenario.file, "policy", labels_of(scenario.policies), labels);
+}
+
+fs::path made_folder(fs::path folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw InputError(folder.string(), "cannot be made a folder: " + failed.message() + ".");
+  return folder;
 }
 
 std::map<std::string, std::string> file_bases(const std::vector<std::string>& labels,
                                               const std::string& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw InputError(folder, "cannot be made a folder: " + failed.message() + ".");
+  made_folder(folder);
   std::map<std::string, std::string> bases;
   std::set<std::string> taken;
   for (const std::string& label : labels) {

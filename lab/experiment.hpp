@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -112,8 +113,11 @@ SeededExperiments read_seeds(const ScenarioDocument& document);
 /// of the file.
 std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seeds);
 
+/// `folder`, made if missing. Throws InputError if it cannot be.
+std::filesystem::path made_folder(std::filesystem::path folder);
+
 /// For each label the path in `folder` (made if missing) that its files begin with; no two are equal. Throws
-/// InputError if the folder cannot be made.
+/// InputError as made_folder does.
 std::map<std::string, std::string> file_bases(const std::vector<std::string>& labels,
                                               const std::string& folder);
 
@@ -125,7 +129,33 @@ inline bool is_wanted(const std::vector<std::string>& labels, const std::string&
 /// Throws InputError as Experiment::require_labels does, for the policies of a scenario.
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels);
 
-/// What the experiments on policies have in common. `Results` is a range of what has a `label` and `metrics`.
+/// What `run(entry)` makes of each policy of the scenario that is labelled so, of all if there are no labels.
+/// Throws InputError as require_labels does.
+template <class Run>
+auto run_policies(const Scenario& scenario, const std::vector<std::string>& labels, const Run& run) {
+  require_labels(scenario, labels);
+  std::vector<decltype(run(scenario.policies.front()))> results;
+  for (const PolicyEntry& entry : scenario.policies) {
+    if (is_wanted(labels, entry.label)) results.push_back(run(entry));
+  }
+  return results;
+}
+
+/// The names of a policy whose figures are not known yet.
+inline PolicyFigures named_after(const PolicyEntry& entry) {
+  return {{entry.label, {}}, entry.choice.use, entry.choice.profile};
+}
+
+/// The labels of all that have one.
+template <class Labelled>
+std::vector<std::string> labels_of(const Labelled& all) {
+  std::vector<std::string> labels;
+  for (const auto& one : all) labels.push_back(one.label);
+  return labels;
+}
+
+/// What the experiments on policies have in common. `Results` is a range of
+/// LabelledFigures.
 template <class AnyScenario, class Results>
 class PolicyExperiment : public Experiment {
  public:
@@ -133,10 +163,17 @@ class PolicyExperiment : public Experiment {
       : scenario_(std::move(scenario)), question_(std::move(question)) {}
 
   [[nodiscard]] const Scenario& scenario() const override { return scenario_; }
+  /// The first line of head().
+  [[nodiscard]] virtual std::string head_line() const = 0;
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{head_line()};
+    if constexpr (requires { scenario_.notes; }) {
+      lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
+    }
+    return lines;
+  }
   [[nodiscard]] std::vector<LabelledFigures> figures() const override {
-    std::vector<LabelledFigures> figures;
-    for (const auto& result : results_) figures.push_back({result.label, result.metrics});
-    return figures;
+    return {results_.begin(), results_.end()};
   }
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
     const auto* result = find(label);

@@ -1,22 +1,17 @@
 #include "lab/metric.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
 namespace vramlab {
 
 std::string_view better_name(Better better) {
-  switch (better) {
-    case Better::more:
-      return "more";
-    case Better::less:
-      return "less";
-    case Better::neither:
-      break;
-  }
-  return "";
+  constexpr std::array kNames{"", "more", "less"};
+  return kNames[static_cast<std::size_t>(better)];
 }
 
 std::vector<std::string> names_of(const MetricTable& table) {
@@ -29,6 +24,10 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
   const auto found =
       std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.name == name; });
   return found == metrics.end() ? std::nullopt : std::optional{found->value};
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double Figures::operator[](std::string_view name) const {

@@ -25,8 +25,8 @@ struct MetricDescription {
   std::string title;  ///< short, for the head of a column
   std::string unit;   ///< "count", "share", "bytes", "s", "1/s", "h" or "score"
   Better better = Better::neither;
-  std::string about;    ///< one sentence without its full stop
-  std::string formula;  ///< in the names of the other metrics and of the trace; empty if `about` says it all
+  std::string about;      ///< one sentence without its full stop
+  std::string formula{};  ///< in names of other metrics and of the trace; empty if `about` says it all
 };
 
 /// The metrics of one kind of scenario, in the order of its results.
@@ -52,6 +52,12 @@ struct LabelledFigures {
   std::vector<Metric> metrics;
 };
 
+/// The same with what else is known of the policy.
+struct PolicyFigures : LabelledFigures {
+  std::string policy;   ///< name in the registry, or "oracle"
+  std::string profile;  ///< empty if it has none
+};
+
 /// The figures that `facts` have, in the order of the rows.
 template <class Facts>
 std::vector<Metric> measure(const std::vector<MetricRow<Facts>>& rows, const Facts& facts) {
@@ -73,6 +79,9 @@ std::vector<std::string> names_of(const MetricTable& table);
 
 /// The value called `name`; empty if there is none.
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);
+
+/// NaN without values.
+double mean_of(const std::vector<double>& values);
 
 /// A figure that is not there, in a table.
 inline constexpr const char* kNoFigure = "-";

@@ -2,6 +2,8 @@
 // histories.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,18 @@ Json segments_section(const SegmentMap& map, const std::string& title, const Sec
 /// A curve as a list of [x, value].
 Json curve_json(const std::vector<CurvePoint>& curve);
 
+/// Points of one curve over a run; some two a pixel of a wide screen.
+inline constexpr std::size_t kMostPoints = 4000;
+
+/// The curve of `value(record)` over the records of a run, each at `record.*place`.
+template <class Record, class Value>
+Json run_curve(const std::vector<Record>& records, std::int64_t Record::*place, const Value& value) {
+  const std::size_t stride = curve_stride(records.size(), kMostPoints);
+  return curve_json(thinned_curve(records.size(), stride, [&](std::size_t i) {
+    return CurvePoint{records[i].*place, static_cast<std::int64_t>(std::invoke(value, records[i]))};
+  }));
+}
+
 /// Marks of one kind and policy beyond this become fewer: at 8,000 those of a policy take half a MiB.
 inline constexpr std::size_t kMostMarks = 8000;
 
@@ -48,6 +62,16 @@ Json mark_json(const RunMark& mark);
 
 /// Marks, ascending, as a list of those, merged where there are more than kMostMarks.
 Json marks_json(const std::vector<RunMark>& marks);
+
+/// A mark at the place of each record of a run that `is`.
+template <class Record, class Is>
+Json run_marks(const std::vector<Record>& records, std::int64_t Record::*place, const Is& is) {
+  std::vector<RunMark> marks;
+  for (const Record& record : records) {
+    if (std::invoke(is, record)) marks.push_back({record.*place, record.*place, 1});
+  }
+  return marks_json(marks);
+}
 
 /// Metrics for the page: name, title, unit, which way is better, meaning.
 Json metrics_json(const MetricTable& metrics);

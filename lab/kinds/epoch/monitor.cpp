@@ -3,40 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
-#include "lab/metric.hpp"
+#include "lab/experiment.hpp"
 #include "report/pictures.hpp"
 
 namespace vramlab {
-
-void BatchHistory::batch_ends(const BatchRecord& batch) {
-  const bool ran_out = batch.result == StepResult::oom;
-  const bool predicts = batch.predicted.likely > 0;
-  batches_.push_back(
-      {.number = batch.number,
-       .allocated = ran_out ? std::max(batch.peak_allocated, batch.wanted) : batch.peak_allocated,
-       .reserved = batch.peak_reserved,
-       .predicted = predicts ? batch.allocated_before + batch.predicted.likely : 0,
-       .total = batch.total,
-       .samples = batch.shape.samples,
-       .positions = batch.padded_positions,
-       .ran_out = ran_out,
-       .oversize = batch.oversize});
-}
-
 namespace {
 
 namespace fs = std::filesystem;
 
 double mib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_MiB); }
 double gib(Bytes bytes) { return mib(bytes) / 1024; }
-
-const fs::path& made(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw InputError(folder.string(), "cannot be made a folder: " + failed.message() + ".");
-  return folder;
-}
 
 // A declared figure of each task that the batch has samples of; null where none was declared.
 Json by_task(const BatchRecord& batch, const std::vector<std::string>& tasks,
@@ -158,7 +134,7 @@ void BatchSeries::join_neighbours() {
 EpochMonitor::EpochMonitor(const EpochScenario& scenario, std::string label, const fs::path& folder)
     : scenario_(scenario),
       label_(std::move(label)),
-      folder_(made(folder)),
+      folder_(made_folder(folder)),
       batches_file_(folder / "batch_metrics.json") {
   batches_file_.write("[");
 }

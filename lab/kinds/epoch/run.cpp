@@ -46,21 +46,15 @@ EpochRun run_restarted(EpochSetup setup, const EpochScenario& scenario, const Po
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
-  EpochResult result{
-      entry.choice.use, entry.choice.profile, entry.label, run_restarted(setup, scenario, entry.choice), {}};
+  EpochResult result{named_after(entry), run_restarted(setup, scenario, entry.choice)};
   result.metrics = epoch_metrics(setup, result.run);
   return result;
 }
 
 std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
                                            const std::vector<std::string>& labels) {
-  require_labels(scenario, labels);
-  std::vector<EpochResult> results;
-  for (const PolicyEntry& entry : scenario.policies) {
-    if (!is_wanted(labels, entry.label)) continue;
-    results.push_back(run_composer(scenario, entry));
-  }
-  return results;
+  return run_policies(scenario, labels,
+                      [&](const PolicyEntry& entry) { return run_composer(scenario, entry); });
 }
 
 }  // namespace vramlab

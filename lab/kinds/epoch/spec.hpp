@@ -25,12 +25,8 @@ struct EpochScenario : Scenario {
 };
 
 /// What one composer made of the data set.
-struct EpochResult {
-  std::string policy;
-  std::string profile;
-  std::string label;
+struct EpochResult : PolicyFigures {
   EpochRun run;
-  std::vector<Metric> metrics;
 };
 
 /// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.

@@ -90,80 +90,73 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
   return table;
 }
 
-std::string head_of(const EpochScenario& scenario) {
-  const ProcessSetup& process = scenario.setup.process;
-  return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario.name,
-                     scenario.setup.samples.size(), data_shares(scenario), scenario.setup.epochs,
-                     scenario.setup.epochs == 1 ? "" : "s", scenario.setup.target_batch, scenario.gpu,
-                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "");
-}
-
-/// Hands every batch on to others.
-class BatchRelay : public BatchListener {
- public:
-  void add(BatchListener* listener) {
-    if (listener != nullptr) listeners_.push_back(listener);
-  }
-  [[nodiscard]] bool empty() const { return listeners_.empty(); }
-
-  void batch_ends(const BatchRecord& batch) override {
-    for (BatchListener* listener : listeners_) listener->batch_ends(batch);
-  }
-  void epoch_ends(std::int64_t epoch, const EpochTotals& totals) override {
-    for (BatchListener* listener : listeners_) listener->epoch_ends(epoch, totals);
-  }
-
- private:
-  std::vector<BatchListener*> listeners_;
+/// The figures of one batch. `number` counts from 1.
+struct BatchFigures {
+  std::int64_t number = 0;
+  Bytes allocated = 0;  ///< its peak; of a failed batch what it would have had at least
+  Bytes reserved = 0;
+  Bytes predicted = 0;  ///< peak that was expected; 0 = nothing was predicted
+  Bytes total = 0;      ///< what the program may use
+  std::int64_t samples = 0;
+  std::int64_t positions = 0;  ///< as collated, padding included
+  bool ran_out = false;
+  bool oversize = false;  ///< a single sample, predicted over budget
 };
 
-EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_folder,
-                    BatchListener* history, std::vector<std::string>& files) {
-  BatchRelay relay;
-  relay.add(history);
-  std::optional<EpochMonitor> monitor;
-  if (!trace_folder.empty()) {
-    monitor.emplace(scenario, entry.label, trace_folder);
-    relay.add(&*monitor);
+/// Keeps the figures of all batches, 64 bytes each, and hands every batch on.
+struct BatchHistory : BatchListener {
+  std::vector<BatchFigures> batches;
+  BatchListener* next = nullptr;  ///< may be null
+
+  void batch_ends(const BatchRecord& batch) override {
+    const bool ran_out = batch.result == StepResult::oom;
+    const bool predicts = batch.predicted.likely > 0;
+    batches.push_back(
+        {.number = batch.number,
+         .allocated = ran_out ? std::max(batch.peak_allocated, batch.wanted) : batch.peak_allocated,
+         .reserved = batch.peak_reserved,
+         .predicted = predicts ? batch.allocated_before + batch.predicted.likely : 0,
+         .total = batch.total,
+         .samples = batch.shape.samples,
+         .positions = batch.padded_positions,
+         .ran_out = ran_out,
+         .oversize = batch.oversize});
+    if (next != nullptr) next->batch_ends(batch);
   }
-  EpochResult result = run_composer(scenario, entry, relay.empty() ? nullptr : &relay);
+  void epoch_ends(std::int64_t epoch, const EpochTotals& totals) override {
+    if (next != nullptr) next->epoch_ends(epoch, totals);
+  }
+};
+
+// `history` may be null.
+EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, const std::string& trace_folder,
+                    BatchHistory* history, std::vector<std::string>& files) {
+  std::optional<EpochMonitor> monitor;
+  BatchListener* listener = nullptr;
+  if (!trace_folder.empty()) listener = &monitor.emplace(scenario, entry.label, trace_folder);
+  if (history != nullptr) {
+    history->next = listener;
+    listener = history;
+  }
+  EpochResult result = run_composer(scenario, entry, listener);
   if (!monitor) return result;
   const auto written = monitor->finish(result);
   files.insert(files.end(), written.begin(), written.end());
   return result;
 }
 
-constexpr std::size_t kMostPoints = 4000;  // some two a pixel of a wide screen
-
-std::int64_t plain(Bytes bytes) { return static_cast<std::int64_t>(bytes); }
-
 Json curves_json(const std::vector<BatchFigures>& batches) {
-  const std::size_t stride = curve_stride(batches.size(), kMostPoints);
-  const auto curve = [&](const auto& value) {
-    return curve_json(thinned_curve(batches.size(), stride, [&](std::size_t i) {
-      return CurvePoint{batches[i].number, value(batches[i])};
-    }));
-  };
+  const auto curve = [&](const auto& value) { return run_curve(batches, &BatchFigures::number, value); };
   Json json;
-  json["stride"] = stride;
-  json["allocated"] = curve([](const BatchFigures& batch) { return plain(batch.allocated); });
-  json["reserved"] = curve([](const BatchFigures& batch) { return plain(batch.reserved); });
-  json["limit"] = curve([](const BatchFigures& batch) { return plain(batch.total); });
+  json["stride"] = curve_stride(batches.size(), kMostPoints);
+  json["allocated"] = curve(&BatchFigures::allocated);
+  json["reserved"] = curve(&BatchFigures::reserved);
+  json["limit"] = curve(&BatchFigures::total);
   const bool predicts = std::any_of(batches.begin(), batches.end(),
                                     [](const BatchFigures& batch) { return batch.predicted > 0; });
-  json["predicted"] =
-      predicts ? curve([](const BatchFigures& batch) { return plain(batch.predicted); }) : Json::array();
-  json["points"] = {curve([](const BatchFigures& batch) { return batch.samples; }),
-                    curve([](const BatchFigures& batch) { return batch.positions; })};
+  json["predicted"] = predicts ? curve(&BatchFigures::predicted) : Json::array();
+  json["points"] = {curve(&BatchFigures::samples), curve(&BatchFigures::positions)};
   return json;
-}
-
-Json batches_json(const std::vector<BatchFigures>& batches, bool BatchFigures::*what) {
-  std::vector<RunMark> marks;
-  for (const BatchFigures& batch : batches) {
-    if (batch.*what) marks.push_back({batch.number, batch.number, 1});
-  }
-  return marks_json(marks);
 }
 
 Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>& results,
@@ -177,13 +170,13 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
   Bytes total = 0;
   json["policies"] = Json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& batches = histories[i].batches();
+    const auto& batches = histories[i].batches;
     Json policy = curves_json(batches);
     policy["label"] = results[i].label;
     if (!results[i].run.ended_early.empty()) policy["ended_early"] = results[i].run.ended_early;
     policy["metrics"] = figures_json(results[i].metrics);
-    policy["ooms"] = batches_json(batches, &BatchFigures::ran_out);
-    policy["oversize"] = batches_json(batches, &BatchFigures::oversize);
+    policy["ooms"] = run_marks(batches, &BatchFigures::number, &BatchFigures::ran_out);
+    policy["oversize"] = run_marks(batches, &BatchFigures::number, &BatchFigures::oversize);
     json["policies"].push_back(std::move(policy));
     if (batches.empty()) continue;
     last = std::max(last, batches.back().number);
@@ -203,19 +196,21 @@ class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<Epoch
     require_labels(labels);
     std::map<std::string, std::string> folders;  // by label
     if (!question_.trace_dir.empty()) folders = file_bases(this->labels(), question_.trace_dir);
-    for (const PolicyEntry& entry : scenario_.policies) {
-      if (!is_wanted(labels, entry.label)) continue;
+    results_ = run_policies(scenario_, labels, [&](const PolicyEntry& entry) {
       histories_.emplace_back();
-      results_.push_back(run_one(scenario_, entry, folders[entry.label],
-                                 question_.report ? &histories_.back() : nullptr, files_));
-    }
+      return run_one(scenario_, entry, folders[entry.label], question_.report ? &histories_.back() : nullptr,
+                     files_);
+    });
   }
 
   [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
-  [[nodiscard]] std::vector<std::string> head() const override {
-    std::vector<std::string> lines{head_of(scenario_)};
-    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
-    return lines;
+  [[nodiscard]] std::string head_line() const override {
+    const EpochSetup& setup = scenario_.setup;
+    const auto& limit = setup.process.allocator.limit;
+    return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario_.name,
+                       setup.samples.size(), data_shares(scenario_), setup.epochs,
+                       setup.epochs == 1 ? "" : "s", setup.target_batch, scenario_.gpu,
+                       limit ? " limited to " + format_bytes(*limit) : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
@@ -237,25 +232,13 @@ class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<Epoch
   std::vector<std::string> write_files() override { return files_; }
   [[nodiscard]] Json json() const override { return epoch_json(scenario_, results_); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {epoch_section(scenario_, results_, histories_, {verdict(), head_of(scenario_)})};
+    return {epoch_section(scenario_, results_, histories_, {verdict(), head_line()})};
   }
 
  private:
   std::vector<BatchHistory> histories_;
   std::vector<std::string> files_;
 };
-
-Json phases_json(const PhaseCounts& phases) {
-  return {{"ooms", phases.ooms}, {"time_s", to_seconds(phases.time)}};
-}
-
-Json faults_json(const EpochRun& run) {
-  return {{"errors", run.totals.failures},
-          {"heavy_steps", run.faults.heavy_steps},
-          {"heavy_ooms", run.faults.heavy_ooms},
-          {"missing_readings", run.faults.missing_readings},
-          {"leaked_bytes", run.faults.leaked}};
-}
 
 }  // namespace
 
@@ -273,8 +256,17 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
     entry["label"] = result.label;
     entry["metrics"] = figures_json(result.metrics);
     entry["tasks"] = task_json(scenario.setup, result.run);
-    if (!scenario.setup.phases.empty()) entry["phases"] = phases_json(result.run.phases);
-    if (scenario.setup.faults != Faults{.seed = scenario.seed}) entry["faults"] = faults_json(result.run);
+    const EpochRun& run = result.run;
+    if (!scenario.setup.phases.empty()) {
+      entry["phases"] = {{"ooms", run.phases.ooms}, {"time_s", to_seconds(run.phases.time)}};
+    }
+    if (scenario.setup.faults != Faults{.seed = scenario.seed}) {
+      entry["faults"] = {{"errors", run.totals.failures},
+                         {"heavy_steps", run.faults.heavy_steps},
+                         {"heavy_ooms", run.faults.heavy_ooms},
+                         {"missing_readings", run.faults.missing_readings},
+                         {"leaked_bytes", run.faults.leaked}};
+    }
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     for (const Statistic& statistic : result.run.statistics) {
       entry["statistics"][statistic.name] = number_json(statistic.value);

@@ -8,13 +8,6 @@ namespace {
 
 using enum Better;
 
-// Without values there is no mean.
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // The smallest value that at least `share` of all do not exceed; empty without values. `values` are sorted.
 double quantile(const std::vector<double>& values, double share) {
   if (values.empty()) return std::nan("");
@@ -87,35 +80,35 @@ struct Facts {
 // Over all jobs but those refused, unless said otherwise.
 const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
-      {{"jobs", "jobs", "count", neither, "jobs of the scenario", ""},
+      {{"jobs", "jobs", "count", neither, "jobs of the scenario"},
        [](const Facts& f) { return f.run.jobs.size(); }},
-      {{"completed", "done", "count", more, "jobs that ran to their end", ""},
+      {{"completed", "done", "count", more, "jobs that ran to their end"},
        [](const Facts& f) { return f.count(JobOutcome::completed); }},
-      {{"makespan_s", "makespan", "s", less, "from the first arrival until the last job left", ""},
+      {{"makespan_s", "makespan", "s", less, "from the first arrival until the last job left"},
        [](const Facts& f) { return f.makespan; }},
       {{"mean_wait_s", "mean wait", "s", less,
         "mean time spent waiting in all, after an OOM too; for a job that never starts until the end",
         "Σ waited / jobs"},
-       [](const Facts& f) { return mean(f.spread.waits); }},
-      {{"p50_wait_s", "p50 wait", "s", less, "the wait that half of the jobs stay within", ""},
+       [](const Facts& f) { return mean_of(f.spread.waits); }},
+      {{"p50_wait_s", "p50 wait", "s", less, "the wait that half of the jobs stay within"},
        [](const Facts& f) { return quantile(f.spread.waits, 0.5); }},
-      {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of the jobs stay within", ""},
+      {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of the jobs stay within"},
        [](const Facts& f) { return quantile(f.spread.waits, 0.99); }},
       {{"mean_completion_s", "mean done in", "s", less, "mean time from arrival to end, of completed jobs",
         "Σ (end − arrival) / completed"},
-       [](const Facts& f) { return mean(f.spread.completions); }},
-      {{"p99_completion_s", "p99 done in", "s", less, "the same time that 99 % of them stay within", ""},
+       [](const Facts& f) { return mean_of(f.spread.completions); }},
+      {{"p99_completion_s", "p99 done in", "s", less, "the same time that 99 % of them stay within"},
        [](const Facts& f) { return quantile(f.spread.completions, 0.99); }},
       {{"mean_slow_down", "slow-down", "score", less, "mean of that time over the job's own duration",
         "Σ ((end − arrival) / duration) / completed"},
-       [](const Facts& f) { return mean(f.spread.slow_downs); }},
-      {{"timeouts", "timeouts", "count", less, "jobs that waited or took too long", ""},
+       [](const Facts& f) { return mean_of(f.spread.slow_downs); }},
+      {{"timeouts", "timeouts", "count", less, "jobs that waited or took too long"},
        [](const Facts& f) { return f.count(JobOutcome::wait_timeout) + f.count(JobOutcome::job_timeout); }},
-      {{"refused", "refused", "count", neither, "jobs turned away at submit because they can never fit", ""},
+      {{"refused", "refused", "count", neither, "jobs turned away at submit because they can never fit"},
        [](const Facts& f) { return f.count(JobOutcome::refused); }},
-      {{"failed", "failed", "count", less, "jobs given up after an OOM, or whose owner died", ""},
+      {{"failed", "failed", "count", less, "jobs given up after an OOM, or whose owner died"},
        [](const Facts& f) { return f.count(JobOutcome::out_of_memory) + f.count(JobOutcome::crashed); }},
-      {{"oom_kills", "OOM kills", "count", less, "attempts killed for lack of memory", ""},
+      {{"oom_kills", "OOM kills", "count", less, "attempts killed for lack of memory"},
        [](const Facts& f) { return f.sum([](const JobRecord& job) { return job.ooms; }); }},
       {{"gpu_hours_wasted", "GPU h wasted", "h", less, "running time of those attempts, times their cards",
         "Σ wasted / 3600"},
@@ -131,18 +124,17 @@ const std::vector<MetricRow<Facts>>& rows() {
         "(Σ x)² / (n · Σ x²)"},
        [](const Facts& f) { return jain(f.spread.progress); }},
       {{"overcommits", "over-commits", "count", less,
-        "admissions that left a card with more promised and held by strangers than it has", ""},
+        "admissions that left a card with more promised and held by strangers than it has"},
        [](const Facts& f) { return f.run.overcommits; }},
       {{"alerts", "alerts", "count", less,
-        "times a card became more than 90 % full; the alert ends below 85 %", ""},
+        "times a card became more than 90 % full; the alert ends below 85 %"},
        [](const Facts& f) { return f.run.alerts; }},
-      {{"most_active_jobs", "most active", "count", neither, "most jobs that held a promise at any moment",
-        ""},
+      {{"most_active_jobs", "most active", "count", neither, "most jobs that held a promise at any moment"},
        [](const Facts& f) { return f.run.most_active; }},
-      {{"most_pending_jobs", "most pending", "count", neither, "most jobs that waited at any moment", ""},
+      {{"most_pending_jobs", "most pending", "count", neither, "most jobs that waited at any moment"},
        [](const Facts& f) { return f.run.most_pending; }},
       {{"most_promised_bytes", "most promised", "bytes", neither,
-        "highest sum of promises over all cards at any moment", ""},
+        "highest sum of promises over all cards at any moment"},
        [](const Facts& f) { return f.run.most_promised; }},
   };
   return rows;

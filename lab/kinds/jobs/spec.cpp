@@ -200,8 +200,7 @@ class JobsReader {
   }
 
   void require_strangers() {
-    std::size_t cards = 0;
-    for (const CardNode& node : file_.setup.cluster.nodes) cards += node.count;
+    const std::size_t cards = file_.cards();
     for (std::size_t i = 0; i < file_.setup.strangers.size(); ++i) {
       const Stranger& stranger = file_.setup.strangers[i];
       const std::string pointer = "/strangers/" + std::to_string(i);
@@ -243,6 +242,12 @@ class JobsReader {
 };
 
 }  // namespace
+
+std::size_t JobsScenario::cards() const {
+  std::size_t cards = 0;
+  for (const CardNode& node : setup.cluster.nodes) cards += node.count;
+  return cards;
+}
 
 const RecordBase& jobs_table() { return jobs_file_table(); }
 

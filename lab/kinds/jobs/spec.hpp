@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/metric.hpp"
+#include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "sim/runs/job_queue_loop.hpp"
@@ -19,15 +20,15 @@ struct JobsScenario : Scenario {
   bool draws = false;  ///< something of it is drawn with the seed
   JobQueueSetup setup;
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
+
+  /// How many there are.
+  [[nodiscard]] std::size_t cards() const;
 };
 
-/// What one policy made of the jobs.
-struct JobsResult {
-  std::string policy;
-  std::string profile;
-  std::string label;
+/// What one policy made of the jobs. Of several seeds `metrics` are means, and `run` is empty.
+struct JobsResult : PolicyFigures {
   JobQueueRun run;
-  std::vector<Metric> metrics;
+  std::vector<Metric> spread{};  ///< of several seeds: standard deviations of the sample (n − 1)
 };
 
 /// Reads a scenario of kind `jobs`. Throws InputError with every problem of the file.
@@ -40,6 +41,10 @@ const RecordBase& jobs_table();
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
                                        const std::vector<std::string>& labels = {});
 
+/// The same on each of several scenarios, at least two: one scenario, one seed each.
+std::vector<JobsResult> compare_seeds(const std::vector<JobsScenario>& scenarios,
+                                      const std::vector<std::string>& labels);
+
 /// All metrics of a run in a fixed order (docs/metrics.md).
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
 const MetricTable& jobs_metric_table();
@@ -48,7 +53,9 @@ const MetricTable& jobs_metric_table();
 Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,
                const std::map<std::string, std::vector<std::string>>& trace_files = {});
 
-/// "completed", "refused", …
-std::string_view outcome_name(JobOutcome outcome);
+/// Queues side by side: who was on which card when, how many waited. The runs must have kept their moments.
+/// Of one policy at most 64 cards and some 4,000 stays, but every one that ran out of memory.
+Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+                  const SectionHead& head);
 
 }  // namespace vramlab

@@ -1,14 +1,20 @@
-#include "lab/kinds/jobs/view.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
+#include "lab/kinds/jobs/spec.hpp"
+#include "lab/page/drawing.hpp"
 #include "lab/scenario/schema.hpp"
+#include "recordings/runs/run_trace.hpp"
+#include "report/output_file.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 namespace {
@@ -89,11 +95,190 @@ Table times_table(const std::vector<Row>& rows) {
   return table;
 }
 
-std::string head_of(const JobsScenario& scenario) {
-  std::size_t cards = 0;
-  for (const CardNode& node : scenario.setup.cluster.nodes) cards += node.count;
-  return fmt::format("{}: {} jobs on {} card{}{}", scenario.name, scenario.setup.jobs.size(), cards,
-                     cards == 1 ? "" : "s", scenario.setup.steps ? ", step by step" : "");
+constexpr std::size_t kMostStays = 4000;    // of one policy; about a bar a pixel
+constexpr std::size_t kMostCards = 64;      // of one policy; more than a screen
+constexpr std::size_t kMostMoments = 4000;  // of the curve of waiting jobs
+
+std::vector<std::string> card_names(const ClusterSetup& cluster) {
+  std::vector<std::string> names;
+  for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {
+    for (std::uint32_t i = 0; i < cluster.nodes[node].count && names.size() < kMostCards; ++i) {
+      names.push_back(cluster.nodes.size() > 1 ? fmt::format("node {}, card {}", node, i)
+                                               : fmt::format("card {}", i));
+    }
+  }
+  return names;
+}
+
+/// One job on one card for a while: a bar of the chart.
+struct Bar {
+  const JobStay* stay = nullptr;
+  CardId card = 0;
+};
+
+// What is left out is the shortest; a stay that ran out of memory is always there.
+std::vector<Bar> drawn_bars(const JobQueueRun& run, std::size_t cards, std::size_t& omitted) {
+  std::vector<Bar> bars;
+  std::size_t all = 0;
+  for (const JobStay& stay : run.stays) {
+    for (const CardId card : stay.cards) {
+      ++all;
+      if (card < cards) bars.push_back({&stay, card});
+    }
+  }
+  if (bars.size() > kMostStays) {
+    const auto rank = [](const Bar& bar) {  // all stays lie in one list: the place in it decides ties
+      return std::tuple{!bar.stay->ran_out, bar.stay->from - bar.stay->to, bar.stay, bar.card};
+    };
+    std::sort(bars.begin(), bars.end(), [&](const Bar& a, const Bar& b) { return rank(a) < rank(b); });
+    const auto ran_out =
+        std::partition_point(bars.begin(), bars.end(), [](const Bar& bar) { return bar.stay->ran_out; });
+    bars.resize(std::max(kMostStays, static_cast<std::size_t>(ran_out - bars.begin())));
+    std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
+      return std::tuple{a.stay, a.card} < std::tuple{b.stay, b.card};
+    });
+  }
+  omitted = all - bars.size();
+  return bars;
+}
+
+/// Names of the jobs that are drawn, each once.
+class JobNames {
+ public:
+  explicit JobNames(const std::vector<JobSpec>& jobs) : jobs_(jobs) {}
+
+  std::size_t place(std::uint32_t job) {
+    const auto [found, fresh] = places_.try_emplace(job, places_.size());
+    if (fresh) names_.push_back(jobs_[job].name.empty() ? fmt::format("job {}", job) : jobs_[job].name);
+    return found->second;
+  }
+  [[nodiscard]] const Json& names() const { return names_; }
+
+ private:
+  const std::vector<JobSpec>& jobs_;
+  std::map<std::uint32_t, std::size_t> places_;
+  Json names_ = Json::array();
+};
+
+Json waiting_json(const std::vector<QueueMoment>& moments) {
+  Json list = Json::array();
+  const auto curve =
+      thinned_curve(moments.size(), curve_stride(moments.size(), kMostMoments), [&](std::size_t i) {
+        return CurvePoint{moments[i].time.count(), moments[i].pending};
+      });
+  for (const CurvePoint& point : curve) list.push_back({to_seconds(SimTime{point.x}), point.value});
+  return list;
+}
+
+Json policy_json(const JobsResult& result, const std::vector<std::string>& cards, JobNames& names) {
+  Json json;
+  json["label"] = result.label;
+  if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
+  json["metrics"] = figures_json(result.metrics);
+  json["cards"] = cards;
+  std::size_t omitted = 0;
+  json["stays"] = Json::array();
+  for (const Bar& bar : drawn_bars(result.run, cards.size(), omitted)) {
+    json["stays"].push_back({names.place(bar.stay->job), bar.card, to_seconds(bar.stay->from),
+                             to_seconds(bar.stay->to), bar.stay->need, bar.stay->most_used,
+                             bar.stay->ran_out});
+  }
+  json["omitted"] = omitted;
+  json["waiting"] = waiting_json(result.run.monitored);
+  return json;
+}
+
+constexpr std::size_t kMostDrawn = 16;  // cards of one policy in a picture
+
+QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId card) {
+  QueuePanel panel;
+  for (const JobStay& stay : run.stays) {
+    if (std::find(stay.cards.begin(), stay.cards.end(), card) == stay.cards.end()) continue;
+    // One that ran out at once used nothing; what it wanted is shown.
+    const Bytes memory = stay.ran_out ? std::max(stay.most_used, stay.need) : stay.most_used;
+    panel.bars.push_back({stay.from, stay.to, memory, stay.job, stay.ran_out});
+  }
+  for (const CardMoment& moment : run.moments) {
+    if (moment.card != card) continue;
+    panel.levels.push_back({moment.time, moment.promised, moment.used + moment.foreign});
+  }
+  for (const CardNode& node : setup.cluster.nodes) {
+    if (card >= node.first && card < node.first + node.count) {
+      panel.total = setup.cluster.pools[node.pool].total;
+    }
+  }
+  return panel;
+}
+
+/// Writes the time line of each policy into `folder` (made if missing), named by label: LABEL.jsonl and
+/// LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.monitor.csv (the queue), LABEL.perfetto.json.
+/// The runs must have kept their moments. Returns label → files.
+std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsScenario& scenario,
+                                                                   const std::vector<JobsResult>& results,
+                                                                   const std::string& folder) {
+  std::vector<std::string> labels;
+  for (const JobsResult& result : results) labels.push_back(result.label);
+  const auto bases = file_bases(labels, folder);
+  std::map<std::string, std::vector<std::string>> files;
+  for (const JobsResult& result : results) {
+    const auto write = [&](const char* ending, const std::string& text) {
+      files[result.label].push_back(bases.at(result.label) + ending);
+      write_file(files[result.label].back(), text);
+    };
+    const auto& jobs = scenario.setup.jobs;
+    write(".jsonl", cards_jsonl(result.run));
+    write(".csv", cards_csv(result.run));
+    write(".jobs.csv", stays_csv(jobs, result.run));
+    write(".monitor.csv", monitor_csv(result.run));
+    write(".perfetto.json", queue_perfetto(scenario.name + ": " + result.label, jobs, result.run));
+  }
+  return files;
+}
+
+/// Draws every card of every policy, the first 16 where there are more; says so through the titles.
+void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+                const std::string& title, const std::string& file) {
+  const std::size_t cards = scenario.cards();
+  std::vector<QueuePanel> panels;
+  for (const JobsResult& result : results) {
+    for (CardId card = 0; card < std::min(cards, kMostDrawn); ++card) {
+      panels.push_back(panel_of(scenario.setup, result.run, card));
+      panels.back().title = cards == 1 ? result.label : fmt::format("{}, card {}", result.label, card);
+      if (card + 1 == kMostDrawn && cards > kMostDrawn) {
+        panels.back().title += fmt::format(" ({} more are not drawn)", cards - kMostDrawn);
+      }
+    }
+  }
+  draw_queue_picture(title, panels, file);
+}
+
+std::string_view outcome_name(JobOutcome outcome) {
+  constexpr std::array kNames{"pending",     "completed",     "refused", "wait timeout",
+                              "job timeout", "out of memory", "crashed"};
+  static_assert(kNames.size() == static_cast<std::size_t>(JobOutcome::crashed) + 1);
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+constexpr std::size_t kMostJobs = 5;  // shown where an expectation does not hold
+
+/// The jobs that did not complete, the first to end first; if all did, those that waited longest.
+std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::size_t> order(run.jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto completed = [&](std::size_t i) { return run.jobs[i].outcome == JobOutcome::completed; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (completed(a) != completed(b)) return completed(b);
+    return completed(a) ? run.jobs[a].waited > run.jobs[b].waited : run.jobs[a].end < run.jobs[b].end;
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(order.size(), kMostJobs); ++i) {
+    const JobRecord& job = run.jobs[order[i]];
+    lines.push_back(fmt::format("  {}: arrived at {:.1f} s, waited {:.1f} s, {} at {:.1f} s, {} OOMs{}",
+                                setup.jobs[order[i]].name, to_seconds(setup.jobs[order[i]].arrival),
+                                to_seconds(job.waited), outcome_name(job.outcome), to_seconds(job.end),
+                                job.ooms, job.reason.empty() ? "" : " (" + job.reason + ")"));
+  }
+  return lines;
 }
 
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
@@ -103,29 +288,23 @@ class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsRes
       : PolicyExperiment(seeds.front(), std::move(question)), seeds_(std::move(seeds)) {}
 
   void run(const std::vector<std::string>& labels) override {
-    if (!is_seeded()) {
-      results_ = compare_queues(scenario_, labels);
-      return;
-    }
-    spreads_ = compare_seeds(seeds_, labels);
-    for (const SeededResult& result : spreads_) results_.push_back(result.mean);
+    results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);
   }
 
   [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
-  [[nodiscard]] std::vector<std::string> head() const override {
-    std::vector<std::string> lines{head_of(scenario_)};
-    if (is_seeded()) {
-      lines.front() += fmt::format(", seeds {} to {}: means and ± standard deviations", seeds_.front().seed,
-                                   seeds_.back().seed);
-    }
-    lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
-    return lines;
+  [[nodiscard]] std::string head_line() const override {
+    const std::size_t cards = scenario_.cards();
+    return fmt::format("{}: {} jobs on {} card{}{}", scenario_.name, scenario_.setup.jobs.size(), cards,
+                       cards == 1 ? "" : "s", scenario_.setup.steps ? ", step by step" : "") +
+           (is_seeded() ? fmt::format(", seeds {} to {}: means and ± standard deviations",
+                                      seeds_.front().seed, seeds_.back().seed)
+                        : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override {
     std::vector<Row> rows;
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      rows.push_back({results_[i].label, &results_[i].metrics});
-      if (is_seeded()) rows.push_back({"  ±", &spreads_[i].spread, true});
+    for (const JobsResult& result : results_) {
+      rows.push_back({result.label, &result.metrics});
+      if (is_seeded()) rows.push_back({"  ±", &result.spread, true});
     }
     return {outcomes_table(rows), times_table(rows)};
   }
@@ -135,16 +314,18 @@ class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsRes
     if (!question_.trace_dir.empty()) traces_ = write_queue_traces(scenario_, results_, question_.trace_dir);
     for (const auto& [label, files] : traces_) written.insert(written.end(), files.begin(), files.end());
     if (!question_.picture.empty()) {
-      draw_queue(scenario_, results_, head_of(scenario_), question_.picture);
+      draw_queue(scenario_, results_, head_line(), question_.picture);
       written.push_back(question_.picture);
     }
     return written;
   }
   [[nodiscard]] Json json() const override {
-    return is_seeded() ? seeds_json(seeds_, spreads_) : jobs_json(scenario_, results_, traces_);
+    Json json = jobs_json(scenario_, results_, traces_);
+    if (is_seeded()) json["seeds"] = seeds_.size();
+    return json;
   }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {jobs_section(scenario_, results_, {verdict(), head_of(scenario_)})};
+    return {jobs_section(scenario_, results_, {verdict(), head_line()})};
   }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     return jobs_to_look_at(scenario_.setup, find(expectation.policy)->run);
@@ -154,7 +335,6 @@ class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsRes
   [[nodiscard]] bool is_seeded() const { return seeds_.size() > 1; }
 
   std::vector<JobsScenario> seeds_;                         ///< the first is the scenario
-  std::vector<SeededResult> spreads_;                       ///< of several seeds
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
 
@@ -195,18 +375,30 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     const auto files = trace_files.find(result.label);
     entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
+    if (!result.spread.empty()) entry["spread"] = figures_json(result.spread);
     json["policies"].push_back(std::move(entry));
   }
   return json;
 }
 
-Json seeds_json(const std::vector<JobsScenario>& scenarios, const std::vector<SeededResult>& results) {
-  std::vector<JobsResult> means;
-  for (const SeededResult& result : results) means.push_back(result.mean);
-  Json json = jobs_json(scenarios.front(), means);
-  json["seeds"] = scenarios.size();
-  for (std::size_t i = 0; i < results.size(); ++i)
-    json["policies"][i]["spread"] = figures_json(results[i].spread);
+Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& results,
+                  const SectionHead& head) {
+  Json json = begun_section("jobs", scenario.name, head);
+  json["description"] = scenario.description;
+  json["notes"] = scenario.notes;
+  json["metrics"] = metrics_json(jobs_metric_table());
+  const auto cards = card_names(scenario.setup.cluster);
+  JobNames names{scenario.setup.jobs};
+  SimTime begin = SimTime::max();
+  SimTime end{0};
+  json["policies"] = Json::array();
+  for (const JobsResult& result : results) {
+    json["policies"].push_back(policy_json(result, cards, names));
+    begin = std::min(begin, result.run.begin);
+    end = std::max(end, result.run.end);
+  }
+  json["jobs"] = names.names();
+  json["span"] = {results.empty() ? 0.0 : to_seconds(begin), to_seconds(end)};
   return json;
 }
 

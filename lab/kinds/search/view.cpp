@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <tuple>
 
@@ -120,17 +121,8 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
 }
 
 std::string_view probe_outcome_name(ProbeOutcome outcome) {
-  switch (outcome) {
-    case ProbeOutcome::ok:
-      return "ok";
-    case ProbeOutcome::oom:
-      return "oom";
-    case ProbeOutcome::held:
-      return "held";
-    case ProbeOutcome::failed:
-      break;
-  }
-  return "failed";
+  constexpr std::array kNames{"ok", "oom", "held", "failed"};
+  return kNames[static_cast<std::size_t>(outcome)];
 }
 
 namespace {

@@ -20,10 +20,6 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
 Json training_section(const TrainingScenario& scenario, const Comparison& comparison,
                       const SectionHead& head);
 
-/// Draws memory and parameters over iterations, a panel a policy.
-void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
-                   const std::string& file);
-
 /// Throws InputError unless `file` is empty or ends in .jsonl, .csv or .perfetto.json.
 void require_trace_name(const std::string& file);
 

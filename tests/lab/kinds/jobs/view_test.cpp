@@ -1,5 +1,5 @@
 // What the page of --report gets to draw of a long queue.
-#include "lab/kinds/jobs/view.hpp"
+#include "lab/kinds/jobs/spec.hpp"
 
 #include <gtest/gtest.h>
 
