@@ -90,7 +90,7 @@ void require_known(const std::string& file, const std::string& what, const std::
 
 }  // namespace
 
-std::vector<std::string> Experiment::labels() const { return labels_of(scenario().policies); }
+std::vector<std::string> Experiment::labels() const { return all_labels(scenario().policies); }
 
 void Experiment::require_labels(const std::vector<std::string>& labels) const {
   require_known(scenario().file, labelled(), this->labels(), labels);
@@ -149,7 +149,13 @@ std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seed
 }
 
 void require_labels(const Scenario& scenario, const std::vector<std::string>& labels) {
-  require_known(scenario.file, "policy", labels_of(scenario.policies), labels);
+  require_known(scenario.file, "policy", all_labels(scenario.policies), labels);
+}
+
+std::vector<Table::Column> figure_columns(const std::string& first, const std::vector<std::string>& figures) {
+  std::vector<Table::Column> columns{{first, Table::Align::left}};
+  for (const std::string& figure : figures) columns.push_back({figure});
+  return columns;
 }
 
 fs::path made_folder(fs::path folder) {

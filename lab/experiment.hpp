@@ -148,18 +148,20 @@ inline PolicyFigures named_after(const PolicyEntry& entry) {
 
 /// The labels of all that have one.
 template <class Labelled>
-std::vector<std::string> labels_of(const Labelled& all) {
+std::vector<std::string> all_labels(const Labelled& all) {
   std::vector<std::string> labels;
   for (const auto& one : all) labels.push_back(one.label);
   return labels;
 }
 
-/// What the experiments on policies have in common. `Results` is a range of
-/// LabelledFigures.
+/// The columns of a table of figures, behind a first one of words.
+std::vector<Table::Column> figure_columns(const std::string& first, const std::vector<std::string>& figures);
+
+/// What experiments of all kinds have in common. `Results` is a range of LabelledFigures.
 template <class AnyScenario, class Results>
-class PolicyExperiment : public Experiment {
+class ScenarioExperiment : public Experiment {
  public:
-  explicit PolicyExperiment(AnyScenario scenario, Question question = {})
+  explicit ScenarioExperiment(AnyScenario scenario, Question question = {})
       : scenario_(std::move(scenario)), question_(std::move(question)) {}
 
   [[nodiscard]] const Scenario& scenario() const override { return scenario_; }
@@ -192,12 +194,9 @@ class PolicyExperiment : public Experiment {
 
  protected:
   /// The result with that label; null if there is none.
-  [[nodiscard]] auto find(const std::string& label) const
-      -> decltype(&*std::declval<const Results&>().begin()) {
-    for (const auto& result : results_) {
-      if (result.label == label) return &result;
-    }
-    return nullptr;
+  [[nodiscard]] const auto* find(const std::string& label) const {
+    const auto found = std::ranges::find(results_, label, &LabelledFigures::label);
+    return found == results_.end() ? nullptr : &*found;
   }
 
   AnyScenario scenario_;

@@ -19,14 +19,11 @@ namespace {
 
 // Everything trained on, then no OOM, then throughput.
 std::string verdict_on(const std::vector<EpochResult>& results) {
-  if (results.empty()) return "No policy was run.";
   const auto rank = [](const EpochResult& result) {
     const Figures figures{result.metrics};
     return std::tuple{figures["untrained_samples"] > 0, figures["ooms"] > 0, -figures["samples_per_s"]};
   };
-  const auto best =
-      std::min_element(results.begin(), results.end(),
-                       [&](const EpochResult& a, const EpochResult& b) { return rank(a) < rank(b); });
+  const auto best = std::ranges::min_element(results, {}, rank);
   const Figures figures{best->metrics};
   std::string reserve = ", without an OOM";
   if (figures["ooms"] > 0) {
@@ -60,21 +57,10 @@ std::string data_shares(const EpochScenario& scenario) {
 }
 
 Table results_table(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
-  Table table{{{"policy", Table::Align::left},
-               {"OOMs"},
-               {"left out"},
-               {"batches"},
-               {"steps"},
-               {"effective"},
-               {"samples/s"},
-               {"budget used"},
-               {"peak"},
-               {"peak reserved"},
-               {"padding"},
-               {"error"},
-               {"bias"},
-               {"unsafe"},
-               {fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))}}};
+  Table table{
+      figure_columns("policy", {"OOMs", "left out", "batches", "steps", "effective", "samples/s",
+                                "budget used", "peak", "peak reserved", "padding", "error", "bias", "unsafe",
+                                fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))})};
   for (const EpochResult& result : results) {
     const Figures figures{result.metrics};
     const std::string low = figures.count("smallest_step");
@@ -188,9 +174,9 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
 }
 
 /// Composers side by side over a data set.
-class EpochExperiment : public PolicyExperiment<EpochScenario, std::vector<EpochResult>> {
+class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<EpochResult>> {
  public:
-  using PolicyExperiment::PolicyExperiment;
+  using ScenarioExperiment::ScenarioExperiment;
 
   void run(const std::vector<std::string>& labels) override {
     require_labels(labels);

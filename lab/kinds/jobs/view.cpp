@@ -40,16 +40,13 @@ std::string duration(double seconds) {
 
 // Most jobs done, then least killed, then least waste, then shortest mean completion.
 std::string verdict_on(const std::vector<JobsResult>& results) {
-  if (results.empty()) return "No policy was run.";
   const auto rank = [](const JobsResult& result) {
     const Figures figures{result.metrics};
     const double mean = figures["mean_completion_s"];  // none where no job completed
     return std::tuple{-figures["completed"], figures["oom_kills"], figures["gpu_hours_wasted"],
                       std::isnan(mean) ? 0 : mean};
   };
-  const auto best =
-      std::min_element(results.begin(), results.end(),
-                       [&](const JobsResult& a, const JobsResult& b) { return rank(a) < rank(b); });
+  const auto best = std::ranges::min_element(results, {}, rank);
   const Figures figures{best->metrics};
   return fmt::format("Best: {}, {} of {} jobs completed, {} OOM kills, mean wait {}.", best->label,
                      figures.count("completed"), figures.count("jobs"), figures.count("oom_kills"),
@@ -57,14 +54,8 @@ std::string verdict_on(const std::vector<JobsResult>& results) {
 }
 
 Table outcomes_table(const std::vector<Row>& rows) {
-  Table table{{{"policy", Table::Align::left},
-               {"done"},
-               {"refused"},
-               {"timeouts"},
-               {"failed"},
-               {"OOM kills"},
-               {"over-commits"},
-               {"GPU h wasted"}}};
+  Table table{figure_columns(
+      "policy", {"done", "refused", "timeouts", "failed", "OOM kills", "over-commits", "GPU h wasted"})};
   const bool fractions = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.spread; });
   for (const Row& row : rows) {
     const Figures figures{*row.metrics};
@@ -76,15 +67,8 @@ Table outcomes_table(const std::vector<Row>& rows) {
 }
 
 Table times_table(const std::vector<Row>& rows) {
-  Table table{{{"policy", Table::Align::left},
-               {"makespan"},
-               {"wait"},
-               {"p50 wait"},
-               {"p99 wait"},
-               {"done in"},
-               {"p99 done"},
-               {"memory"},
-               {"fair"}}};
+  Table table{figure_columns(
+      "policy", {"makespan", "wait", "p50 wait", "p99 wait", "done in", "p99 done", "memory", "fair"})};
   for (const Row& row : rows) {
     const Figures figures{*row.metrics};
     const auto time = [&](const char* name) { return duration(figures[name]); };
@@ -216,9 +200,7 @@ QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId c
 std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsScenario& scenario,
                                                                    const std::vector<JobsResult>& results,
                                                                    const std::string& folder) {
-  std::vector<std::string> labels;
-  for (const JobsResult& result : results) labels.push_back(result.label);
-  const auto bases = file_bases(labels, folder);
+  const auto bases = file_bases(all_labels(results), folder);
   std::map<std::string, std::vector<std::string>> files;
   for (const JobsResult& result : results) {
     const auto write = [&](const char* ending, const std::string& text) {
@@ -282,10 +264,10 @@ std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQu
 }
 
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
-class JobsExperiment : public PolicyExperiment<JobsScenario, std::vector<JobsResult>> {
+class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsResult>> {
  public:
   JobsExperiment(std::vector<JobsScenario> seeds, Question question)
-      : PolicyExperiment(seeds.front(), std::move(question)), seeds_(std::move(seeds)) {}
+      : ScenarioExperiment(seeds.front(), std::move(question)), seeds_(std::move(seeds)) {}
 
   void run(const std::vector<std::string>& labels) override {
     results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);

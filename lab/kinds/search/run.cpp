@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <cmath>
-
-#include "core/error.hpp"
 #include "lab/experiment.hpp"
 #include "lab/kinds/search/spec.hpp"
 #include "policies/contract/policy_set.hpp"
-#include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
 namespace {
@@ -28,13 +23,10 @@ SearchEpochRun run_epoch_of(const SearchScenario& scenario, const std::vector<Bu
 
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
                                             const std::vector<std::string>& labels) {
-  require_labels(scenario, labels);
   std::vector<std::int64_t> edges;
   for (const SearchBucket& bucket : scenario.buckets) edges.push_back(largest_batch(bucket.setup));
-  std::vector<SearchResult> results;
-  for (const PolicyEntry& entry : scenario.policies) {
-    if (!is_wanted(labels, entry.label)) continue;
-    SearchResult result{.policy = entry.choice.use, .profile = entry.choice.profile, .label = entry.label};
+  return run_policies(scenario, labels, [&](const PolicyEntry& entry) {
+    SearchResult result{named_after(entry), {}, {}};
     SimTime clock{0};  // one search begins when the one before has ended
     for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
       BatchSearchSetup setup = scenario.buckets[i].setup;
@@ -48,9 +40,8 @@ std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
     }
     if (scenario.epoch.iterations > 0) result.epoch = run_epoch_of(scenario, result.buckets, clock);
     result.metrics = search_metrics(result);
-    results.push_back(std::move(result));
-  }
-  return results;
+    return result;
+  });
 }
 
 }  // namespace vramlab

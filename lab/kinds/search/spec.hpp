@@ -38,13 +38,9 @@ struct BucketResult {
 };
 
 /// What one searcher made of a scenario.
-struct SearchResult {
-  std::string policy;
-  std::string profile;
-  std::string label;
+struct SearchResult : PolicyFigures {
   std::vector<BucketResult> buckets;
   SearchEpochRun epoch;
-  std::vector<Metric> metrics;
 };
 
 /// Reads a scenario of kind `search`. Throws InputError with every problem of the file.

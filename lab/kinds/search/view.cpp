@@ -85,6 +85,95 @@ Json epoch_json(const SearchEpochRun& epoch) {
           {"seconds", number_json(to_seconds(epoch.duration))}};
 }
 
+bool has_epoch(const SearchScenario& scenario) { return scenario.epoch.iterations > 0; }
+
+// Found and safe, then the largest batch, then the fewest OOMs and probes.
+std::string verdict_on(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
+  const auto rank = [&](const SearchResult& result) {
+    const Figures figures{result.metrics};
+    const bool fits = figures["batch"] <= figures["edge_batch"];
+    const double safe =
+        has_epoch(scenario) ? figures["epoch_survived"] : (fits ? 1 - figures["extrapolated"] : -1);
+    return std::tuple{-figures["found"], -safe, -figures["batch"], figures["probe_ooms"], figures["probes"]};
+  };
+  const auto best = std::ranges::min_element(results, {}, rank);
+  const Figures figures{best->metrics};
+  if (figures["found"] == 0) return "No searcher found a batch that fits.";
+  return fmt::format("Best: {}, batch {} of at most {} after {} probes.", best->label, figures.count("batch"),
+                     figures.count("edge_batch"), figures.count("probes"));
+}
+
+Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
+  auto columns = figure_columns("searcher", {"batch", "edge", "probes", "probing", "OOMs"});
+  if (has_epoch(scenario)) {
+    columns.insert(columns.end(), {{"epoch", Table::Align::left}, {"peak"}, {"retries"}, {"samples/s"}});
+  }
+  Table table{std::move(columns)};
+  for (const SearchResult& result : results) {
+    const Figures figures{result.metrics};
+    std::vector<std::string> batches;
+    std::vector<std::string> edges;
+    for (const BucketResult& bucket : result.buckets) {
+      const SearcherAnswer& answer = bucket.run.answer;
+      batches.push_back(!bucket.found()
+                            ? "none"
+                            : fmt::format("{}{}", answer.batch, answer.extrapolated ? " (untried)" : ""));
+      edges.push_back(std::to_string(bucket.edge));
+    }
+    std::vector<std::string> cells{result.label,
+                                   fmt::format("{}", fmt::join(batches, ", ")),
+                                   fmt::format("{}", fmt::join(edges, ", ")),
+                                   figures.count("probes"),
+                                   figures.fixed("probe_s", 1) + " s",
+                                   figures.count("probe_ooms")};
+    if (has_epoch(scenario)) {
+      const auto& epoch = result.epoch;
+      const std::string ending = epoch.iterations == 0 ? kNoFigure
+                                 : epoch.ooms == 0     ? "survived"
+                                                       : figures.count("epoch_ooms") + " OOMs";
+      cells.insert(cells.end(), {ending, figures.percent("epoch_peak_ratio"), figures.count("epoch_retries"),
+                                 figures.fixed("epoch_samples_per_s", 1)});
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+/// Searchers side by side on one workload.
+class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<SearchResult>> {
+ public:
+  using ScenarioExperiment::ScenarioExperiment;
+
+  void run(const std::vector<std::string>& labels) override {
+    results_ = compare_searchers(scenario_, labels);
+  }
+
+  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
+  [[nodiscard]] std::string head_line() const override {
+    const BatchSearchSetup& setup = scenario_.buckets.front().setup;
+    const auto& limit = setup.cards.front().allocator.limit;
+    return fmt::format(
+        "{}: batch {} to {} on {}{}{}", scenario_.name, setup.low, setup.high, scenario_.gpu,
+        limit ? " limited to " + format_bytes(*limit) : "",
+        has_epoch(scenario_) ? fmt::format(", then {} steps", scenario_.epoch.iterations) : "");
+  }
+  [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines;
+    for (const SearchResult& result : results_) {
+      for (const BucketResult& bucket : result.buckets) {
+        if (bucket.run.answer.action != SearcherAnswer::Action::give_up) continue;
+        lines.push_back(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
+      }
+    }
+    return lines;
+  }
+  [[nodiscard]] Json json() const override { return search_json(scenario_, results_); }
+  [[nodiscard]] std::vector<Json> sections() const override {
+    return {search_section(json(), {verdict(), head_line()}, scenario_.description)};
+  }
+};
+
 }  // namespace
 
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result) {
@@ -99,7 +188,7 @@ Json find_batch_json(const SearchScenario& scenario, const SearchResult& result)
       json["buckets"].push_back(bucket_json(scenario.buckets[i], result.buckets[i]));
     }
   }
-  if (scenario.epoch.iterations > 0) json["epoch"] = epoch_json(result.epoch);
+  if (has_epoch(scenario)) json["epoch"] = epoch_json(result.epoch);
   json["metrics"] = figures_json(result.metrics);
   return json;
 }
@@ -125,24 +214,8 @@ std::string_view probe_outcome_name(ProbeOutcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-namespace {
-
-// What the ladder shows of one search.
-Json ladder_json(const Json& search, const std::string& label) {
-  Json json;
-  json["label"] = label;
-  for (const char* key :
-       {"batch", "found", "edge_batch", "headroom_bytes", "extrapolated", "reason", "trials"}) {
-    json[key] = search.value(key, Json(nullptr));
-  }
-  return json;
-}
-
-}  // namespace
-
 Json search_section(const Json& result, const SectionHead& head, const std::string& description) {
-  Json json =
-      begun_section("search", result.value("scenario", result.value("name", std::string{"search"})), head);
+  Json json = begun_section("search", result["scenario"].get<std::string>(), head);
   json["description"] = description;
   json["limit"] = nullptr;
   json["metrics"] = metrics_json(search_metric_table());
@@ -151,127 +224,20 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
   for (const Json& policy : result["policies"]) {
     const auto label = policy["label"].get<std::string>();
     json["results"].push_back({{"label", label}, {"metrics", policy["metrics"]}});
-    if (!policy.contains("buckets")) {
-      json["policies"].push_back(ladder_json(policy, label));
-    } else {
-      for (const Json& bucket : policy["buckets"]) {
-        json["policies"].push_back(ladder_json(bucket, label + ", " + bucket["bucket"].get<std::string>()));
+    for (const Json& search : policy.value("buckets", Json::array({policy}))) {
+      const std::string bucket = search.value("bucket", std::string{});
+      Json ladder{{"label", bucket.empty() ? label : label + ", " + bucket}};
+      for (const char* key :
+           {"batch", "found", "edge_batch", "headroom_bytes", "extrapolated", "reason", "trials"}) {
+        ladder[key] = search[key];
       }
+      json["policies"].push_back(std::move(ladder));
     }
     const Json& trials = json["policies"].back()["trials"];
-    if (!trials.empty()) json["limit"] = trials.front().value("total_bytes", Json(nullptr));
+    if (!trials.empty()) json["limit"] = trials.front()["total_bytes"];
   }
   return json;
 }
-
-namespace {
-
-bool has_epoch(const SearchScenario& scenario) { return scenario.epoch.iterations > 0; }
-
-// Found and safe, then the largest batch, then the fewest OOMs and probes.
-std::string verdict_on(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
-  if (results.empty()) return "No policy was run.";
-  const auto rank = [&](const SearchResult& result) {
-    const Figures figures{result.metrics};
-    const bool fits = figures["batch"] <= figures["edge_batch"];
-    const double safe =
-        has_epoch(scenario) ? figures["epoch_survived"] : (fits ? 1 - figures["extrapolated"] : -1);
-    return std::tuple{-figures["found"], -safe, -figures["batch"], figures["probe_ooms"], figures["probes"]};
-  };
-  const auto best =
-      std::min_element(results.begin(), results.end(),
-                       [&](const SearchResult& a, const SearchResult& b) { return rank(a) < rank(b); });
-  const Figures figures{best->metrics};
-  if (figures["found"] == 0) return "No searcher found a batch that fits.";
-  return fmt::format("Best: {}, batch {} of at most {} after {} probes.", best->label, figures.count("batch"),
-                     figures.count("edge_batch"), figures.count("probes"));
-}
-
-std::string head_of(const SearchScenario& scenario) {
-  const BatchSearchSetup& setup = scenario.buckets.front().setup;
-  const auto& limit = setup.cards.front().allocator.limit;
-  std::string text = fmt::format("{}: batch {} to {} on {}{}", scenario.name, setup.low, setup.high,
-                                 scenario.gpu, limit ? " limited to " + format_bytes(*limit) : "");
-  if (has_epoch(scenario)) text += fmt::format(", then {} steps", scenario.epoch.iterations);
-  return text;
-}
-
-std::string batches(const SearchResult& result) {
-  std::vector<std::string> texts;
-  for (const BucketResult& bucket : result.buckets) {
-    texts.push_back(bucket.found() ? std::to_string(bucket.run.answer.batch) +
-                                         (bucket.run.answer.extrapolated ? " (untried)" : "")
-                                   : "none");
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-std::string edges(const SearchResult& result) {
-  std::vector<std::int64_t> numbers;
-  for (const BucketResult& bucket : result.buckets) numbers.push_back(bucket.edge);
-  return fmt::format("{}", fmt::join(numbers, ", "));
-}
-
-Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
-  std::vector<Table::Column> columns{
-      {"searcher", Table::Align::left}, {"batch"}, {"edge"}, {"probes"}, {"probing"}, {"OOMs"}};
-  if (has_epoch(scenario)) {
-    columns.push_back({"epoch", Table::Align::left});
-    columns.push_back({"peak"});
-    columns.push_back({"retries"});
-    columns.push_back({"samples/s"});
-  }
-  Table table{std::move(columns)};
-  for (const SearchResult& result : results) {
-    const Figures figures{result.metrics};
-    std::vector<std::string> cells{result.label,
-                                   batches(result),
-                                   edges(result),
-                                   figures.count("probes"),
-                                   figures.fixed("probe_s", 1) + " s",
-                                   figures.count("probe_ooms")};
-    if (has_epoch(scenario)) {
-      cells.push_back(result.epoch.iterations == 0 ? kNoFigure
-                      : result.epoch.ooms == 0     ? "survived"
-                                                   : figures.count("epoch_ooms") + " OOMs");
-      cells.push_back(figures.percent("epoch_peak_ratio"));
-      cells.push_back(figures.count("epoch_retries"));
-      cells.push_back(figures.fixed("epoch_samples_per_s", 1));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-/// Searchers side by side on one workload.
-class SearchExperiment : public PolicyExperiment<SearchScenario, std::vector<SearchResult>> {
- public:
-  using PolicyExperiment::PolicyExperiment;
-
-  void run(const std::vector<std::string>& labels) override {
-    results_ = compare_searchers(scenario_, labels);
-  }
-
-  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
-  [[nodiscard]] std::vector<std::string> head() const override { return {head_of(scenario_)}; }
-  [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
-  [[nodiscard]] std::vector<std::string> endings() const override {
-    std::vector<std::string> lines;
-    for (const SearchResult& result : results_) {
-      for (const BucketResult& bucket : result.buckets) {
-        if (bucket.run.answer.action != SearcherAnswer::Action::give_up) continue;
-        lines.push_back(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
-      }
-    }
-    return lines;
-  }
-  [[nodiscard]] Json json() const override { return search_json(scenario_, results_); }
-  [[nodiscard]] std::vector<Json> sections() const override {
-    return {search_section(json(), {verdict(), head_of(scenario_)}, scenario_.description)};
-  }
-};
-
-}  // namespace
 
 Kind search_kind() {
   return {

@@ -112,10 +112,9 @@ std::vector<std::string> snapshot_metric_names() { return names_at(Where::end); 
 
 std::vector<std::string> snapshot_mark_metric_names() { return names_at(Where::mark); }
 
-std::vector<Metric> snapshot_metrics(const SnapshotResult& result) {
+std::vector<Metric> snapshot_metrics(const Json& row) {
   std::vector<Metric> metrics;
-  for (const std::string& name : snapshot_metric_names())
-    metrics.push_back({name, json_figure(result.json, name)});
+  for (const std::string& name : snapshot_metric_names()) metrics.push_back({name, json_figure(row, name)});
   return metrics;
 }
 

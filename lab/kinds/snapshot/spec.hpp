@@ -26,8 +26,7 @@ struct SnapshotScenario : Scenario {
 };
 
 /// The answer for one row, and its figures as `whatif --json` has them.
-struct SnapshotResult {
-  std::string label;
+struct SnapshotResult : LabelledFigures {
   WhatIfRow row;
   Json json;
 };
@@ -45,8 +44,8 @@ const MetricTable& snapshot_metric_table();
 std::vector<std::string> snapshot_metric_names();
 std::vector<std::string> snapshot_mark_metric_names();
 
-/// The figures of a whole row.
-std::vector<Metric> snapshot_metrics(const SnapshotResult& result);
+/// The figures of a whole row, from its JSON.
+std::vector<Metric> snapshot_metrics(const Json& row);
 
 /// The figure called `name`, at `mark` where one is given; NaN if it has no value or the program ended
 /// before.

@@ -17,31 +17,21 @@ namespace {
 
 std::string verdict_on(const std::vector<SnapshotResult>& results) {
   const auto fits = [](const SnapshotResult& result) { return result.row.outcome.fits(); };
-  const auto fitting = std::count_if(results.begin(), results.end(), fits);
+  const auto fitting = std::ranges::count_if(results, fits);
   if (fitting == 0) return fmt::format("None of the {} rows fits.", results.size());
-  const SnapshotResult* least = nullptr;
-  for (const SnapshotResult& result : results) {
-    if (fits(result) &&
-        (least == nullptr || result.row.outcome.highest_reserved < least->row.outcome.highest_reserved)) {
-      least = &result;
-    }
-  }
+  const auto least = std::ranges::min_element(results, {}, [&](const SnapshotResult& result) {
+    return std::pair{!fits(result), result.row.outcome.highest_reserved};
+  });
   return fmt::format("{} of {} rows fit; {} reserves the least, {}.", fitting, results.size(), least->label,
                      format_bytes(least->row.outcome.highest_reserved));
 }
 
 /// A program replayed under several settings and on several cards.
-class SnapshotExperiment : public Experiment {
+class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vector<SnapshotResult>> {
  public:
-  SnapshotExperiment(SnapshotScenario scenario, bool report)
-      : scenario_(std::move(scenario)), report_(report) {}
+  using ScenarioExperiment::ScenarioExperiment;
 
-  [[nodiscard]] const Scenario& scenario() const override { return scenario_; }
-  [[nodiscard]] std::vector<std::string> labels() const override {
-    std::vector<std::string> labels;
-    for (const SnapshotRow& row : scenario_.rows) labels.push_back(row.label);
-    return labels;
-  }
+  [[nodiscard]] std::vector<std::string> labels() const override { return all_labels(scenario_.rows); }
   [[nodiscard]] std::string labelled() const override { return "row"; }
 
   void run(const std::vector<std::string>& labels) override {
@@ -49,16 +39,16 @@ class SnapshotExperiment : public Experiment {
     for (const SnapshotRow& row : scenario_.rows) {
       if (!is_wanted(labels, row.label)) continue;
       WhatIfQuestion question = row.question;
-      question.maps = report_;
+      question.maps = question_.report;
       WhatIfRow answer = answer_whatif(scenario_.programs, question).rows.front();
       Json json = whatif_row_json(program(), answer);
-      results_.push_back({row.label, std::move(answer), std::move(json)});
+      results_.push_back({{row.label, snapshot_metrics(json)}, std::move(answer), std::move(json)});
     }
   }
 
   [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
-  [[nodiscard]] std::vector<std::string> head() const override {
-    return {fmt::format("{}: {} actions of {}", scenario_.name, program().actions.size(), program().file)};
+  [[nodiscard]] std::string head_line() const override {
+    return fmt::format("{}: {} actions of {}", scenario_.name, program().actions.size(), program().file);
   }
   [[nodiscard]] std::vector<Table> tables() const override {
     Table table{{{"row", Table::Align::left},
@@ -95,11 +85,6 @@ class SnapshotExperiment : public Experiment {
     return sections;
   }
 
-  [[nodiscard]] std::vector<LabelledFigures> figures() const override {
-    std::vector<LabelledFigures> figures;
-    for (const SnapshotResult& result : results_) figures.push_back({result.label, snapshot_metrics(result)});
-    return figures;
-  }
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
     return snapshot_figure(*find(label), expectation.name, expectation.mark);
   }
@@ -108,37 +93,28 @@ class SnapshotExperiment : public Experiment {
     std::vector<std::string> lines;
     if (outcome.first_oom) {
       const std::size_t action = outcome.first_oom->action;
-      const ClientProgram& program = scenario_.programs.front();
-      const std::string mark = mark_after(program, action);
-      lines.push_back("  first OOM at action " + std::to_string(action + 1) + " (" + program.file + ":" +
-                      std::to_string(program.actions[action].source) + ")" +
-                      (mark.empty() ? "" : " before mark " + mark));
+      const std::string mark = mark_after(program(), action);
+      lines.push_back(fmt::format("  first OOM at action {} ({}:{}){}", action + 1, program().file,
+                                  program().actions[action].source,
+                                  mark.empty() ? "" : " before mark " + mark));
       lines.push_back("  " + oom_message(outcome.first_oom->oom));
       for (const std::string& line : oom_details(outcome.first_oom->oom)) lines.push_back("  " + line);
     }
     if (outcome.fault) lines.push_back("  ended by: " + *outcome.fault);
     for (const MarkFigures& mark : outcome.marks) {
       if (mark.text != expectation.mark) continue;
-      lines.push_back("  at " + mark.text + ": allocated " +
-                      std::to_string(mark.stats.allocated_bytes.all().current) + ", reserved " +
-                      std::to_string(mark.stats.reserved_bytes.all().current));
+      lines.push_back(fmt::format("  at {}: allocated {}, reserved {}", mark.text,
+                                  mark.stats.allocated_bytes.all().current,
+                                  mark.stats.reserved_bytes.all().current));
     }
-    lines.push_back("  highest allocated " + std::to_string(outcome.highest_allocated) + " after action " +
-                    std::to_string(outcome.highest_allocated_at + 1) + ", highest reserved " +
-                    std::to_string(outcome.highest_reserved));
+    lines.push_back(fmt::format("  highest allocated {} after action {}, highest reserved {}",
+                                outcome.highest_allocated, outcome.highest_allocated_at + 1,
+                                outcome.highest_reserved));
     return lines;
   }
 
  private:
   [[nodiscard]] const ClientProgram& program() const { return scenario_.programs.front(); }
-  [[nodiscard]] const SnapshotResult* find(const std::string& label) const {
-    return &*std::find_if(results_.begin(), results_.end(),
-                          [&](const SnapshotResult& result) { return result.label == label; });
-  }
-
-  SnapshotScenario scenario_;
-  bool report_ = false;  // maps are wanted
-  std::vector<SnapshotResult> results_;
 };
 
 }  // namespace
@@ -151,7 +127,7 @@ Kind snapshot_kind() {
           [](const PolicySet& /*known*/) { return fields_schema(snapshot_table().fields, /*open=*/false); },
       .metrics = snapshot_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
-        return std::make_unique<SnapshotExperiment>(read_snapshot(document), question.report);
+        return std::make_unique<SnapshotExperiment>(read_snapshot(document), question);
       }};
 }
 

@@ -36,52 +36,6 @@ std::optional<TrainingScenario> undisturbed(const TrainingScenario& scenario) {
   return differs ? std::optional{std::move(calm)} : std::nullopt;
 }
 
-}  // namespace
-
-const PolicyResult* Comparison::find(const std::string& label) const {
-  const auto found = std::find_if(policies.begin(), policies.end(),
-                                  [&](const PolicyResult& result) { return result.label == label; });
-  return found == policies.end() ? nullptr : &*found;
-}
-
-PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry) {
-  const PolicyProfile* profile =
-      scenario.known->tuners.find(entry.choice.use, {}).find_profile(entry.choice.profile);
-  PolicyResult result{.policy = entry.choice.use,
-                      .profile = profile != nullptr ? profile->name : "",
-                      .label = entry.label,
-                      .run = run_tuner(scenario, entry),
-                      .metrics = {}};
-  result.metrics = training_metrics(scenario, result.run);
-  return result;
-}
-
-Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
-  require_labels(scenario, labels);
-  const std::optional<TrainingScenario> calm = undisturbed(scenario);
-  Comparison comparison;
-  std::vector<Rivals> rivals;
-  for (const PolicyEntry& entry : scenario.policies) {
-    if (!is_wanted(labels, entry.label)) continue;
-    comparison.policies.push_back(run_policy(scenario, entry));
-    rivals.emplace_back();
-    if (calm) rivals.back().undisturbed = find_metric(run_policy(*calm, entry).metrics, "objective");
-  }
-  if (auto oracle = find_oracle(scenario)) {
-    const auto best = find_metric(oracle->metrics, "objective");
-    comparison.policies.push_back(std::move(*oracle));
-    rivals.emplace_back();
-    for (Rivals& one : rivals) one.oracle = best;
-  }
-  for (std::size_t i = 0; i < rivals.size(); ++i) {
-    PolicyResult& result = comparison.policies[i];
-    result.metrics = training_metrics(scenario, result.run, rivals[i]);
-  }
-  return comparison;
-}
-
-namespace {
-
 constexpr std::size_t kBefore = 2;  // lines shown before and after the one it is about
 
 using Records = std::vector<IterationRecord>;
@@ -138,7 +92,45 @@ std::string line_of(const IterationRecord& record, const ParameterSpace& space) 
   return text + (record.reason.empty() ? "" : " (" + record.reason + ")");
 }
 
+std::int64_t microseconds(SimTime time) { return time.count() / 1000; }
+
 }  // namespace
+
+const PolicyResult* Comparison::find(const std::string& label) const {
+  const auto found = std::ranges::find(policies, label, &PolicyResult::label);
+  return found == policies.end() ? nullptr : &*found;
+}
+
+PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry) {
+  const PolicyProfile* profile =
+      scenario.known->tuners.find(entry.choice.use, {}).find_profile(entry.choice.profile);
+  PolicyResult result{named_after(entry), run_tuner(scenario, entry)};
+  result.profile = profile != nullptr ? profile->name : "";
+  result.metrics = training_metrics(scenario, result.run);
+  return result;
+}
+
+Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
+  const std::optional<TrainingScenario> calm = undisturbed(scenario);
+  std::vector<Rivals> rivals;
+  Comparison comparison{run_policies(scenario, labels, [&](const PolicyEntry& entry) {
+    PolicyResult result = run_policy(scenario, entry);
+    rivals.emplace_back();
+    if (calm) rivals.back().undisturbed = find_metric(run_policy(*calm, entry).metrics, "objective");
+    return result;
+  })};
+  if (auto oracle = find_oracle(scenario)) {
+    const auto best = find_metric(oracle->metrics, "objective");
+    comparison.policies.push_back(std::move(*oracle));
+    rivals.emplace_back();
+    for (Rivals& one : rivals) one.oracle = best;
+  }
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    PolicyResult& result = comparison.policies[i];
+    result.metrics = training_metrics(scenario, result.run, rivals[i]);
+  }
+  return comparison;
+}
 
 std::vector<std::string> iterations_around(const Expectation& expectation, const TrainingScenario& scenario,
                                            const TrainingRun& run) {
@@ -152,12 +144,6 @@ std::vector<std::string> iterations_around(const Expectation& expectation, const
   if (!run.ended_early.empty()) lines.push_back("  ended early: " + run.ended_early);
   return lines;
 }
-
-namespace {
-
-std::int64_t microseconds(SimTime time) { return time.count() / 1000; }
-
-}  // namespace
 
 RunHistory::RunHistory(ParameterSpace space, std::uint64_t max_entries)
     : space_(std::move(space)),

@@ -35,12 +35,8 @@ double objective_of(Objective objective, double samples, double pixels, double s
 bool within_target(const Target& target, Bytes peak, Bytes total);
 
 /// What one policy did.
-struct PolicyResult {
-  std::string policy;   ///< name in the registry, or "oracle"
-  std::string profile;  ///< empty if it has none
-  std::string label;
+struct PolicyResult : PolicyFigures {
   TrainingRun run;
-  std::vector<Metric> metrics;
 };
 
 /// All policies of a scenario, in its order; the oracle, where there is one, comes last.

@@ -172,7 +172,7 @@ bool follows(const PhaseSection& phase) {
 }
 
 // Searches the batch with the searcher that the file names, sets the start and the phases that follow it, and
-// says in `batch_note` how it was found. Throws InputError if no batch fits.
+// notes how it was found. Throws InputError if no batch fits.
 void find_batch_size(TrainingFile& file, FileProblems& problems) {
   TrainingSetup& setup = file.setup;
   const std::size_t batch = setup.bounds.find("batch").value();
@@ -194,9 +194,9 @@ void find_batch_size(TrainingFile& file, FileProblems& problems) {
   for (std::size_t i = 0; i < setup.phases.size(); ++i) {
     if (follows(file.phases[i])) setup.phases[i].point[batch] = run.answer.batch;
   }
-  file.batch_note =
-      fmt::format("auto_batch_size: {} by {}, {} probes in {:.1f} s, {} OOMs ({}).", run.answer.batch,
-                  choice.use, run.trials.size(), to_seconds(run.duration), run.ooms, run.answer.reason);
+  file.notes.push_back(fmt::format("auto_batch_size: {} by {}, {} probes in {:.1f} s, {} OOMs ({}).",
+                                   run.answer.batch, choice.use, run.trials.size(), to_seconds(run.duration),
+                                   run.ooms, run.answer.reason));
 }
 
 /// Turns a document whose fields passed their checks into a scenario.

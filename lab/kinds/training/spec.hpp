@@ -30,8 +30,8 @@ struct TrainingScenario : Scenario {
   Objective objective = Objective::lq_then_batch;
   Target target;
   std::shared_ptr<const WorkloadModel> model;
-  TrainingSetup setup;     ///< `setup.model` is `model`
-  std::string batch_note;  ///< how the batch was found, where the file left it to a searcher; else empty
+  TrainingSetup setup;             ///< `setup.model` is `model`
+  std::vector<std::string> notes;  ///< how the batch was found, where the file left it to a searcher
 };
 
 /// Reads a scenario of kind `training`. Throws InputError with every problem of the file, each with its JSON

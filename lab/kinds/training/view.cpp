@@ -61,8 +61,6 @@ std::string reservation(Safety safety, const PolicyResult& best) {
   return "";
 }
 
-std::string point_text(const Point& point) { return fmt::format("({})", fmt::join(point, ", ")); }
-
 std::string final_column(const ParameterSpace& space) {
   std::vector<std::string> names;
   for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
@@ -78,16 +76,9 @@ bool has_pixels(const Comparison& comparison) {
 }
 
 Table results_table(const TrainingScenario& scenario, const Comparison& comparison) {
-  std::vector<Table::Column> columns{{"policy", Table::Align::left},
-                                     {final_column(scenario.setup.bounds)},
-                                     {"peak"},
-                                     {"mean peak"},
-                                     {"peak reserved"},
-                                     {"OOMs"},
-                                     {"retries"},
-                                     {"changes"},
-                                     {"turns"},
-                                     {"samples/s"}};
+  std::vector<Table::Column> columns =
+      figure_columns("policy", {final_column(scenario.setup.bounds), "peak", "mean peak", "peak reserved",
+                                "OOMs", "retries", "changes", "turns", "samples/s"});
   const bool pixels = has_pixels(comparison);
   if (pixels) columns.push_back({"Mpixel/s"});
   columns.push_back({"regret"});
@@ -95,7 +86,7 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
   for (const PolicyResult& result : comparison.policies) {
     const Figures figures{result.metrics};
     std::vector<std::string> cells{result.label,
-                                   point_text(result.run.final_point),
+                                   fmt::format("({})", fmt::join(result.run.final_point, ", ")),
                                    figures.percent("peak_allocated_ratio"),
                                    figures.percent("mean_peak_ratio"),
                                    figures.percent("peak_reserved_ratio"),
@@ -147,18 +138,16 @@ Json point_json(const Point& point, const ParameterSpace& space) {
 Json adjustments_json(const std::vector<Adjustment>& adjustments, const ParameterSpace& space) {
   Json list = Json::array();
   for (const Adjustment& adjustment : adjustments) {
-    Json entry;
-    entry["iteration"] = adjustment.iteration;
-    entry["time_s"] = to_seconds(adjustment.time);
-    entry["from"] = point_json(adjustment.from, space);
-    entry["to"] = point_json(adjustment.to, space);
-    entry["reason"] = adjustment.reason;
-    list.push_back(std::move(entry));
+    list.push_back({{"iteration", adjustment.iteration},
+                    {"time_s", to_seconds(adjustment.time)},
+                    {"from", point_json(adjustment.from, space)},
+                    {"to", point_json(adjustment.to, space)},
+                    {"reason", adjustment.reason}});
   }
   return list;
 }
 
-Json policy_json(const PolicyResult& result, const ParameterSpace& space, const std::string& trace_file) {
+Json policy_json(const PolicyResult& result, const ParameterSpace& space) {
   Json json;
   json["policy"] = result.policy;
   if (!result.profile.empty()) json["profile"] = result.profile;
@@ -172,7 +161,6 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space, const 
   for (const Statistic& statistic : result.run.statistics) {
     json["statistics"][statistic.name] = number_json(statistic.value);
   }
-  json["trace_file"] = trace_file.empty() ? Json(nullptr) : Json(trace_file);
   return json;
 }
 
@@ -188,15 +176,6 @@ std::string verdict_on(const TrainingScenario& scenario, const Comparison& compa
   const double regret = Figures{best.metrics}["regret"];
   return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
                             regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
-}
-
-std::string head_of(const TrainingScenario& scenario) {
-  const ProcessSetup& process = scenario.setup.process;
-  return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario.name,
-                     scenario.setup.iterations, scenario.gpu,
-                     process.allocator.limit ? " limited to " + format_bytes(*process.allocator.limit) : "",
-                     percent_text(scenario.target.usage), percent_text(scenario.target.margin),
-                     objective_name(scenario.objective));
 }
 
 Json curves_json(const TrainingRun& run, std::size_t parameters) {
@@ -284,19 +263,22 @@ void draw_training(const TrainingScenario& scenario, const Comparison& compariso
 }
 
 /// Tuners of a training loop side by side, and the best fixed choice.
-class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison> {
+class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Comparison> {
  public:
-  using PolicyExperiment::PolicyExperiment;
+  using ScenarioExperiment::ScenarioExperiment;
 
   void run(const std::vector<std::string>& labels) override {
     results_ = compare_policies(scenario_, labels);
   }
 
   [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
-  [[nodiscard]] std::vector<std::string> head() const override {
-    std::vector<std::string> lines{head_of(scenario_)};
-    if (!scenario_.batch_note.empty()) lines.push_back(scenario_.batch_note);
-    return lines;
+  [[nodiscard]] std::string head_line() const override {
+    const auto& limit = scenario_.setup.process.allocator.limit;
+    return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario_.name,
+                       scenario_.setup.iterations, scenario_.gpu,
+                       limit ? " limited to " + format_bytes(*limit) : "",
+                       percent_text(scenario_.target.usage), percent_text(scenario_.target.margin),
+                       objective_name(scenario_.objective));
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
@@ -314,9 +296,7 @@ class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison>
   std::vector<std::string> write_files() override {
     std::vector<std::string> written;
     if (!question_.trace_dir.empty()) {
-      std::vector<std::string> labels;
-      for (const PolicyResult& result : results_) labels.push_back(result.label);
-      traces_ = file_bases(labels, question_.trace_dir);
+      traces_ = file_bases(all_labels(results_), question_.trace_dir);
       for (const PolicyResult& result : results_) {
         std::string& file = traces_[result.label];
         file += ".jsonl";
@@ -325,14 +305,14 @@ class TrainingExperiment : public PolicyExperiment<TrainingScenario, Comparison>
       for (const auto& [label, file] : traces_) written.push_back(file);
     }
     if (!question_.picture.empty()) {
-      draw_training(scenario_, results_, head_of(scenario_), question_.picture);
+      draw_training(scenario_, results_, head_line(), question_.picture);
       written.push_back(question_.picture);
     }
     return written;
   }
   [[nodiscard]] Json json() const override { return comparison_json(scenario_, results_, traces_); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {training_section(scenario_, results_, {verdict(), head_of(scenario_)})};
+    return {training_section(scenario_, results_, {verdict(), head_line()})};
   }
 
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
@@ -362,8 +342,8 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
   json["policies"] = Json::array();
   for (const PolicyResult& result : comparison.policies) {
     const auto trace = trace_files.find(result.label);
-    json["policies"].push_back(policy_json(result, scenario.setup.bounds,
-                                           trace == trace_files.end() ? std::string{} : trace->second));
+    json["policies"].push_back(policy_json(result, scenario.setup.bounds));
+    json["policies"].back()["trace_file"] = trace == trace_files.end() ? Json(nullptr) : Json(trace->second);
   }
   return json;
 }

@@ -180,7 +180,7 @@ Json training() {
 TEST(AutoBatchSize, IsFoundBeforeTheRun) {
   const TrainingScenario scenario = read_training(parse_document(training().dump(), kFile));
   EXPECT_THAT(scenario.setup.start, ElementsAre(22));
-  EXPECT_THAT(scenario.batch_note, HasSubstr("auto_batch_size: 22 by model"));
+  EXPECT_THAT(scenario.notes.front(), HasSubstr("auto_batch_size: 22 by model"));
   const PolicyResult run = run_policy(scenario, scenario.policies.front());
   EXPECT_EQ(find_metric(run.metrics, "ooms"), 0);
   Json json = training();
