@@ -55,11 +55,17 @@ struct PolicyFamily {
   std::function<void(const PolicyChoice& choice)> try_out;
 };
 
-/// The full name of the profile that `choice` means; empty where the kind has no profiles. Throws InputError.
-template <class... Types>
-std::string full_profile_name(const PolicyKind<Types...>& kind, const PolicyChoice& choice) {
-  const PolicyProfile* profile = kind.find_profile(choice.profile, choice.where + "/profile");
-  return profile == nullptr ? std::string{} : profile->name;
+/// PolicyFamily::find of the policies of `registry`. The label is the profile, or the policy's name where it
+/// has none; with `names_both` the name, and the profile behind it where there are several.
+template <class Registry>
+auto find_in(const Registry& registry, bool names_both = false) {
+  return [&registry, names_both](PolicyChoice& choice) {
+    const auto& policy = registry.find(choice.use, choice.where + "/use");
+    const PolicyProfile* profile = policy.find_profile(choice.profile, choice.where + "/profile");
+    choice.profile = profile == nullptr ? std::string{} : profile->name;
+    if (names_both && policy.profiles.size() > 1) return policy.name + " " + choice.profile;
+    return names_both || profile == nullptr ? policy.name : choice.profile;
+  };
 }
 
 /// What is wrong with a label, in a sentence; empty if nothing is, and then it is `taken` from now on.

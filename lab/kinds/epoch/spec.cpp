@@ -199,7 +199,9 @@ class EpochReader {
     file_.setup.others = std::move(cards.others);
     file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
-    PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
+    const auto& known = file_.known->composers;
+    const auto try_out = [&](const PolicyChoice& choice) { known.make(choice, file_.setup.tasks); };
+    PolicyList list = read_policy_list(file_.policy_sections, {find_in(known), try_out}, problems_);
     file_.policies = std::move(list.entries);
     require_metric_expectations(file_.expectations, list.labels, list.complete,
                                 names_of(epoch_metric_table()), problems_);
@@ -305,18 +307,6 @@ class EpochReader {
     file_.setup.losses = std::move(series.losses);
     file_.setup.gradient_norms = std::move(series.gradient_norms);
     file_.series_origin = section.origin;
-  }
-
-  PolicyFamily family() {
-    return {
-        .find =
-            [this](PolicyChoice& choice) {
-              const ComposerEntry& composer = file_.known->composers.find(choice.use, choice.where + "/use");
-              choice.profile = full_profile_name(composer, choice);
-              return choice.profile.empty() ? composer.name : choice.profile;
-            },
-        .try_out =
-            [this](const PolicyChoice& choice) { file_.known->composers.make(choice, file_.setup.tasks); }};
   }
 
   fs::path path_;

@@ -30,12 +30,12 @@ class JobsReader {
 
   JobsScenario read() {
     file_.draws = file_.generate.has_value() || file_.estimate_error > 0;
-    guarded("/cards", [&] { read_pools(); });
+    problems_.guarded("/cards", [&] { read_pools(); });
     read_quotas();
     allocator_.settings = allocator_settings(file_.allocator, problems_);
     read_jobs();
     if (file_.jobs.empty() && !file_.trace && !file_.generate) {
-      problem("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
+      problems_.add("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
     }
     if (file_.simulates_steps) {
       contexts_.resize(file_.setup.cluster.pools.size(), kAssumedContext);
@@ -43,7 +43,10 @@ class JobsReader {
     }
     spread_estimates();
     require_strangers();
-    PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
+    const auto& known = file_.known->admitters;
+    PolicyList list = read_policy_list(
+        file_.policy_sections, {find_in(known), [&](const PolicyChoice& choice) { known.make(choice); }},
+        problems_);
     file_.policies = std::move(list.entries);
     require_expectations(list);
     problems_.throw_if_any();
@@ -51,13 +54,6 @@ class JobsReader {
   }
 
  private:
-  void problem(const std::string& pointer, const std::string& what) { problems_.add(pointer, what); }
-
-  template <class Work>
-  void guarded(const std::string& pointer, const Work& work) {
-    problems_.guarded(pointer, work);
-  }
-
   [[nodiscard]] bool from_openb() const { return file_.trace && file_.trace->nodes; }
 
   void read_pools() {
@@ -72,18 +68,18 @@ class JobsReader {
       const PoolSection& section = (*file_.pools)[i];
       const std::string pointer = "/cards/" + std::to_string(i);
       if (section.gpu.has_value() == section.total.has_value()) {
-        problem(pointer, "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
+        problems_.add(pointer, "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
         continue;
       }
       const Bytes total = section.gpu ? find_gpu(*section.gpu, pointer + "/gpu").total : *section.total;
       const Bytes usual = section.gpu ? find_gpu(*section.gpu).context : kAssumedContext;
       const Bytes reserve = section.reserve;
       if (reserve >= total) {
-        problem(pointer + "/reserve", "leaves nothing of the card.");
+        problems_.add(pointer + "/reserve", "leaves nothing of the card.");
         continue;
       }
       if (cluster.pools.size() == 64) {
-        problem(pointer, "64 kinds of cards are the most.");
+        problems_.add(pointer, "64 kinds of cards are the most.");
         break;
       }
       const std::uint32_t count = section.count;
@@ -97,7 +93,7 @@ class JobsReader {
         first += cards;
       }
     }
-    if (file_.pools->empty()) problem("/cards", "the list is empty; name at least one card.");
+    if (file_.pools->empty()) problems_.add("/cards", "the list is empty; name at least one card.");
   }
 
   void read_quotas() {
@@ -181,10 +177,10 @@ class JobsReader {
     const auto add = [&](std::vector<JobSpec> more) {
       std::move(more.begin(), more.end(), std::back_inserter(jobs));
     };
-    if (file_.trace) guarded("/trace", [&] { read_trace(*file_.trace, items); });
+    if (file_.trace) problems_.guarded("/trace", [&] { read_trace(*file_.trace, items); });
     add(items.read(file_.jobs, "/jobs", jobs.size(), problems_));
     if (!file_.generate) return;
-    guarded("/generate", [&] {
+    problems_.guarded("/generate", [&] {
       const GenerateSection& generate = *file_.generate;
       add(generate_jobs(items.read_mix(generate.mix, "/generate/mix"), generate.jobs,
                         from_seconds(generate.hours * 3600), file_.seed));
@@ -204,10 +200,10 @@ class JobsReader {
     for (std::size_t i = 0; i < file_.setup.strangers.size(); ++i) {
       const Stranger& stranger = file_.setup.strangers[i];
       const std::string pointer = "/strangers/" + std::to_string(i);
-      if (stranger.to <= stranger.from) problem(pointer, "\"to_s\" must be later than \"from_s\".");
+      if (stranger.to <= stranger.from) problems_.add(pointer, "\"to_s\" must be later than \"from_s\".");
       if (stranger.card >= cards) {
-        problem(pointer + "/card", "there is no card " + std::to_string(stranger.card) + "; there are " +
-                                       std::to_string(cards) + ", counted from 0.");
+        problems_.add(pointer + "/card", "there is no card " + std::to_string(stranger.card) +
+                                             "; there are " + std::to_string(cards) + ", counted from 0.");
       }
     }
   }
@@ -217,20 +213,9 @@ class JobsReader {
     require_metric_expectations(all, list.labels, list.complete, names_of(jobs_metric_table()), problems_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].share == 1 || file_.seeds > 1) continue;
-      problem("/expect/" + std::to_string(i) + "/share",
-              "goes with the scenario's \"seeds\", which is not given.");
+      problems_.add("/expect/" + std::to_string(i) + "/share",
+                    "goes with the scenario's \"seeds\", which is not given.");
     }
-  }
-
-  PolicyFamily family() {
-    return {.find =
-                [this](PolicyChoice& choice) {
-                  const AdmitterEntry& admitter =
-                      file_.known->admitters.find(choice.use, choice.where + "/use");
-                  choice.profile = full_profile_name(admitter, choice);
-                  return choice.profile.empty() ? admitter.name : choice.profile;
-                },
-            .try_out = [this](const PolicyChoice& choice) { file_.known->admitters.make(choice); }};
   }
 
   fs::path path_;

@@ -146,7 +146,11 @@ class SearchReader {
     setup_.others = std::move(cards.others);
     setup_.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
-    PolicyList list = read_policy_list(file_.policy_sections, family(), problems_);
+    const auto& known = file_.known->searchers;
+    PolicyList list = read_policy_list(
+        file_.policy_sections,
+        {find_in(known, /*names_both=*/true), [&](const PolicyChoice& choice) { known.make(choice); }},
+        problems_);
     file_.policies = std::move(list.entries);
     require_metric_expectations(file_.expectations, list.labels, list.complete,
                                 names_of(search_metric_table()), problems_);
@@ -289,17 +293,6 @@ class SearchReader {
         if (!taken) bucket.draws.push_back(draw);
       }
     }
-  }
-
-  PolicyFamily family() {
-    return {.find =
-                [this](PolicyChoice& choice) {
-                  const SearcherEntry& searcher =
-                      file_.known->searchers.find(choice.use, choice.where + "/use");
-                  choice.profile = full_profile_name(searcher, choice);
-                  return searcher.profiles.size() <= 1 ? searcher.name : searcher.name + " " + choice.profile;
-                },
-            .try_out = [this](const PolicyChoice& choice) { file_.known->searchers.make(choice); }};
   }
 
   fs::path path_;

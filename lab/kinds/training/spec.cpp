@@ -210,26 +210,19 @@ class TrainingReader {
   TrainingScenario read() {
     read_target();
     take_cards();
-    guarded("/workload", [&] { read_workload(); });
+    problems_.guarded("/workload", [&] { read_workload(); });
     file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     read_policies();
     read_expectations();
     problems_.throw_if_any();
     if (searches_batch()) {
-      guarded("/workload/batch_size", [&] { find_batch_size(file_, problems_); });
+      problems_.guarded("/workload/batch_size", [&] { find_batch_size(file_, problems_); });
       problems_.throw_if_any();
     }
     return std::move(file_);
   }
 
  private:
-  void problem(const std::string& pointer, const std::string& what) { problems_.add(pointer, what); }
-
-  template <class Work>
-  void guarded(const std::string& pointer, const Work& work) {
-    problems_.guarded(pointer, work);
-  }
-
   [[nodiscard]] bool searches_batch() const {
     return file_.batch_size != nullptr && *file_.batch_size == kAutoBatchSize;
   }
@@ -237,7 +230,7 @@ class TrainingReader {
   void read_target() {
     file_.target = file_.given_target.value_or(Target{});
     if (file_.target.usage + file_.target.margin > 1) {
-      problem("/target", "usage plus margin is above 1: the band would end beyond the card.");
+      problems_.add("/target", "usage plus margin is above 1: the band would end beyond the card.");
     }
   }
 
@@ -255,9 +248,9 @@ class TrainingReader {
     file_.model = read_workload_model(*file_.model_json, file_.layers, path_);
     setup.model = file_.model.get();
     if (setup.model->cards() > 1 && setup.model->cards() != setup.more_cards.size() + 1) {
-      problem("/workload/layers", "are spread over " + std::to_string(setup.model->cards()) +
-                                      " cards; there are " + std::to_string(setup.more_cards.size() + 1) +
-                                      ".");
+      problems_.add("/workload/layers", "are spread over " + std::to_string(setup.model->cards()) +
+                                            " cards; there are " +
+                                            std::to_string(setup.more_cards.size() + 1) + ".");
     }
     setup.bounds = file_.model->parameters();
     read_bounds(file_.bounds, "/workload/bounds", setup.bounds, problems_);
@@ -276,7 +269,7 @@ class TrainingReader {
     if (file_.batch_size == nullptr) return start;
     const auto is_batch = [](const auto& value) { return value.first == "batch"; };
     if (std::erase_if(start, is_batch) > 0) {
-      problem("/workload/batch_size", "the batch is given twice, here and in \"start\".");
+      problems_.add("/workload/batch_size", "the batch is given twice, here and in \"start\".");
     }
     const auto index = parameter_index(file_.setup.bounds, "batch", "/workload/batch_size", problems_);
     if (!index) return file_.start;
@@ -286,11 +279,11 @@ class TrainingReader {
   }
 
   void read_policies() {
-    if (file_.tuners.empty()) problem("/policies", "the list is empty; name at least one policy.");
+    if (file_.tuners.empty()) problems_.add("/policies", "the list is empty; name at least one policy.");
     for (std::size_t i = 0; i < file_.tuners.size(); ++i) {
       const std::size_t before = file_.policies.size();
       const std::string pointer = "/policies/" + std::to_string(i);
-      guarded(pointer, [&] { read_policy(file_.tuners[i], pointer); });
+      problems_.guarded(pointer, [&] { read_policy(file_.tuners[i], pointer); });
       all_policies_read_ = all_policies_read_ && file_.policies.size() == before + 1;
     }
   }
@@ -304,7 +297,7 @@ class TrainingReader {
     const PolicyProfile* profile = tuner.find_profile(entry.choice.profile, pointer + "/profile");
     entry.label = section.label.value_or(profile != nullptr ? tuner.name + " " + profile->name : tuner.name);
     const std::string fault = label_fault(entry.label, labels_);
-    if (!fault.empty()) problem(pointer, fault);
+    if (!fault.empty()) problems_.add(pointer, fault);
     const OptionMap given =
         section.options_file ? read_options_file(*section.options_file, pointer) : OptionMap{};
     entry.choice.options =
@@ -352,19 +345,19 @@ class TrainingReader {
     const int given = int{section.metric.has_value()} + int{section.final_value.has_value()} +
                       int{section.adjustment.has_value()} + int{section.oom.has_value()};
     if (given != 1) {
-      problem(pointer,
-              "give one of \"metric\", \"final\" (a parameter), \"adjustment\" and \"oom\" (a number).");
+      problems_.add(
+          pointer, "give one of \"metric\", \"final\" (a parameter), \"adjustment\" and \"oom\" (a number).");
       return false;
     }
     if (section.parameter && !section.adjustment) {
-      problem(pointer + "/parameter", "goes with \"adjustment\", which is not given.");
+      problems_.add(pointer + "/parameter", "goes with \"adjustment\", which is not given.");
     }
     if (section.metric) {
       expectation.name = *section.metric;
       const auto names = names_of(training_metric_table());
       if (std::find(names.begin(), names.end(), expectation.name) == names.end()) {
-        problem(pointer + "/metric",
-                "\"" + expectation.name + "\" is not a metric." + suggest_name(expectation.name, names));
+        problems_.add(pointer + "/metric", "\"" + expectation.name + "\" is not a metric." +
+                                               suggest_name(expectation.name, names));
       }
       return true;
     }

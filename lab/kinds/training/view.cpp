@@ -61,10 +61,10 @@ std::string reservation(Safety safety, const PolicyResult& best) {
   return "";
 }
 
-std::string final_column(const ParameterSpace& space) {
+std::vector<std::string> parameter_names(const TrainingScenario& scenario) {
   std::vector<std::string> names;
-  for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
-  return fmt::format("final ({})", fmt::join(names, ", "));
+  for (const Parameter& parameter : scenario.setup.bounds.parameters) names.push_back(parameter.name);
+  return names;
 }
 
 // A workload whose sample counts as one pixel has no throughput in pixels to show.
@@ -76,9 +76,9 @@ bool has_pixels(const Comparison& comparison) {
 }
 
 Table results_table(const TrainingScenario& scenario, const Comparison& comparison) {
-  std::vector<Table::Column> columns =
-      figure_columns("policy", {final_column(scenario.setup.bounds), "peak", "mean peak", "peak reserved",
-                                "OOMs", "retries", "changes", "turns", "samples/s"});
+  const std::string final = fmt::format("final ({})", fmt::join(parameter_names(scenario), ", "));
+  auto columns = figure_columns("policy", {final, "peak", "mean peak", "peak reserved", "OOMs", "retries",
+                                           "changes", "turns", "samples/s"});
   const bool pixels = has_pixels(comparison);
   if (pixels) columns.push_back({"Mpixel/s"});
   columns.push_back({"regret"});
@@ -250,12 +250,10 @@ Json run_json(const PolicyResult& result, std::size_t parameters) {
 /// Draws memory and parameters over iterations, a panel a policy.
 void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
                    const std::string& file) {
-  PictureFrame frame{.title = title,
-                     .parameters = {},
-                     .band_low = scenario.target.usage - scenario.target.margin,
-                     .band_high = scenario.target.usage + scenario.target.margin};
-  for (const Parameter& parameter : scenario.setup.bounds.parameters)
-    frame.parameters.push_back(parameter.name);
+  const PictureFrame frame{.title = title,
+                           .parameters = parameter_names(scenario),
+                           .band_low = scenario.target.usage - scenario.target.margin,
+                           .band_high = scenario.target.usage + scenario.target.margin};
   std::vector<PictureRun> runs;
   for (const PolicyResult& result : comparison.policies)
     runs.push_back({result.label, &result.run.iterations});
@@ -356,9 +354,7 @@ Json training_section(const TrainingScenario& scenario, const Comparison& compar
   json["iterations"] = scenario.setup.iterations;
   json["band"] = {target.usage - target.margin, target.usage + target.margin};
   json["metrics"] = metrics_json(training_metric_table());
-  json["parameters"] = Json::array();
-  for (const Parameter& parameter : scenario.setup.bounds.parameters)
-    json["parameters"].push_back(parameter.name);
+  json["parameters"] = parameter_names(scenario);
   Bytes total = 0;
   json["policies"] = Json::array();
   for (const PolicyResult& result : comparison.policies) {
