@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace vramlab {
 
@@ -22,6 +23,17 @@ class Random {
   /// `low` to `high`, both included. The bias of the remainder is below 1e-6 for ranges below 2^44.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
+  }
+
+  /// One of `items`, as often as its `weight` says, compared with the others.
+  template <class Item>
+  const Item& one_of(const std::vector<Item>& items, std::int64_t Item::*weight) {
+    std::int64_t sum = 0;
+    for (const Item& item : items) sum += item.*weight;
+    std::int64_t drawn = between(0, sum - 1);
+    const Item* item = items.data();
+    while (drawn >= item->*weight) drawn -= (item++)->*weight;
+    return *item;
   }
 
   /// Fisher-Yates.

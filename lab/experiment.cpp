@@ -27,7 +27,7 @@ std::vector<std::string> expected_labels(const Experiment& experiment) {
   const std::vector<std::string> known = experiment.labels();
   std::set<std::string> labels;
   const auto add = [&](const std::string& label) {  // the oracle of a training scenario is found, not run
-    if (std::find(known.begin(), known.end(), label) != known.end()) labels.insert(label);
+    if (std::ranges::find(known, label) != known.end()) labels.insert(label);
   };
   for (const Expectation& one : experiment.scenario().expectations) {
     add(one.policy);
@@ -82,7 +82,7 @@ void require_known(const std::string& file, const std::string& what, const std::
                    const std::vector<std::string>& labels) {
   std::vector<Problem> problems;
   for (const std::string& label : labels) {
-    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    if (std::ranges::find(known, label) != known.end()) continue;
     problems.push_back({file, "no " + what + " is labelled \"" + label + "\"." + suggest_name(label, known)});
   }
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -48,35 +48,6 @@ class TwiceGivenKeys {
   std::vector<std::string> twice_;
 };
 
-}  // namespace
-
-Json parse_json(const std::string& text, const std::string& name) {
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(name, "the file is empty.");
-  TwiceGivenKeys watch;
-  Json json;
-  try {
-    const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth > kDeepest) throw InputError(name, "is nested deeper than 64 levels.");
-      return watch(event, value);
-    };
-    json = Json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
-  } catch (const Json::parse_error& error) {
-    throw InputError(place(text, error.byte, name), "this is not JSON: " + plain_reason(error.what()) + ".");
-  } catch (const Json::exception& error) {  // a number that no double can hold
-    throw InputError(name, "cannot be read: " + plain_reason(error.what()) + ".");
-  }
-  std::vector<Problem> problems;
-  for (const std::string& key : watch.twice()) {
-    problems.push_back({name, "key \"" + key + "\" is given twice in one object. Keep one of them."});
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return json;
-}
-
-Json read_json_file(const fs::path& path) { return parse_json(read_input_file(path), path.string()); }
-
-namespace {
-
 /// Steps over the values of a text that is known to be valid JSON.
 class JsonWalk {
  public:
@@ -167,6 +138,31 @@ class JsonWalk {
 };
 
 }  // namespace
+
+Json parse_json(const std::string& text, const std::string& name) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(name, "the file is empty.");
+  TwiceGivenKeys watch;
+  Json json;
+  try {
+    const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json& value) {
+      if (depth > kDeepest) throw InputError(name, "is nested deeper than 64 levels.");
+      return watch(event, value);
+    };
+    json = Json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+  } catch (const Json::parse_error& error) {
+    throw InputError(place(text, error.byte, name), "this is not JSON: " + plain_reason(error.what()) + ".");
+  } catch (const Json::exception& error) {  // a number that no double can hold
+    throw InputError(name, "cannot be read: " + plain_reason(error.what()) + ".");
+  }
+  std::vector<Problem> problems;
+  for (const std::string& key : watch.twice()) {
+    problems.push_back({name, "key \"" + key + "\" is given twice in one object. Keep one of them."});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return json;
+}
+
+Json read_json_file(const fs::path& path) { return parse_json(read_input_file(path), path.string()); }
 
 std::optional<TextPlace> json_place(std::string_view text, const std::vector<std::string>& path) {
   return JsonWalk{text}.find(path);

@@ -21,8 +21,7 @@ std::vector<std::string> names_of(const MetricTable& table) {
 }
 
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name) {
-  const auto found =
-      std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.name == name; });
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
   return found == metrics.end() ? std::nullopt : std::optional{found->value};
 }
 

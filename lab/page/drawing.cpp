@@ -19,62 +19,6 @@ void add(std::vector<CurvePoint>& curve, const CurvePoint& point) {
   }
 }
 
-}  // namespace
-
-std::size_t curve_stride(std::size_t count, std::size_t most) {
-  if (count <= most) return 1;
-  const std::size_t stretches = std::max<std::size_t>(most / 2, 1);
-  return (count + stretches - 1) / stretches;
-}
-
-std::vector<CurvePoint> thinned_curve(std::size_t count, std::size_t stride,
-                                      const std::function<CurvePoint(std::size_t)>& point) {
-  std::vector<CurvePoint> curve;
-  for (std::size_t first = 0; first < count; first += stride) {
-    std::size_t low_at = first;
-    std::size_t high_at = first;
-    CurvePoint low = point(first);
-    CurvePoint high = low;
-    for (std::size_t i = first + 1; i < std::min(first + stride, count); ++i) {
-      const CurvePoint next = point(i);
-      if (next.value < low.value) {
-        low = next;
-        low_at = i;
-      }
-      if (next.value > high.value) {
-        high = next;
-        high_at = i;
-      }
-    }
-    if (low_at > high_at) std::swap(low, high);
-    add(curve, low);
-    if (low_at != high_at) add(curve, high);
-  }
-  if (count > 0 && curve.back() != point(count - 1)) add(curve, point(count - 1));
-  return curve;
-}
-
-std::vector<RunMark> merged_marks(const std::vector<RunMark>& marks, std::size_t most) {
-  if (marks.size() <= most) return marks;
-  const std::int64_t begin = marks.front().first;
-  const auto stretches = static_cast<std::int64_t>(std::max<std::size_t>(most, 1));
-  const std::int64_t stretch = (marks.back().first - begin) / stretches + 1;
-  std::vector<RunMark> merged;
-  for (const RunMark& mark : marks) {
-    const bool together =
-        !merged.empty() && (merged.back().first - begin) / stretch == (mark.first - begin) / stretch;
-    if (together) {
-      merged.back().last = std::max(merged.back().last, mark.last);
-      merged.back().count += mark.count;
-    } else {
-      merged.push_back(mark);
-    }
-  }
-  return merged;
-}
-
-namespace {
-
 constexpr std::size_t kMostColumns = 800;
 constexpr std::uint64_t kRows = 240;
 constexpr std::size_t kMostPoints = 3000;
@@ -102,7 +46,7 @@ std::vector<Stretch> stretches_of(const std::vector<TraceEntry>& history) {
   for (const TraceEntry& entry : history) {
     if (reserves(entry)) all.push_back({entry.address, entry.address + entry.size});
   }
-  std::sort(all.begin(), all.end(), [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+  std::ranges::sort(all, {}, &Stretch::begin);
   std::vector<Stretch> merged;
   for (const Stretch& one : all) {
     if (!merged.empty() && one.begin <= merged.back().end) {
@@ -189,8 +133,7 @@ class MapMaker {
   }
 
   void spread(Address address, Bytes size, Bytes Row::*figure, bool more) {
-    auto stretch = std::upper_bound(stretches_.begin(), stretches_.end(), address,
-                                    [](Address at, const Stretch& one) { return at < one.begin; });
+    auto stretch = std::ranges::upper_bound(stretches_, address, {}, &Stretch::begin);
     if (stretch == stretches_.begin()) return;
     --stretch;
     const Address end = std::min(address + size, stretch->end);
@@ -227,10 +170,7 @@ class MapMaker {
   }
 
   [[nodiscard]] bool starts_range(std::uint32_t row) const {
-    const auto found =
-        std::lower_bound(map_.ranges.begin(), map_.ranges.end(), row,
-                         [](const SegmentMap::Range& range, std::uint32_t at) { return range.row < at; });
-    return found != map_.ranges.end() && found->row == row;
+    return std::ranges::binary_search(map_.ranges, row, {}, &SegmentMap::Range::row);
   }
 
   SegmentMap& map_;
@@ -243,6 +183,48 @@ class MapMaker {
 };
 
 }  // namespace
+
+std::size_t curve_stride(std::size_t count, std::size_t most) {
+  if (count <= most) return 1;
+  const std::size_t stretches = std::max<std::size_t>(most / 2, 1);
+  return (count + stretches - 1) / stretches;
+}
+
+std::vector<CurvePoint> thinned_curve(std::size_t count, std::size_t stride,
+                                      const std::function<CurvePoint(std::size_t)>& point) {
+  std::vector<CurvePoint> curve;
+  for (std::size_t first = 0; first < count; first += stride) {
+    std::size_t low = first;
+    std::size_t high = first;
+    for (std::size_t i = first + 1; i < std::min(first + stride, count); ++i) {
+      if (point(i).value < point(low).value) low = i;
+      if (point(i).value > point(high).value) high = i;
+    }
+    add(curve, point(std::min(low, high)));
+    if (low != high) add(curve, point(std::max(low, high)));
+  }
+  if (count > 0 && curve.back() != point(count - 1)) add(curve, point(count - 1));
+  return curve;
+}
+
+std::vector<RunMark> merged_marks(const std::vector<RunMark>& marks, std::size_t most) {
+  if (marks.size() <= most) return marks;
+  const std::int64_t begin = marks.front().first;
+  const auto stretches = static_cast<std::int64_t>(std::max<std::size_t>(most, 1));
+  const std::int64_t stretch = (marks.back().first - begin) / stretches + 1;
+  std::vector<RunMark> merged;
+  for (const RunMark& mark : marks) {
+    const bool together =
+        !merged.empty() && (merged.back().first - begin) / stretch == (mark.first - begin) / stretch;
+    if (together) {
+      merged.back().last = std::max(merged.back().last, mark.last);
+      merged.back().count += mark.count;
+    } else {
+      merged.push_back(mark);
+    }
+  }
+  return merged;
+}
 
 SegmentMap segment_map(const std::vector<TraceEntry>& history) {
   SegmentMap map;

@@ -41,9 +41,7 @@ Json metrics_json(const MetricTable& metrics) {
 }
 
 std::string report_page(const std::string& title, const Json& sections, std::string_view version) {
-  Json json;
-  json["title"] = title;
-  json["sections"] = sections;
+  const Json json{{"title", title}, {"sections", sections}};
   return html_page(title, json.dump(-1, ' ', false, Json::error_handler_t::replace), version);
 }
 
@@ -84,9 +82,8 @@ std::vector<std::string> policies_of(const SweepResults& results) {
   std::vector<std::string> labels;
   for (const auto& run : results) {
     if (!run) continue;
-    for (const LabelledFigures& result : *run) {
-      if (std::find(labels.begin(), labels.end(), result.label) == labels.end())
-        labels.push_back(result.label);
+    for (const std::string& label : all_labels(*run)) {
+      if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
     }
   }
   return labels;
@@ -94,13 +91,11 @@ std::vector<std::string> policies_of(const SweepResults& results) {
 
 Json values_json(const std::vector<LabelledFigures>& run, const std::string& policy,
                  const std::vector<MetricDescription>& metrics) {
-  const auto found = std::find_if(run.begin(), run.end(),
-                                  [&](const LabelledFigures& result) { return result.label == policy; });
+  const auto found = std::ranges::find(run, policy, &LabelledFigures::label);
   if (found == run.end()) return nullptr;
   Json values = Json::array();
-  for (const MetricDescription& metric : metrics) {
-    values.push_back(number_json(find_metric(found->metrics, metric.name).value_or(std::nan(""))));
-  }
+  const Figures figures{found->metrics};
+  for (const MetricDescription& metric : metrics) values.push_back(number_json(figures[metric.name]));
   return values;
 }
 
@@ -115,8 +110,7 @@ Json sweep_section(const Sweep& sweep, const SweepResults& results, const SweepT
   json["metrics"] = metrics_json(metrics);
   json["columns"] = Json::array();
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (std::find(kColumns.begin(), kColumns.end(), metrics[i].name) != kColumns.end())
-      json["columns"].push_back(i);
+    if (std::ranges::find(kColumns, metrics[i].name) != kColumns.end()) json["columns"].push_back(i);
   }
   json["axes"] = Json::array();
   for (const SweepAxis& axis : sweep.axes) {

@@ -8,18 +8,6 @@
 #include "recordings/input_file.hpp"
 
 namespace vramlab {
-namespace {
-
-std::uint32_t any_task(Random& random, const std::vector<TaskSort>& tasks) {
-  std::int64_t sum = 0;
-  for (const TaskSort& task : tasks) sum += task.share;
-  std::int64_t drawn = random.between(0, sum - 1);
-  std::uint32_t number = 0;
-  while (drawn >= tasks[number].share) drawn -= tasks[number++].share;
-  return number;
-}
-
-}  // namespace
 
 std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_t count,
                                  const Outliers& outliers, std::int64_t tokens_per_image,
@@ -28,8 +16,8 @@ std::vector<Sample> draw_samples(const std::vector<TaskSort>& tasks, std::int64_
   std::vector<Sample> samples;
   samples.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
-    Sample sample{.task = any_task(random, tasks)};
-    const TaskSort& task = tasks[sample.task];
+    const TaskSort& task = random.one_of(tasks, &TaskSort::share);
+    Sample sample{.task = static_cast<std::uint32_t>(&task - tasks.data())};
     sample.images = task.images;
     sample.length = random.between(task.shortest, task.longest);
     if (outliers.every > 0 && i % outliers.every == outliers.every / 2) sample.length *= outliers.times;

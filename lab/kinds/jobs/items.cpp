@@ -22,17 +22,6 @@ SimTime any_duration(Random& random, SimTime shortest, SimTime longest) {
   return SimTime{random.between(low, std::min(2 * low, longest.count()))};
 }
 
-const JobSort& any_sort(Random& random, const std::vector<JobSort>& mix) {
-  std::int64_t sum = 0;
-  for (const JobSort& sort : mix) sum += sort.weight;
-  std::int64_t drawn = random.between(0, sum - 1);
-  for (const JobSort& sort : mix) {
-    if (drawn < sort.weight) return sort;
-    drawn -= sort.weight;
-  }
-  return mix.back();
-}
-
 void draw_need(Random& random, const JobSort& sort, JobDemand& demand) {
   const auto mib = static_cast<Bytes>(random.between(static_cast<std::int64_t>(sort.need_low / 1_MiB),
                                                      static_cast<std::int64_t>(sort.need_high / 1_MiB)));
@@ -50,6 +39,79 @@ void run_model(const JobSort& sort, SimTime duration, JobSpec& job) {
   job.phases.front().duration *= steps;
 }
 
+constexpr Bytes kNeverFull = 1024_GiB * 1024;
+constexpr int kMostSteps = 16;  // after the first ones at a point; memory has settled long before
+
+std::vector<std::string> names_of(const ParameterSpace& space) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
+  return names;
+}
+
+// The point with `batch` and the other parameters from `values` or, where they are not there, from `base`
+// (may be null). Throws InputError at `pointer` for unknown, missing and unfit ones.
+Point point_of(const JobModel& model, std::int64_t batch, const NamedIntegers& values, const Point* base,
+               const std::string& pointer) {
+  const ParameterSpace& space = model.workload->parameters();
+  std::vector<Problem> problems;
+  Point point = base != nullptr ? *base : Point(space.size());
+  std::vector<bool> given(space.size(), base != nullptr);
+  for (const auto& [key, value] : values) {
+    const auto index = space.find(key);
+    if (!index || *index == model.batch) {
+      problems.push_back({pointer + "/" + key,
+                          index ? "the batch is the job's \"batch\"."
+                                : "the model has no such parameter." + suggest_name(key, names_of(space))});
+      continue;
+    }
+    point[*index] = value;
+    given[*index] = true;
+  }
+  point[model.batch] = batch;
+  given[model.batch] = true;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    const Parameter& parameter = space.parameters[i];
+    if (!given[i]) {
+      problems.push_back({pointer, "\"" + parameter.name + "\" of the model is missing."});
+    } else if (point[i] < parameter.low || point[i] > parameter.high) {
+      problems.push_back(
+          {pointer, parameter.name + " " + std::to_string(point[i]) + " is out of bounds; the model allows " +
+                        std::to_string(parameter.low) + " to " + std::to_string(parameter.high) + "."});
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return point;
+}
+
+// A phase of `steps` steps at `point`: its duration is that of the steps, alone on a card.
+JobPhase steps_of(const JobModel& model, const Point& point, std::int64_t steps) {
+  JobPhase phase{.duration = model.workload->step(point).duration * steps};
+  phase.steps = steps;
+  phase.point = point;
+  return phase;
+}
+
+bool says_use(const SpanSection& span) { return span.use.has_value() || span.use_per_sample > 0; }
+
+JobPhase plain_phase(const SpanSection& span, const std::string& pointer) {
+  if (!span.duration || span.steps || span.set) {
+    throw InputError(pointer, "a job without a model needs \"duration_s\", and has no \"steps\" or \"set\".");
+  }
+  JobPhase phase{.duration = *span.duration, .use_per_sample = span.use_per_sample};
+  if (says_use(span)) phase.fixed_use = span.use.value_or(0);
+  return phase;
+}
+
+JobPhase model_phase(const SpanSection& span, const std::string& pointer, const JobSpec& job,
+                     const Point& base) {
+  if (!span.steps || span.duration || says_use(span)) {
+    throw InputError(pointer, "a job with a model needs \"steps\"; time and use come from the model.");
+  }
+  const Point point =
+      span.set ? point_of(*job.model, job.demand.batch, *span.set, &base, pointer + "/set") : base;
+  return steps_of(*job.model, point, *span.steps);
+}
+
 }  // namespace
 
 std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t count, SimTime span,
@@ -57,7 +119,7 @@ std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t
   Random random{seed};
   std::vector<JobSpec> jobs;
   for (std::int64_t i = 0; i < count; ++i) {
-    const JobSort& sort = any_sort(random, mix);
+    const JobSort& sort = random.one_of(mix, &JobSort::weight);
     JobSpec job;
     job.name = sort.name + " " + std::to_string(i);
     job.arrival = SimTime{random.between(0, span.count())};
@@ -90,19 +152,6 @@ void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes car
   }
 }
 
-namespace {
-
-constexpr Bytes kNeverFull = 1024_GiB * 1024;
-constexpr int kMostSteps = 16;  // after the first ones at a point; memory has settled long before
-
-std::vector<std::string> names_of(const ParameterSpace& space) {
-  std::vector<std::string> names;
-  for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
-  return names;
-}
-
-}  // namespace
-
 JobModel JobModels::read(const Json& json, const std::string& pointer) {
   std::shared_ptr<const WorkloadModel> workload;
   if (json.is_object()) {
@@ -115,46 +164,6 @@ JobModel JobModels::read(const Json& json, const std::string& pointer) {
   const auto batch = workload->parameters().find("batch");
   if (!batch) throw InputError(pointer, "the model has no parameter \"batch\", which a queue could set.");
   return {std::move(workload), *batch};
-}
-
-Point JobModels::point(const JobModel& model, std::int64_t batch, const NamedIntegers& values,
-                       const Point* base, const std::string& pointer) {
-  const ParameterSpace& space = model.workload->parameters();
-  std::vector<Problem> problems;
-  Point point = base != nullptr ? *base : Point(space.size());
-  std::vector<bool> given(space.size(), base != nullptr);
-  for (const auto& [key, value] : values) {
-    const auto index = space.find(key);
-    if (!index || *index == model.batch) {
-      problems.push_back({pointer + "/" + key,
-                          index ? "the batch is the job's \"batch\"."
-                                : "the model has no such parameter." + suggest_name(key, names_of(space))});
-      continue;
-    }
-    point[*index] = value;
-    given[*index] = true;
-  }
-  point[model.batch] = batch;
-  given[model.batch] = true;
-  for (std::size_t i = 0; i < space.size(); ++i) {
-    const Parameter& parameter = space.parameters[i];
-    if (!given[i]) {
-      problems.push_back({pointer, "\"" + parameter.name + "\" of the model is missing."});
-    } else if (point[i] < parameter.low || point[i] > parameter.high) {
-      problems.push_back(
-          {pointer, parameter.name + " " + std::to_string(point[i]) + " is out of bounds; the model allows " +
-                        std::to_string(parameter.low) + " to " + std::to_string(parameter.high) + "."});
-    }
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return point;
-}
-
-JobPhase JobModels::phase(const JobModel& model, const Point& point, std::int64_t steps) {
-  JobPhase phase{.duration = model.workload->step(point).duration * steps};
-  phase.steps = steps;
-  phase.point = point;
-  return phase;
 }
 
 void JobModels::measure(const JobModel& model, const std::vector<JobPhase>& phases, JobDemand& demand) {
@@ -198,31 +207,6 @@ Bytes JobModels::most_held(const JobModel& model, const std::vector<Point>& poin
   return entry->second = most;
 }
 
-namespace {
-
-bool says_use(const SpanSection& span) { return span.use.has_value() || span.use_per_sample > 0; }
-
-JobPhase plain_phase(const SpanSection& span, const std::string& pointer) {
-  if (!span.duration || span.steps || span.set) {
-    throw InputError(pointer, "a job without a model needs \"duration_s\", and has no \"steps\" or \"set\".");
-  }
-  JobPhase phase{.duration = *span.duration, .use_per_sample = span.use_per_sample};
-  if (says_use(span)) phase.fixed_use = span.use.value_or(0);
-  return phase;
-}
-
-JobPhase model_phase(const SpanSection& span, const std::string& pointer, const JobSpec& job,
-                     const Point& base) {
-  if (!span.steps || span.duration || says_use(span)) {
-    throw InputError(pointer, "a job with a model needs \"steps\"; time and use come from the model.");
-  }
-  const Point point =
-      span.set ? JobModels::point(*job.model, job.demand.batch, *span.set, &base, pointer + "/set") : base;
-  return JobModels::phase(*job.model, point, *span.steps);
-}
-
-}  // namespace
-
 std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, const std::string& pointer,
                                     std::size_t first, FileProblems& problems) {
   std::vector<JobSpec> jobs;
@@ -260,8 +244,8 @@ void JobItems::read_phases(const JobSection& section, const std::string& pointer
   Point base;
   if (has_model) {
     job.model = models_.read(*section.model_json, pointer + "/model");
-    base = JobModels::point(*job.model, job.demand.batch, section.at.value_or(NamedIntegers{}), nullptr,
-                            pointer + "/at");
+    base = point_of(*job.model, job.demand.batch, section.at.value_or(NamedIntegers{}), nullptr,
+                    pointer + "/at");
   } else if (section.at) {
     throw InputError(pointer + "/at", "goes with \"model\", which is not given.");
   }
@@ -314,9 +298,9 @@ std::vector<JobSort> JobItems::read_mix(const std::vector<MixSection>& sections,
     JobSort sort = section;
     if (has_model) {
       sort.model = models_.read(*section.model_json, where + "/model");
-      const Point point = JobModels::point(*sort.model, sort.demand.batch,
-                                           section.at.value_or(NamedIntegers{}), nullptr, where + "/at");
-      sort.step = JobModels::phase(*sort.model, point, 1);
+      const Point point = point_of(*sort.model, sort.demand.batch, section.at.value_or(NamedIntegers{}),
+                                   nullptr, where + "/at");
+      sort.step = steps_of(*sort.model, point, 1);
       models_.measure(*sort.model, {sort.step}, sort.demand);
     } else {
       sort.need_low = *section.low;

@@ -38,14 +38,6 @@ class JobModels {
   /// "batch".
   JobModel read(const Json& json, const std::string& pointer);
 
-  /// The point with `batch` and the other parameters from `values` or, where they are not there, from `base`
-  /// (may be null). Throws InputError at `pointer` for unknown, missing and unfit ones.
-  [[nodiscard]] static Point point(const JobModel& model, std::int64_t batch, const NamedIntegers& values,
-                                   const Point* base, const std::string& pointer);
-
-  /// Makes `phase` one of `steps` steps at `point`: its duration is that of the steps, alone on a card.
-  [[nodiscard]] static JobPhase phase(const JobModel& model, const Point& point, std::int64_t steps);
-
   /// Sets `demand` to what the model really takes at `demand.batch` and at the smallest batch, and a straight
   /// line between. Simulated in one process on a card that is never full.
   void measure(const JobModel& model, const std::vector<JobPhase>& phases, JobDemand& demand);

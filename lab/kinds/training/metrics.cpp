@@ -196,15 +196,9 @@ const MetricTable& training_metric_table() {
 }
 
 double objective_of(Objective objective, double samples, double pixels, double seconds) {
-  switch (objective) {
-    case Objective::lq_then_batch:
-      return pixels;
-    case Objective::pixels_per_s:
-      return seconds > 0 ? pixels / seconds : 0;
-    case Objective::samples_per_s:
-      return seconds > 0 ? samples / seconds : 0;
-  }
-  return 0;
+  if (objective == Objective::lq_then_batch) return pixels;
+  const double done = objective == Objective::pixels_per_s ? pixels : samples;
+  return seconds > 0 ? done / seconds : 0;
 }
 
 bool within_target(const Target& target, Bytes peak, Bytes total) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,13 +38,10 @@ Safety safety_of(const TrainingScenario& scenario, const PolicyResult& result) {
 
 const PolicyResult& best_policy(const TrainingScenario& scenario, const Comparison& comparison) {
   const auto rank = [&](const PolicyResult& result) {
-    return std::pair{safety_of(scenario, result), Figures{result.metrics}["objective"]};
+    return std::tuple{result.policy != "oracle", safety_of(scenario, result),
+                      Figures{result.metrics}["objective"]};
   };
-  const PolicyResult* best = nullptr;
-  for (const PolicyResult& result : comparison.policies) {
-    if (result.policy != "oracle" && (best == nullptr || rank(result) > rank(*best))) best = &result;
-  }
-  return *best;
+  return *std::ranges::max_element(comparison.policies, {}, rank);
 }
 
 std::string reservation(Safety safety, const PolicyResult& best) {
