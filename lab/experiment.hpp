@@ -1,6 +1,6 @@
 // An experiment: a scenario of any kind, read, run and looked at. Whoever compares, checks, sweeps or
 // documents scenarios does so through this interface, whatever their kind; a kind is a folder of lab/kinds
-// and a line in the list of kinds (experiment.cpp).
+// and its place in the list of kinds (experiment.cpp).
 #pragma once
 
 #include <algorithm>

@@ -30,24 +30,6 @@ std::string plain_reason(const std::string& message) {
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
 
-/// Watches the parser for keys that one object has twice.
-class TwiceGivenKeys {
- public:
-  bool operator()(Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.back().insert(value.get<std::string>()).second) {
-      twice_.push_back(value.get<std::string>());
-    }
-    return true;
-  }
-  [[nodiscard]] const std::vector<std::string>& twice() const { return twice_; }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-  std::vector<std::string> twice_;
-};
-
 /// Steps over the values of a text that is known to be valid JSON.
 class JsonWalk {
  public:
@@ -119,13 +101,9 @@ class JsonWalk {
       skip_space();
       if (now() == '"') {
         skip_string();
-      } else if (now() == '{' || now() == '[') {
-        ++depth;
-        ++at_;
-      } else if (now() == '}' || now() == ']') {
-        --depth;
-        ++at_;
-      } else if (now() == ',' || now() == ':') {
+      } else if (std::string_view{"{[}],:"}.find(now()) != std::string_view::npos) {
+        if (now() == '{' || now() == '[') ++depth;
+        if (now() == '}' || now() == ']') --depth;
         ++at_;
       } else {
         at_ = std::min(text_.find_first_of(" \t\r\n,:]}/", at_), text_.size());
@@ -141,22 +119,25 @@ class JsonWalk {
 
 Json parse_json(const std::string& text, const std::string& name) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(name, "the file is empty.");
-  TwiceGivenKeys watch;
   Json json;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<Problem> problems;
   try {
     const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json& value) {
       if (depth > kDeepest) throw InputError(name, "is nested deeper than 64 levels.");
-      return watch(event, value);
+      if (event == Json::parse_event_t::object_start) keys.emplace_back();
+      if (event == Json::parse_event_t::object_end) keys.pop_back();
+      if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+        problems.push_back({name, "key \"" + value.get<std::string>() +
+                                      "\" is given twice in one object. Keep one of them."});
+      }
+      return true;
     };
     json = Json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     throw InputError(place(text, error.byte, name), "this is not JSON: " + plain_reason(error.what()) + ".");
   } catch (const Json::exception& error) {  // a number that no double can hold
     throw InputError(name, "cannot be read: " + plain_reason(error.what()) + ".");
-  }
-  std::vector<Problem> problems;
-  for (const std::string& key : watch.twice()) {
-    problems.push_back({name, "key \"" + key + "\" is given twice in one object. Keep one of them."});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   return json;

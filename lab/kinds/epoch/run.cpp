@@ -12,8 +12,7 @@ namespace {
 
 void add_statistics(std::vector<Statistic>& sums, const std::vector<Statistic>& later) {
   for (const Statistic& one : later) {
-    const auto same =
-        std::find_if(sums.begin(), sums.end(), [&](const Statistic& sum) { return sum.name == one.name; });
+    const auto same = std::ranges::find(sums, one.name, &Statistic::name);
     same == sums.end() ? sums.push_back(one) : void(same->value += one.value);
   }
 }

@@ -66,8 +66,7 @@ struct Facts {
   double whole = static_cast<double>(run.capacity) * makespan;
 
   [[nodiscard]] std::int64_t count(JobOutcome outcome) const {
-    return std::count_if(run.jobs.begin(), run.jobs.end(),
-                         [&](const JobRecord& job) { return job.outcome == outcome; });
+    return std::ranges::count(run.jobs, outcome, &JobRecord::outcome);
   }
   template <class Value>
   [[nodiscard]] double sum(const Value& value) const {

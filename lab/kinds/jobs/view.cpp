@@ -19,13 +19,6 @@
 namespace vramlab {
 namespace {
 
-/// One line of a table: a policy's metrics, or their spread.
-struct Row {
-  std::string label;
-  const std::vector<Metric>* metrics = nullptr;
-  bool spread = false;
-};
-
 // Three digits and a unit: the tables are wide enough as it is.
 std::string duration(double seconds) {
   const auto text = [](double value, const char* unit) {
@@ -53,12 +46,12 @@ std::string verdict_on(const std::vector<JobsResult>& results) {
                      duration(figures["mean_wait_s"]));
 }
 
-Table outcomes_table(const std::vector<Row>& rows) {
+// Means of several draws have fractions.
+Table outcomes_table(const std::vector<LabelledFigures>& rows, bool fractions) {
   Table table{figure_columns(
       "policy", {"done", "refused", "timeouts", "failed", "OOM kills", "over-commits", "GPU h wasted"})};
-  const bool fractions = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.spread; });
-  for (const Row& row : rows) {
-    const Figures figures{*row.metrics};
+  for (const LabelledFigures& row : rows) {
+    const Figures figures{row.metrics};
     const auto count = [&](const char* name) { return figures.fixed(name, fractions ? 1 : 0); };
     table.add_row({row.label, count("completed"), count("refused"), count("timeouts"), count("failed"),
                    count("oom_kills"), count("overcommits"), figures.fixed("gpu_hours_wasted", 2)});
@@ -66,11 +59,11 @@ Table outcomes_table(const std::vector<Row>& rows) {
   return table;
 }
 
-Table times_table(const std::vector<Row>& rows) {
+Table times_table(const std::vector<LabelledFigures>& rows) {
   Table table{figure_columns(
       "policy", {"makespan", "wait", "p50 wait", "p99 wait", "done in", "p99 done", "memory", "fair"})};
-  for (const Row& row : rows) {
-    const Figures figures{*row.metrics};
+  for (const LabelledFigures& row : rows) {
+    const Figures figures{row.metrics};
     const auto time = [&](const char* name) { return duration(figures[name]); };
     table.add_row({row.label, time("makespan_s"), time("mean_wait_s"), time("p50_wait_s"), time("p99_wait_s"),
                    time("mean_completion_s"), time("p99_completion_s"), figures.percent("memory_utilisation"),
@@ -79,9 +72,8 @@ Table times_table(const std::vector<Row>& rows) {
   return table;
 }
 
-constexpr std::size_t kMostStays = 4000;    // of one policy; about a bar a pixel
-constexpr std::size_t kMostCards = 64;      // of one policy; more than a screen
-constexpr std::size_t kMostMoments = 4000;  // of the curve of waiting jobs
+constexpr std::size_t kMostStays = 4000;  // of one policy; about a bar a pixel
+constexpr std::size_t kMostCards = 64;    // of one policy; more than a screen
 
 std::vector<std::string> card_names(const ClusterSetup& cluster) {
   std::vector<std::string> names;
@@ -114,13 +106,11 @@ std::vector<Bar> drawn_bars(const JobQueueRun& run, std::size_t cards, std::size
     const auto rank = [](const Bar& bar) {  // all stays lie in one list: the place in it decides ties
       return std::tuple{!bar.stay->ran_out, bar.stay->from - bar.stay->to, bar.stay, bar.card};
     };
-    std::sort(bars.begin(), bars.end(), [&](const Bar& a, const Bar& b) { return rank(a) < rank(b); });
+    std::ranges::sort(bars, {}, rank);
     const auto ran_out =
         std::partition_point(bars.begin(), bars.end(), [](const Bar& bar) { return bar.stay->ran_out; });
     bars.resize(std::max(kMostStays, static_cast<std::size_t>(ran_out - bars.begin())));
-    std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
-      return std::tuple{a.stay, a.card} < std::tuple{b.stay, b.card};
-    });
+    std::ranges::sort(bars, {}, [](const Bar& bar) { return std::tuple{bar.stay, bar.card}; });
   }
   omitted = all - bars.size();
   return bars;
@@ -147,7 +137,7 @@ class JobNames {
 Json waiting_json(const std::vector<QueueMoment>& moments) {
   Json list = Json::array();
   const auto curve =
-      thinned_curve(moments.size(), curve_stride(moments.size(), kMostMoments), [&](std::size_t i) {
+      thinned_curve(moments.size(), curve_stride(moments.size(), kMostPoints), [&](std::size_t i) {
         return CurvePoint{moments[i].time.count(), moments[i].pending};
       });
   for (const CurvePoint& point : curve) list.push_back({to_seconds(SimTime{point.x}), point.value});
@@ -283,12 +273,12 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
                         : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override {
-    std::vector<Row> rows;
+    std::vector<LabelledFigures> rows;
     for (const JobsResult& result : results_) {
-      rows.push_back({result.label, &result.metrics});
-      if (is_seeded()) rows.push_back({"  ±", &result.spread, true});
+      rows.push_back(result);
+      if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
-    return {outcomes_table(rows), times_table(rows)};
+    return {outcomes_table(rows, is_seeded()), times_table(rows)};
   }
 
   std::vector<std::string> write_files() override {

@@ -288,9 +288,8 @@ class SearchReader {
                                    std::to_string(bounds.high) + "].");
       }
       for (SearchBucket& bucket : file_.buckets) {
-        const bool taken = std::any_of(bucket.draws.begin(), bucket.draws.end(),
-                                       [&](const EpochBucket::Draw& one) { return one.parameter == *index; });
-        if (!taken) bucket.draws.push_back(draw);
+        const auto taken = std::ranges::find(bucket.draws, *index, &EpochBucket::Draw::parameter);
+        if (taken == bucket.draws.end()) bucket.draws.push_back(draw);
       }
     }
   }

@@ -73,10 +73,7 @@ std::size_t place_of(const Expectation& expectation, const Records& records) {
   if (name.find("peak") == std::string_view::npos && name.find("headroom") == std::string_view::npos) {
     return nth(records, kLast, changed);
   }
-  const auto highest = std::max_element(records.begin(), records.end(),
-                                        [](const IterationRecord& a, const IterationRecord& b) {
-                                          return a.step_peak_allocated < b.step_peak_allocated;
-                                        });
+  const auto highest = std::ranges::max_element(records, {}, &IterationRecord::step_peak_allocated);
   return static_cast<std::size_t>(highest - records.begin());
 }
 
