@@ -36,24 +36,11 @@ std::string verdict_on(const std::vector<EpochResult>& results) {
   return fmt::format("Best: {}, {} samples/s{}.", best->label, figures.fixed("samples_per_s", 1), reserve);
 }
 
-std::string shares(const EpochScenario& scenario, const EpochResult& result) {
-  std::string text;
-  for (std::size_t task = 0; task < scenario.setup.tasks.size(); ++task) {
-    text += fmt::format("{}{:.0f}", task ? "/" : "", 100 * result.run.gradient_shares[task]);
-  }
-  return text;
-}
-
 std::string data_shares(const EpochScenario& scenario) {
-  std::vector<std::size_t> counts(scenario.setup.tasks.size(), 0);
-  for (const Sample& sample : scenario.setup.samples) ++counts[sample.task];
-  std::string text;
-  for (const std::size_t count : counts) {
-    text +=
-        fmt::format("{}{:.1f}", text.empty() ? "" : "/",
-                    100.0 * static_cast<double>(count) / static_cast<double>(scenario.setup.samples.size()));
-  }
-  return text;
+  std::vector<double> percent(scenario.setup.tasks.size(), 0);
+  for (const Sample& sample : scenario.setup.samples) ++percent[sample.task];
+  for (double& one : percent) one = 100.0 * one / static_cast<double>(scenario.setup.samples.size());
+  return fmt::format("{:.1f}", fmt::join(percent, "/"));
 }
 
 Table results_table(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
@@ -65,13 +52,16 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
     const Figures figures{result.metrics};
     const std::string low = figures.count("smallest_step");
     const std::string high = figures.count("largest_step");
+    std::vector<double> gradient = result.run.gradient_shares;
+    for (double& share : gradient) share *= 100;
     table.add_row({result.label, figures.count("ooms"), figures.count("untrained_samples"),
                    figures.count("batches"), figures.count("optimizer_steps"),
                    low == high ? low : low + "-" + high, figures.fixed("samples_per_s", 1),
                    figures.percent("budget_use"), figures.percent("peak_allocated_ratio"),
                    figures.percent("peak_reserved_ratio"), figures.percent("padding_share"),
                    figures.percent("predictor_error"), figures.percent("predictor_bias"),
-                   figures.percent("predictor_unsafe_share"), shares(scenario, result)});
+                   figures.percent("predictor_unsafe_share"),
+                   fmt::format("{:.0f}", fmt::join(gradient, "/"))});
   }
   return table;
 }

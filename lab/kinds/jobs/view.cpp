@@ -184,9 +184,9 @@ QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId c
   return panel;
 }
 
-/// Writes the time line of each policy into `folder` (made if missing), named by label: LABEL.jsonl and
-/// LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.monitor.csv (the queue), LABEL.perfetto.json.
-/// The runs must have kept their moments. Returns label → files.
+// Writes the time line of each policy into `folder` (made if missing), named by label: LABEL.jsonl and
+// LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.monitor.csv (the queue), LABEL.perfetto.json.
+// The runs must have kept their moments. Returns label → files.
 std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsScenario& scenario,
                                                                    const std::vector<JobsResult>& results,
                                                                    const std::string& folder) {
@@ -207,7 +207,7 @@ std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsSce
   return files;
 }
 
-/// Draws every card of every policy, the first 16 where there are more; says so through the titles.
+// Draws every card of every policy, the first 16 where there are more; says so through the titles.
 void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& results,
                 const std::string& title, const std::string& file) {
   const std::size_t cards = scenario.cards();
@@ -233,7 +233,7 @@ std::string_view outcome_name(JobOutcome outcome) {
 
 constexpr std::size_t kMostJobs = 5;  // shown where an expectation does not hold
 
-/// The jobs that did not complete, the first to end first; if all did, those that waited longest.
+// The jobs that did not complete, the first to end first; if all did, those that waited longest.
 std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
   std::vector<std::size_t> order(run.jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

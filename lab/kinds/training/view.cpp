@@ -245,7 +245,7 @@ Json run_json(const PolicyResult& result, std::size_t parameters) {
   return json;
 }
 
-/// Draws memory and parameters over iterations, a panel a policy.
+// Draws memory and parameters over iterations, a panel a policy.
 void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
                    const std::string& file) {
   const PictureFrame frame{.title = title,
