@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace vramlab {
 namespace {
@@ -170,7 +171,7 @@ StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t 
   }
   double below = kShares[0];
   if (points.size() >= kLeastToCompare) {
-    double least = left_out_error(points, main_product, below);
+    double least = std::numeric_limits<double>::infinity();
     for (const double share : kShares) {
       const double error = left_out_error(points, main_product, share);
       if (error > least - kWorthAShare) continue;

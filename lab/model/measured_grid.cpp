@@ -31,8 +31,7 @@ GridRow read_row(const Json& json, const std::string& place) {
 
 /// What a row asks of a model; empty with a reason if the model cannot say.
 struct Question {
-  std::optional<RecordedConditions> recorded;
-  Point point;
+  RecordedConditions conditions;  ///< of a model that was not recorded only the point
   std::string label;
   std::string reason;
 };
@@ -49,7 +48,7 @@ class Asker {
         throw InputError("/rows", '"' + parameter.name + "\" is missing in a row; the model needs it.");
       }
       const std::int64_t value = row[parameter.name];
-      question.point.push_back(value);
+      question.conditions.point.push_back(value);
       question.label += fmt::format("{}{} {}", question.label.empty() ? "" : ", ", parameter.name, value);
     }
     if (recorded_ == nullptr) return question;
@@ -58,18 +57,18 @@ class Asker {
       if (row[variable.name] == variable.value) continue;
       question.reason = fmt::format("{} was {} in every recorded step", variable.name, variable.value);
     }
-    question.recorded = recorded_->conditions_of(question.point, fields_of(row));
+    question.conditions = recorded_->conditions_of(question.conditions.point, fields_of(row));
     return question;
   }
 
-  /// The step; for models that were not recorded there is only the point.
   [[nodiscard]] StepProgram step(const Question& question) const {
-    return recorded_ != nullptr ? recorded_->step(*question.recorded) : model_.step(question.point);
+    return recorded_ != nullptr ? recorded_->step(question.conditions)
+                                : model_.step(question.conditions.point);
   }
 
   [[nodiscard]] bool outside(const Question& question) const {
-    if (recorded_ != nullptr) return !recorded_->in_recorded_range(*question.recorded);
-    return model_.parameters().clamp(question.point) != question.point;
+    if (recorded_ != nullptr) return !recorded_->in_recorded_range(question.conditions);
+    return model_.parameters().clamp(question.conditions.point) != question.conditions.point;
   }
 
  private:
@@ -91,7 +90,7 @@ class Asker {
 }  // namespace
 
 RecordedConditions grid_conditions(const RecordedModel& model, const Json& row) {
-  return *Asker(model).ask(row).recorded;
+  return Asker(model).ask(row).conditions;
 }
 
 MeasuredGrid read_grid_file(const std::filesystem::path& file) {
