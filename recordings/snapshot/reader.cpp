@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,7 +18,53 @@ using State = SnapshotBlock::State;
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kRoundupClasses = 16;
-constexpr std::string_view kTraces = "device_traces";
+
+// Every key that is read, whatever dict it belongs to. Each text of a document is looked up once, and after
+// that a key is its place in this list; 0 = unknown.
+constexpr std::array<std::string_view, 33> kKeys{
+    "",
+    "segments",
+    "device_traces",
+    "allocator_settings",
+    "device",
+    "address",
+    "total_size",
+    "allocated_size",
+    "active_size",
+    "requested_size",
+    "stream",
+    "segment_type",
+    "segment_pool_id",
+    "is_expandable",
+    "blocks",
+    "state",
+    "history",
+    "real_size",
+    "action",
+    "addr",
+    "device_free",
+    "size",
+    "time_us",
+    "pool_id",
+    "frames",
+    "name",
+    "filename",
+    "line",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "max_split_size",
+    "garbage_collection_threshold",
+    "expandable_segments",
+    "roundup_power2_divisions",
+};
+using Field = std::uint8_t;
+
+constexpr Field field_named(std::string_view key) {
+  const auto* const found = std::find(kKeys.begin(), kKeys.end(), key);
+  return found == kKeys.end() ? Field{0} : static_cast<Field>(found - kKeys.begin());
+}
+
+// A key that the list lacks does not compile.
+consteval Field known(std::string_view key) { return field_named(key) != 0 ? field_named(key) : throw key; }
 
 // Newer versions have further actions.
 Action action_named(std::string_view name) {
@@ -73,11 +121,11 @@ class SnapshotReader : public PickleListTaker {
   }
 
   // Trace entries are taken while the pickle is read, and need not be kept.
-  [[nodiscard]] std::string_view key() const override { return kTraces; }
+  [[nodiscard]] std::string_view key() const override { return "device_traces"; }
   void take(PickleValue list, std::size_t place, std::span<const PickleValue> elements) override {
     if (elements.empty()) return;
     TraceEntries& entries = taken_[list.index()];
-    place_ = {{kTraces, 0}, {{}, place}, {{}, 0}};
+    place_ = {{known("device_traces"), 0}, {0, place}, {0, 0}};
     for (const PickleValue element : elements) {
       place_.back().index = entries.size();
       entries.push_back(read_entry(element));
@@ -92,16 +140,16 @@ class SnapshotReader : public PickleListTaker {
       read_segments(root);
       return std::move(snapshot_);
     }
-    bool known = false;
+    bool is_snapshot = false;
     if (root.kind() == Kind::dict) {
-      each_field(root, [&](std::string_view key, PickleValue value) {
-        known = known || key == "segments" || key == kTraces;
-        if (key == "segments") read_segments(value);
-        if (key == kTraces) read_traces(value);
-        if (key == "allocator_settings") read_settings(value);
+      each_field(root, [&](Field field, PickleValue value) {
+        if (field == known("segments") || field == known("device_traces")) is_snapshot = true;
+        if (field == known("segments")) read_segments(value);
+        if (field == known("device_traces")) read_traces(value);
+        if (field == known("allocator_settings")) read_settings(value);
       });
     }
-    if (!known) fail("is a pickle, but no memory snapshot: it has neither segments nor device_traces.");
+    if (!is_snapshot) fail("is a pickle, but no memory snapshot: it has neither segments nor device_traces.");
     return std::move(snapshot_);
   }
 
@@ -111,7 +159,7 @@ class SnapshotReader : public PickleListTaker {
   [[noreturn]] void fail(const std::string& what) const {
     std::string place;
     for (const Step& step : place_) {
-      place += '/' + (step.key.empty() ? std::to_string(step.index) : std::string(step.key));
+      place += '/' + (step.field == 0 ? std::to_string(step.index) : std::string(kKeys[step.field]));
     }
     throw InputError(place.empty() ? name_ : name_ + ": " + place, what);
   }
@@ -131,12 +179,18 @@ class SnapshotReader : public PickleListTaker {
     const auto fields = items(dict);
     place_.push_back({});
     for (std::size_t i = 0; i < fields.size(); i += 2) {
-      const auto key = document_.text(fields[i]);
-      if (!key) continue;
-      place_.back().key = *key;
-      visit(*key, fields[i + 1]);
+      const Field field = field_of(fields[i]);
+      if (field == 0) continue;
+      place_.back().field = field;
+      visit(field, fields[i + 1]);
     }
     place_.pop_back();
+  }
+
+  Field field_of(PickleValue key) {
+    if (key.kind() != Kind::text) return 0;
+    while (fields_.size() <= key.index()) fields_.push_back(field_named(document_.text_at(fields_.size())));
+    return fields_[key.index()];
   }
 
   template <class Visit>
@@ -188,22 +242,22 @@ class SnapshotReader : public PickleListTaker {
   SnapshotSegment read_segment(PickleValue dict) {
     SnapshotSegment segment;
     PickleValue blocks;
-    each_field(dict, [&](std::string_view key, PickleValue value) {
-      if (key == "device") segment.device = static_cast<int>(bytes(value) & 0xFFFF);
-      if (key == "address") segment.address = address(value);
-      if (key == "total_size") segment.total_size = bytes(value);
-      if (key == "allocated_size") segment.allocated_size = bytes(value);
-      if (key == "active_size") segment.active_size = bytes(value);
-      if (key == "requested_size") segment.requested_size = bytes(value);
-      if (key == "stream") segment.stream = static_cast<StreamId>(number(value));
-      if (key == "segment_type") segment.large = is_large(text(value));
-      if (key == "segment_pool_id") segment.pool = read_pool(value);
-      if (key == "is_expandable") segment.expandable = truth(value);
-      if (key == "frames") segment.stack = read_stack(value);
-      if (key == "blocks") blocks = value;
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("device")) segment.device = static_cast<int>(bytes(value) & 0xFFFF);
+      if (field == known("address")) segment.address = address(value);
+      if (field == known("total_size")) segment.total_size = bytes(value);
+      if (field == known("allocated_size")) segment.allocated_size = bytes(value);
+      if (field == known("active_size")) segment.active_size = bytes(value);
+      if (field == known("requested_size")) segment.requested_size = bytes(value);
+      if (field == known("stream")) segment.stream = static_cast<StreamId>(number(value));
+      if (field == known("segment_type")) segment.large = is_large(text(value));
+      if (field == known("segment_pool_id")) segment.pool = read_pool(value);
+      if (field == known("is_expandable")) segment.expandable = truth(value);
+      if (field == known("frames")) segment.stack = read_stack(value);
+      if (field == known("blocks")) blocks = value;
     });
     if (blocks == PickleValue{}) return segment;
-    place_.push_back({"blocks", 0});
+    place_.push_back({known("blocks"), 0});
     Address after_last = segment.address;
     each_element(blocks, [&](PickleValue block) {
       segment.blocks.push_back(read_block(block, after_last));
@@ -221,13 +275,13 @@ class SnapshotReader : public PickleListTaker {
   SnapshotBlock read_block(PickleValue dict, Address after_last) {
     SnapshotBlock block;
     block.address = after_last;
-    each_field(dict, [&](std::string_view key, PickleValue value) {
-      if (key == "address") block.address = address(value);
-      if (key == "size") block.size = bytes(value);
-      if (key == "requested_size") block.requested = bytes(value);
-      if (key == "state") block.state = state_named(text(value));
-      if (key == "frames") block.stack = read_stack(value);
-      if (key == "history") read_history(value, block);
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("address")) block.address = address(value);
+      if (field == known("size")) block.size = bytes(value);
+      if (field == known("requested_size")) block.requested = bytes(value);
+      if (field == known("state")) block.state = state_named(text(value));
+      if (field == known("frames")) block.stack = read_stack(value);
+      if (field == known("history")) read_history(value, block);
     });
     return block;
   }
@@ -245,9 +299,9 @@ class SnapshotReader : public PickleListTaker {
     bool first = true;
     each_element(list, [&](PickleValue entry) {
       if (!std::exchange(first, false)) return;
-      each_field(entry, [&](std::string_view key, PickleValue value) {
-        if (key == "real_size") block.requested = bytes(value);
-        if (key == "frames") block.stack = read_stack(value);
+      each_field(entry, [&](Field field, PickleValue value) {
+        if (field == known("real_size")) block.requested = bytes(value);
+        if (field == known("frames")) block.stack = read_stack(value);
       });
     });
   }
@@ -287,20 +341,28 @@ class SnapshotReader : public PickleListTaker {
     return taken->second.take();
   }
 
+  Action action_of(PickleValue name) {
+    const std::string_view word = text(name);
+    if (name.index() >= actions_.size()) actions_.resize(document_.text_count());
+    std::optional<Action>& action = actions_[name.index()];
+    if (!action) action = action_named(word);
+    return *action;
+  }
+
   TraceEntry read_entry(PickleValue dict) {
     TraceEntry entry;
     bool has_action = false;
-    each_field(dict, [&](std::string_view key, PickleValue value) {
-      if (key == "action") {
-        entry.action = action_named(text(value));
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("action")) {
+        entry.action = action_of(value);
         has_action = true;
       }
-      if (key == "addr" || key == "device_free") entry.address = address(value);
-      if (key == "size") entry.size = bytes(value);
-      if (key == "stream") entry.stream = static_cast<StreamId>(number(value));
-      if (key == "time_us") entry.time_us = number(value);
-      if (key == "pool_id") entry.pool = pool_number(read_pool(value));
-      if (key == "frames") entry.stack = read_stack(value);
+      if (field == known("addr") || field == known("device_free")) entry.address = address(value);
+      if (field == known("size")) entry.size = bytes(value);
+      if (field == known("stream")) entry.stream = static_cast<StreamId>(number(value));
+      if (field == known("time_us")) entry.time_us = number(value);
+      if (field == known("pool_id")) entry.pool = pool_number(read_pool(value));
+      if (field == known("frames")) entry.stack = read_stack(value);
     });
     if (!has_action) fail("has no action.");
     return entry;
@@ -328,10 +390,10 @@ class SnapshotReader : public PickleListTaker {
     std::uint32_t& read = frames_read_[dict.index()];
     if (read != 0) return read - 1;
     StackFrame frame;
-    each_field(dict, [&](std::string_view key, PickleValue value) {
-      if (key == "name") frame.function = text(value);
-      if (key == "filename") frame.file = text(value);
-      if (key == "line") frame.line = number(value);
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("name")) frame.function = text(value);
+      if (field == known("filename")) frame.file = text(value);
+      if (field == known("line")) frame.line = number(value);
     });
     const auto [known, is_new] =
         frame_ids_.emplace(frame, static_cast<std::uint32_t>(snapshot_.frames.size()));
@@ -344,15 +406,15 @@ class SnapshotReader : public PickleListTaker {
 
   void read_settings(PickleValue dict) {
     SnapshotSettings& settings = snapshot_.settings;
-    each_field(dict, [&](std::string_view key, PickleValue value) {
-      if (key == "PYTORCH_CUDA_ALLOC_CONF") settings.conf = text(value);
-      if (key == "max_split_size") settings.max_split_size = number(value);
-      if (key == "garbage_collection_threshold") {
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("PYTORCH_CUDA_ALLOC_CONF")) settings.conf = text(value);
+      if (field == known("max_split_size")) settings.max_split_size = number(value);
+      if (field == known("garbage_collection_threshold")) {
         settings.garbage_collection_threshold = document_.real(value);
         if (!settings.garbage_collection_threshold) fail("is not a number.");
       }
-      if (key == "expandable_segments") settings.expandable_segments = truth(value);
-      if (key == "roundup_power2_divisions") read_roundup(value);
+      if (field == known("expandable_segments")) settings.expandable_segments = truth(value);
+      if (field == known("roundup_power2_divisions")) read_roundup(value);
     });
   }
 
@@ -376,10 +438,12 @@ class SnapshotReader : public PickleListTaker {
   std::size_t visits_ = 0;
   TorchSnapshot snapshot_;
   struct Step {
-    std::string_view key;  ///< empty: an element of a list
+    Field field = 0;  ///< 0: an element of a list
     std::size_t index = 0;
   };
   std::vector<Step> place_;
+  std::vector<Field> fields_;                    ///< by text
+  std::vector<std::optional<Action>> actions_;   ///< by text, where it was looked up
   std::map<std::uint32_t, TraceEntries> taken_;  ///< by number of the list
   std::vector<std::uint32_t> stacks_read_;  ///< by container: id of the stack + 1; shared lists are read once
   std::vector<std::uint32_t> frames_read_;  ///< by container: number of the frame + 1
