@@ -1,9 +1,9 @@
-#include "recordings/runs/run_trace.hpp"
-
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "recordings/runs/run_trace.hpp"
 
 namespace vramlab {
 namespace {
