@@ -1,7 +1,7 @@
 // What the page of --report gets to draw of a long queue.
-#include "lab/kinds/jobs/spec.hpp"
-
 #include <gtest/gtest.h>
+
+#include "lab/kinds/jobs/spec.hpp"
 
 namespace vramlab {
 namespace {
