@@ -160,7 +160,9 @@ std::vector<std::string> texts_of(const Arguments& arguments, const char* option
   return arguments[option].as<std::vector<std::string>>();
 }
 
-po::typed_value<std::string>* text_value(const char* shown) { return text_value(shown); }
+po::typed_value<std::string>* text_value(const char* shown) {
+  return po::value<std::string>()->default_value("")->value_name(shown);
+}
 
 }  // namespace vramlab
 
