@@ -6,7 +6,6 @@
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
-#include "core/error.hpp"
 #include "lab/kinds/search/spec.hpp"
 #include "lab/scenario/file.hpp"
 #include "policies/searchers/probe_books.hpp"

@@ -1,8 +1,5 @@
 // vramlab plot: results and traces as a picture.
-#include <algorithm>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"

@@ -1,6 +1,4 @@
 // vramlab verify: how exactly does the simulator reproduce this recording.
-#include <optional>
-
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
