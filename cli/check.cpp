@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_options(Options& options) {
+void add_check_options(Options& options) {
   options.add_options()("junit", text_value("FILE"), "write the results as JUnit XML")(
       "update", po::bool_switch(),
       "put what was found in place of every \"equals\" that does not hold, and print the difference");
@@ -144,7 +144,7 @@ Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
   return {{"passed", files.size() - failed}, {"failed", failed}, {"scenarios", std::move(list)}};
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_check(const Arguments& arguments, Output& output) {
   const auto junit = text_of(arguments, "junit");
   std::vector<ScenarioDocument> documents;
   const auto files = scenario_files(operands(arguments));
@@ -187,8 +187,8 @@ Verb check_verb() {
           .operands = "PATH...",
           .count = {1, 1000},
           .example = "vramlab check scenarios --junit check.xml",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_check_options,
+          .run = run_check};
 }
 
 }  // namespace vramlab

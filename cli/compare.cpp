@@ -17,7 +17,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_compare_options(Options& options) {
   options.add_options()("policies", text_value("A,B"),
                         "labels of the policies to run (default: all of the scenario)")(
       "picture", text_value("FILE"),
@@ -97,7 +97,7 @@ int run_sweep(const ScenarioDocument& document, const std::vector<std::string>& 
   return kDone;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_compare(const Arguments& arguments, Output& output) {
   const auto labels = split_labels(text_of(arguments, "policies"));
   const Question question{.seeds = arguments["seeds"].as<std::int64_t>(),
                           .picture = text_of(arguments, "picture"),
@@ -139,8 +139,8 @@ Verb compare_verb() {
           .operands = "SCENARIO...",
           .count = {1, 1000},
           .example = "vramlab compare scenarios/ratchet.json --picture ratchet.svg",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_compare_options,
+          .run = run_compare};
 }
 
 }  // namespace vramlab

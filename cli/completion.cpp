@@ -208,12 +208,12 @@ std::string page_or_script(const std::string& what) {
   throw InputError("", "\"" + what + "\" is none of bash, zsh, fish and man.");
 }
 
-void add_options(Options& options) {
+void add_completion_options(Options& options) {
   options.add_options()("output,o", text_value("FILE"), "write it to a file (default: standard output)");
   add_output_options(options);
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_completion(const Arguments& arguments, Output& output) {
   const std::string what = operands(arguments).front();
   const std::string text = page_or_script(what);
   output.write(text_of(arguments, "output"), text);
@@ -229,8 +229,8 @@ Verb completion_verb() {
           .operands = "bash|zsh|fish|man",
           .count = {1, 1},
           .example = "vramlab completion bash -o vramlab.bash",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_completion_options,
+          .run = run_completion};
 }
 
 }  // namespace vramlab

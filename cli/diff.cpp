@@ -18,7 +18,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_diff_options(Options& options) {
   options.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
                         "stack frames or laws to show; the others are one row (0 = all)")(
       "set", po::value<std::vector<std::string>>()->value_name("NAME=N"),
@@ -281,7 +281,7 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
           {"step_by_law", rows_json(difference.step, "law", "tensors")}};
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_diff(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
   require_output_names(files, {text_of(arguments, "json")});
   const auto settings = texts_of(arguments, "set");
@@ -312,8 +312,8 @@ Verb diff_verb() {
           .operands = "A B",
           .count = {2, 2},
           .example = "vramlab diff tests/data/recorded/lstm.pickle.gz tests/data/recorded/bert.pickle.gz",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_diff_options,
+          .run = run_diff};
 }
 
 }  // namespace vramlab

@@ -12,7 +12,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_estimate_options(Options& options) {
   add_output_options(options);
   options.add_options()
       // clang-format off
@@ -111,7 +111,7 @@ int estimate_epochs(const Arguments& arguments, Output& output) {
   return kDone;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_estimate(const Arguments& arguments, Output& output) {
   if (arguments.contains("type") == arguments.contains("samples")) {
     throw InputError("", "give either --type (a job) or --samples (epochs of mixed tasks).");
   }
@@ -125,8 +125,8 @@ Verb estimate_verb() {
   return {.name = "estimate",
           .summary = "memory by published tables: a job by its type, or epochs of mixed tasks",
           .example = "vramlab estimate --type transformer --size medium --batch 32 --training",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_estimate_options,
+          .run = run_estimate};
 }
 
 }  // namespace vramlab

@@ -98,7 +98,7 @@ Explained diagnose(InputFile& file) {
   return {diagnose_oom(message, name), message.messages};
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_explain(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
   const bool from_input = files.empty() || files.front() == "-";
   if (!from_input) require_output_names(files, {text_of(arguments, "json")});
@@ -122,7 +122,7 @@ Verb explain_verb() {
           .count = {0, 1},
           .example = "vramlab explain docs/examples/oom-neighbour.txt",
           .add_options = add_output_options,
-          .run = run};
+          .run = run_explain};
 }
 
 }  // namespace vramlab

@@ -13,7 +13,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_find_batch_options(Options& options) {
   options.add_options()("policy", text_value("LABEL"), "the searcher (default: the first of the scenario)");
   add_plugin_option(options);
   add_report_option(options);
@@ -55,7 +55,7 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
   return table;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_find_batch(const Arguments& arguments, Output& output) {
   require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
   const SearchScenario scenario =
       read_search(read_document(operands(arguments).front(), chosen_policies(arguments)));
@@ -94,8 +94,8 @@ Verb find_batch_verb() {
           .operands = "SCENARIO",
           .count = {1, 1},
           .example = "vramlab find-batch scenarios/find-gpt2.json --policy model",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_find_batch_options,
+          .run = run_find_batch};
 }
 
 }  // namespace vramlab

@@ -23,7 +23,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-void add_options(Options& options) {
+void add_fit_options(Options& options) {
   add_output_options(options);
   options.add_options()
       // clang-format off
@@ -186,7 +186,7 @@ void fit_times(RecordedSpec& spec, const MeasuredGrid& grid) {
   spec.time = fit_step_time(points, spec.main_product);
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_fit(const Arguments& arguments, Output& output) {
   const auto file = text_of(arguments, "output");
   const Texts marks = texts_of(arguments, "marks");
   const Texts parameters = texts_of(arguments, "param");
@@ -239,8 +239,8 @@ Verb fit_verb() {
           .operands = "SNAPSHOT...",
           .count = {1, 1000},
           .example = "vramlab fit run.pickle --marks run.marks.json -o model.json",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_fit_options,
+          .run = run_fit};
 }
 
 }  // namespace vramlab

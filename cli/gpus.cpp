@@ -8,7 +8,7 @@
 namespace vramlab {
 namespace {
 
-int run(const Arguments&, Output& output) {
+int run_gpus(const Arguments&, Output& output) {
   Table table{{left("gpu"), left("card"), "total", "bytes", left("source"), "context"}};
   Json json = Json::array();
   for (const Gpu& gpu : gpu_catalogue()) {
@@ -38,7 +38,7 @@ Verb gpus_verb() {
           .summary = "the cards a scenario can name, and where their sizes come from",
           .example = "vramlab gpus",
           .add_options = add_output_options,
-          .run = run};
+          .run = run_gpus};
 }
 
 }  // namespace vramlab

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_options(Options& options) {
+void add_matrix_options(Options& options) {
   options.add_options()(
       "faults", po::value<std::vector<std::string>>()->composing()->value_name("SCENARIO"),
       "run every scenario with the faults and other processes of this one, too; repeatable")(
@@ -159,7 +159,7 @@ std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t row
       best->median_regret ? fmt::format(" and {} regret on the median", percent(*best->median_regret)) : "");
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_matrix(const Arguments& arguments, Output& output) {
   const std::string picture = text_of(arguments, "picture");
   require_output_names(operands(arguments), {text_of(arguments, "json"), picture});
   if (!picture.empty() && fs::path(picture).extension() != ".svg") {
@@ -201,8 +201,8 @@ Verb matrix_verb() {
           .operands = "SCENARIO...",
           .count = {1, 1000},
           .example = "vramlab matrix scenarios --picture matrix.svg",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_matrix_options,
+          .run = run_matrix};
 }
 
 }  // namespace vramlab

@@ -50,7 +50,7 @@ Json metrics_json(const Kind& kind) {
   return list;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_metrics(const Arguments& arguments, Output& output) {
   Json json;
   const auto show = [&](const Kind& kind) {
     if (text_of(arguments, "format") == "text") {
@@ -83,7 +83,7 @@ Verb metrics_verb() {
           .count = {0, 1},
           .example = "vramlab metrics training",
           .add_options = add_output_options,
-          .run = run};
+          .run = run_metrics};
 }
 
 }  // namespace vramlab

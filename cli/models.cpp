@@ -37,7 +37,7 @@ std::string accuracy_text(const Json& json, const char* key) {
   return json["card"]["accuracy"].value(key, "-");
 }
 
-int run(const Arguments&, Output& output) {
+int run_models(const Arguments&, Output& output) {
   Table table{{left("model"), left("kind"), left("recorded"), "peak allocated", "peak reserved"}};
   Json list = Json::array();
   for (const fs::path& file : model_files()) {
@@ -69,7 +69,7 @@ Verb models_verb() {
           .summary = "the workload models there are, and how well they agree with a card",
           .example = "vramlab models",
           .add_options = add_output_options,
-          .run = run};
+          .run = run_models};
 }
 
 }  // namespace vramlab

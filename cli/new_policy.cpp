@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_options(Options& options) {
+void add_new_policy_options(Options& options) {
   options.add_options()("family", po::value<std::string>()->default_value("tuner")->value_name("FAMILY"),
                         "what it decides; so far tuner only")("output,o", text_value("DIR"),
                                                               "the folder to make (default: NAME)");
@@ -136,7 +136,7 @@ void write_project(const fs::path& folder, const ProjectFiles& files) {
   }
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_new_policy(const Arguments& arguments, Output& output) {
   const std::string name = operands(arguments).front();
   require_family(text_of(arguments, "family"));
   require_name(name);
@@ -175,8 +175,8 @@ Verb new_policy_verb() {
           .operands = "NAME",
           .count = {1, 1},
           .example = "vramlab new-policy my-policy --family tuner",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_new_policy_options,
+          .run = run_new_policy};
 }
 
 }  // namespace vramlab

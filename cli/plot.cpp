@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_options(Options& options) {
+void add_plot_options(Options& options) {
   options.add_options()("output,o", text_value("FILE"), "the picture, .svg or .png")(
       "title", text_value("TEXT"), "what stands above it (default: the scenario, or the files)");
   add_output_options(options);
@@ -88,7 +88,7 @@ Pictured read_all(const std::vector<std::string>& files) {
   return picture;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_plot(const Arguments& arguments, Output& output) {
   const auto file = text_of(arguments, "output");
   if (file.empty()) throw InputError("", "name the picture: -o FILE.svg or -o FILE.png.");
   require_picture_name(file);
@@ -112,8 +112,8 @@ Verb plot_verb() {
           .operands = "RESULT.json|TRACE.{jsonl,csv}...",
           .count = {1, 100},
           .example = "vramlab plot settled.csv -o settled.svg",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_plot_options,
+          .run = run_plot};
 }
 
 }  // namespace vramlab

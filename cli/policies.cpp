@@ -108,14 +108,14 @@ void show(const PolicySet& policies, const std::string& name, Output& output) {
   if (!found) throw InputError("", "no policy \"" + name + "\"." + suggest_name(name, policies.names()));
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_policies(const Arguments& arguments, Output& output) {
   const auto policies = chosen_policies(arguments);
   const auto names = operands(arguments);
   names.empty() ? list(*policies, output) : show(*policies, names.front(), output);
   return kDone;
 }
 
-void add_options(Options& options) {
+void add_policies_options(Options& options) {
   add_plugin_option(options);
   add_output_options(options);
 }
@@ -128,8 +128,8 @@ Verb policies_verb() {
           .operands = "[NAME]",
           .count = {0, 1},
           .example = "vramlab policies dual-optimizer",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_policies_options,
+          .run = run_policies};
 }
 
 }  // namespace vramlab

@@ -16,7 +16,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-void add_options(Options& options) {
+void add_predict_options(Options& options) {
   add_output_options(options);
   options.add_options()
       // clang-format off
@@ -199,7 +199,7 @@ void require_options_of_form(const Arguments& arguments, bool against) {
     throw InputError("--points", "goes with --against GRID.json.");
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_predict(const Arguments& arguments, Output& output) {
   const bool against = arguments.contains("against");
   require_options_of_form(arguments, against);
   Texts inputs = operands(arguments);
@@ -218,8 +218,8 @@ Verb predict_verb() {
       .operands = "MODEL",
       .count = {1, 1},
       .example = "vramlab predict models/superres-rrdb6.json --set batch=8 --set lq=96 --gpu rtx-3060-12gb",
-      .add_options = add_options,
-      .run = run};
+      .add_options = add_predict_options,
+      .run = run_predict};
 }
 
 }  // namespace vramlab

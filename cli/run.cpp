@@ -15,7 +15,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_run_options(Options& options) {
   options.add_options()("policy", text_value("LABEL"),
                         "label of the policy to run (default: the scenario's only one)")(
       "trace", text_value("FILE"),
@@ -68,7 +68,7 @@ void cut_short(TrainingScenario& scenario, std::int64_t iterations) {
   if (iterations > 0) scenario.setup.iterations = std::min(scenario.setup.iterations, iterations);
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_run(const Arguments& arguments, Output& output) {
   const std::string trace = text_of(arguments, "trace");
   const std::string exported = text_of(arguments, "export");
   require_output_names(operands(arguments),
@@ -132,8 +132,8 @@ Verb run_verb() {
           .operands = "SCENARIO",
           .count = {1, 1},
           .example = "vramlab run scenarios/ratchet.json --policy settled --trace settled.csv",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_run_options,
+          .run = run_run};
 }
 
 }  // namespace vramlab

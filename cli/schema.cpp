@@ -12,7 +12,7 @@
 namespace vramlab {
 namespace {
 
-void add_options(Options& options) {
+void add_schema_options(Options& options) {
   options.add_options()("output,o", text_value("FILE"), "write it to a file (default: standard output)")(
       "keys", text_value("KIND"), "list the keys of one kind of scenario instead, as a table");
   add_plugin_option(options);
@@ -47,7 +47,7 @@ int list_keys(const std::string& kind, Output& output) {
   return kDone;
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_schema(const Arguments& arguments, Output& output) {
   const auto kind = text_of(arguments, "keys");
   if (!kind.empty()) return list_keys(kind, output);
   const Json schema = scenario_schema(*chosen_policies(arguments));
@@ -62,8 +62,8 @@ Verb schema_verb() {
   return {.name = "schema",
           .summary = "the JSON schema of scenario files",
           .example = "vramlab schema -o schema.json",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_schema_options,
+          .run = run_schema};
 }
 
 }  // namespace vramlab

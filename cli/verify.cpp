@@ -89,7 +89,7 @@ void print_details(const VerifiedRecording& recording, Output& output) {
               divergence.simulated, divergence.state);
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_verify(const Arguments& arguments, Output& output) {
   require_output_names(with_siblings(operands(arguments)), {text_of(arguments, "json")});
   const auto recordings = read_each(operands(arguments), verify_recording);
   output.line(verdict(recordings));
@@ -112,7 +112,7 @@ Verb verify_verb() {
           .count = {1, 100000},
           .example = "vramlab verify tests/data/oracle/default_1.json.gz",
           .add_options = add_output_options,
-          .run = run};
+          .run = run_verify};
 }
 
 }  // namespace vramlab

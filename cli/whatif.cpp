@@ -38,7 +38,7 @@ constexpr std::size_t kMostShares = 8;
 constexpr std::size_t kWidestConf = 26;
 constexpr std::size_t kWidestFrame = 70;
 
-void add_options(Options& options) {
+void add_whatif_options(Options& options) {
   options.add_options()(
       "alloc-conf", po::value<Texts>()->value_name("STRING"),
       "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; repeatable (default: a set worth trying)")(
@@ -280,7 +280,7 @@ PredictedPrograms programs_asked_for(const Arguments& arguments) {
   return {.programs = read_each(operands(arguments), read_client_programs), .sentence = "", .parameters = {}};
 }
 
-int run(const Arguments& arguments, Output& output) {
+int run_whatif(const Arguments& arguments, Output& output) {
   const auto exported = text_of(arguments, "export");
   Texts inputs = operands(arguments);
   for (const std::string& marks : texts_of(arguments, "marks")) inputs.push_back(marks);
@@ -334,8 +334,8 @@ Verb whatif_verb() {
           .operands = "SNAPSHOT...",
           .count = {1, 1000},
           .example = "vramlab whatif tests/data/recorded/bert.pickle.gz --gpu rtx-4090-24gb --smallest",
-          .add_options = add_options,
-          .run = run};
+          .add_options = add_whatif_options,
+          .run = run_whatif};
 }
 
 }  // namespace vramlab

@@ -22,6 +22,20 @@ target_compile_options(vramlab_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-fsized-deallocation>  # as g++ does by itself: HeapCount is exact with it
   -ffp-contract=off)  # results must not depend on whether a compiler fuses multiply and add
 
+# With CMAKE_UNITY_BUILD, the sources of a folder are compiled together, twelve at most: headers are parsed and
+# templates instantiated once for all of them, which more than halves a full build. Names of a folder's sources
+# must then differ, local ones too.
+function(vramlab_join_sources target)
+  foreach(source ${ARGN})
+    get_filename_component(folder ${source} DIRECTORY)
+    string(REGEX REPLACE "[^a-z]+" "_" folder "in_${folder}")
+    math(EXPR group "0${count_of_${folder}} / 12")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+    math(EXPR count_of_${folder} "0${count_of_${folder}} + 1")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # vramlab_library(memory SOURCES a.cpp b.cpp LINK vramlab::core): the target vramlab::memory of one folder.
 # PRIVATE_LINK names what only its sources need.
 function(vramlab_library name)
@@ -31,11 +45,16 @@ function(vramlab_library name)
   target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
   target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vramlab>)
   target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
+  vramlab_join_sources(vramlab_${name} ${ARG_SOURCES})
 endfunction()
 
-# Defines VRAMLAB_SOURCE_DIR for those sources alone that use it: the others compile alike in every checkout, so
-# that checkouts share them through ccache.
-function(vramlab_name_source_folder)
+# Defines VRAMLAB_SOURCE_DIR for those sources alone that use it, where sources are compiled one by one: the others
+# compile alike in every checkout, so that checkouts share them through ccache.
+function(vramlab_name_source_folder target)
+  if(CMAKE_UNITY_BUILD)
+    target_compile_definitions(${target} PRIVATE VRAMLAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    return()
+  endif()
   foreach(source ${ARGN})
     file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${source} uses REGEX VRAMLAB_SOURCE_DIR LIMIT_COUNT 1)
     if(uses)
@@ -52,11 +71,12 @@ function(vramlab_test name)
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} vramlab_options GTest::gmock_main)
   target_compile_options(test_${name} PRIVATE -O1)  # what is tested keeps its own level; tests compile in half the time
   list(LENGTH ARG_SOURCES sources)
-  if(sources GREATER 3)  # parsing the test library is half of what a test takes to compile
+  if(sources GREATER 3 AND NOT CMAKE_UNITY_BUILD)  # parsing the test library is half of what a test takes to compile
     target_precompile_headers(test_${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${ARG_PRECOMPILE})
     # g++ 12 forgets which precompiled headers are the system's, and warns wrongly about std::string in them.
     target_compile_options(test_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
   endif()
-  vramlab_name_source_folder(${ARG_SOURCES})
+  vramlab_name_source_folder(test_${name} ${ARG_SOURCES})
+  vramlab_join_sources(test_${name} ${ARG_SOURCES})
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES ${ARG_PROPERTIES})
 endfunction()

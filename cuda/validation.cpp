@@ -12,8 +12,8 @@
 namespace vramlab {
 namespace {
 
-constexpr Bytes kPage = 2_MiB;  // R10.1
-constexpr int kCalls = 15;      // of which the median counts
+constexpr Bytes kDriverPage = 2_MiB;  // R10.1
+constexpr int kCalls = 15;            // of which the median counts
 
 template <class Work>
 SimTime time_of(const Work& work) {
@@ -64,7 +64,7 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
   std::vector<SegmentCall> calls;
   replay.given = simulate(replay.free_at_start, calls);
   find_parted_calls(logged.calls(), calls, replay);
-  if (replay.other_answer) replay.page_less = simulate(replay.free_at_start - kPage, calls);
+  if (replay.other_answer) replay.page_less = simulate(replay.free_at_start - kDriverPage, calls);
 
   SimulatedCard card{segments.device_total(), segments.device_total() - replay.free_at_start};
   SimSegments fitted{card};

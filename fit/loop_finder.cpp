@@ -8,11 +8,12 @@ namespace vramlab {
 
 namespace {
 
+using Kind = RecordedOp::Kind;
+
 /// The actions of one step without `ensure`, as repetitions see them.
 class ActionSequence {
  public:
   explicit ActionSequence(const ShapeProgram& program) {
-    using Kind = RecordedOp::Kind;
     std::int64_t allocations = 0;
     for (const RecordedOp& op : program.ops) {
       if (op.kind == Kind::ensure) continue;

@@ -10,8 +10,8 @@
 namespace vramlab {
 namespace {
 
-constexpr std::int64_t kFloat = 4;  // bytes
-constexpr std::int64_t kKernelArea = 3 * 3;
+constexpr std::int64_t kFloatSize = 4;  // bytes
+constexpr std::int64_t kKernel = 3 * 3;
 
 /// One 3 × 3 convolution with bias.
 struct Convolution {
@@ -63,8 +63,8 @@ class Layers {
  private:
   void add(const ConvolutionSides& sides, const ConvolutionWorkspaces& workspaces) {
     convolutions_.push_back({sides, &workspaces, sizes_.size()});
-    sizes_.push_back(static_cast<Bytes>(kFloat * kKernelArea * sides.input_channels * sides.output_channels));
-    sizes_.push_back(static_cast<Bytes>(kFloat * sides.output_channels));
+    sizes_.push_back(static_cast<Bytes>(kFloatSize * kKernel * sides.input_channels * sides.output_channels));
+    sizes_.push_back(static_cast<Bytes>(kFloatSize * sides.output_channels));
   }
 
   const SuperResolutionSpec& spec_;
@@ -118,7 +118,7 @@ class StepBuilder {
   /// A tensor of `channels` floats a pixel; its images are `enlargement` times as wide as the input.
   Tensor feature(std::int64_t channels, std::int64_t enlargement = 1) {
     const std::int64_t pixels = enlargement * enlargement * shape_.pixels();
-    return writer_.make(static_cast<Bytes>(kFloat * channels * pixels));
+    return writer_.make(static_cast<Bytes>(kFloatSize * channels * pixels));
   }
   Tensor output_image() { return feature(spec_.image_channels, spec_.scale); }
   Tensor output_feature() { return feature(spec_.channels, spec_.scale); }
@@ -134,8 +134,8 @@ class StepBuilder {
     const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     const std::int64_t parts =
         std::min(divide_up(elements, law.elements_per_part), divide_up(law.most_parts, outputs));
-    const Tensor partial_sums = writer_.make(static_cast<Bytes>(kFloat * outputs * parts));
-    const Tensor counters = writer_.make(static_cast<Bytes>(kFloat * outputs));
+    const Tensor partial_sums = writer_.make(static_cast<Bytes>(kFloatSize * outputs * parts));
+    const Tensor counters = writer_.make(static_cast<Bytes>(kFloatSize * outputs));
     writer_.drop(counters);
     writer_.drop(partial_sums);
   }
@@ -212,7 +212,7 @@ class StepBuilder {
     const Tensor prediction = convolve(layers_.last());
     head.difference = output_image();
     const Tensor absolute = output_image();
-    head.loss = writer_.make(kFloat);
+    head.loss = writer_.make(kFloatSize);
     reduction(1, spec_.image_channels * spec_.scale * spec_.scale * shape_.pixels());
     writer_.drop(absolute);
     writer_.drop(prediction);
@@ -226,7 +226,7 @@ class StepBuilder {
   }
 
   void backward(const HeadActivations& head) {
-    const Tensor loss_gradient = writer_.make(kFloat);
+    const Tensor loss_gradient = writer_.make(kFloatSize);
     // Gradients of the same tensor are summed in place, so the shortcut's gradient lives to the very end and
     // that of the outer blocks until the first of them has been entered.
     const Tensor shortcut = backward_head(head);

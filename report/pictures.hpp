@@ -18,6 +18,9 @@ void require_picture_name(const std::filesystem::path& file);
 /// `text` as gnuplot reads it back unchanged; line breaks become spaces.
 std::string gnuplot_text(const std::string& text);
 
+/// `bytes` in GiB, as axes show them.
+inline double gib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_GiB); }
+
 /// Draws `file` (.svg or .png) with gnuplot's `commands`, `width` by `height` pixels large. Throws InputError
 /// if the ending is another one, gnuplot is missing or fails, or `file` cannot be written.
 void draw_with_gnuplot(int width, int height, const std::string& commands, const std::filesystem::path& file);

@@ -9,14 +9,13 @@
 namespace vramlab {
 namespace {
 
-constexpr int kWidth = 1200;
-constexpr int kHeadHeight = 90;
+constexpr int kQueueWidth = 1200;
+constexpr int kQueueHead = 90;
 constexpr int kFootHeight = 50;
 constexpr std::size_t kTallPanels = 6;  // up to this many get the full height
-constexpr std::uint32_t kColours[] = {0x8fb3d9, 0xf2c48d, 0xa9cfa3, 0xd3b3d6,
-                                      0xe8a9a1, 0xb8c7c9, 0xdccf8a, 0x9fd0cf};
+constexpr std::uint32_t kJobColours[] = {0x8fb3d9, 0xf2c48d, 0xa9cfa3, 0xd3b3d6,
+                                         0xe8a9a1, 0xb8c7c9, 0xdccf8a, 0x9fd0cf};
 
-double gib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_GiB); }
 double hours(SimTime time) { return to_seconds(time) / 3600; }
 
 SimTime last_of(const std::vector<QueuePanel>& panels) {
@@ -48,7 +47,7 @@ std::string bars_block(const std::string& name, const QueuePanel& panel, TimeUni
     const double from = hours(bar.from) * unit.per_hour;
     const double to = hours(bar.to) * unit.per_hour;
     text += fmt::format("{0:.6g} {1:.6g} {0:.6g} {2:.6g} {1:.6g} {3:.6g} {4}\n", from, gib(low[i]), to,
-                        gib(low[i] + bar.memory), kColours[bar.job % std::size(kColours)]);
+                        gib(low[i] + bar.memory), kJobColours[bar.job % std::size(kJobColours)]);
     ++drawn;
   }
   if (drawn == 0) text += "NaN NaN NaN NaN NaN NaN 0\n";
@@ -106,7 +105,7 @@ std::string script(const std::string& title, const std::vector<QueuePanel>& pane
   const double pixel = 1.0 / height;
   text += fmt::format(
       "set multiplot layout {},1 margins 0.06,0.98,{:.4f},{:.4f} spacing 0,{:.4f} title {} font ',13'\n",
-      panels.size(), kFootHeight * pixel, 1 - (kHeadHeight - 20) * pixel, 34 * pixel, gnuplot_text(title));
+      panels.size(), kFootHeight * pixel, 1 - (kQueueHead - 20) * pixel, 34 * pixel, gnuplot_text(title));
   for (std::size_t i = 0; i < panels.size(); ++i) {
     text += i + 1 == panels.size() ? fmt::format("set format x '%g'\nset xlabel '{}'\n", unit.name)
                                    : "set format x ''\nunset xlabel\n";
@@ -139,8 +138,8 @@ std::vector<Bytes> stack_bars(const std::vector<QueueBar>& bars) {
 void draw_queue_picture(const std::string& title, const std::vector<QueuePanel>& panels,
                         const std::filesystem::path& file) {
   const int row = panels.size() <= kTallPanels ? 190 : 95;
-  const int height = kHeadHeight + kFootHeight + row * static_cast<int>(panels.size());
-  draw_with_gnuplot(kWidth, height, script(title, panels, height), file);
+  const int height = kQueueHead + kFootHeight + row * static_cast<int>(panels.size());
+  draw_with_gnuplot(kQueueWidth, height, script(title, panels, height), file);
 }
 
 }  // namespace vramlab

@@ -12,11 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostPoints = 1500;  // more than a picture has pixels
-constexpr int kWidth = 1200;
+constexpr int kTraceWidth = 1200;
 constexpr int kRowHeight = 250;
-constexpr int kHeadHeight = 60;
-
-double gib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_GiB); }
+constexpr int kTraceHead = 60;
 
 /// What the picture shows of one bucket of iterations: its last iteration and its highest figures.
 struct Bucket {
@@ -78,7 +76,7 @@ std::string memory_panel(const PictureFrame& frame, const PictureRun& run, const
 }
 
 std::string parameter_panel(const PictureFrame& frame, const std::string& data) {
-  constexpr const char* kColours[] = {"#b35900", "#5b3a9e", "#00796b", "#8d2f5f"};
+  constexpr const char* kParameterColours[] = {"#b35900", "#5b3a9e", "#00796b", "#8d2f5f"};
   std::string text =
       "unset object\nunset label\nset offsets 0, 0, graph 0.06, 0\nset yrange [0:*]\nset ytics nomirror\n";
   text +=
@@ -90,7 +88,7 @@ std::string parameter_panel(const PictureFrame& frame, const std::string& data) 
   std::string plots;
   for (std::size_t p = 0; p < frame.parameters.size(); ++p) {
     plots += fmt::format("{}{} using 1:{} axes x1y{} with steps lw 1.5 lc rgb '{}' title {}", p ? ", " : "",
-                         data, p + 6, p == 0 ? 1 : 2, kColours[p % std::size(kColours)],
+                         data, p + 6, p == 0 ? 1 : 2, kParameterColours[p % std::size(kParameterColours)],
                          gnuplot_text(frame.parameters[p]));
   }
   return plots.empty() ? "set multiplot next\n" : text + "plot " + plots + "\n";
@@ -118,8 +116,8 @@ std::string script(const PictureFrame& frame, const std::vector<PictureRun>& run
 
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const fs::path& file) {
-  const int height = kHeadHeight + kRowHeight * static_cast<int>(runs.size());
-  draw_with_gnuplot(kWidth, height, script(frame, runs, height), file);
+  const int height = kTraceHead + kRowHeight * static_cast<int>(runs.size());
+  draw_with_gnuplot(kTraceWidth, height, script(frame, runs, height), file);
 }
 
 }  // namespace vramlab

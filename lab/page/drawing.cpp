@@ -21,7 +21,7 @@ void add(std::vector<CurvePoint>& curve, const CurvePoint& point) {
 
 constexpr std::size_t kMostColumns = 800;
 constexpr std::uint64_t kRows = 240;
-constexpr std::size_t kMostPoints = 3000;
+constexpr std::size_t kMostCurvePoints = 3000;
 constexpr Bytes kSmallestRow = 512;
 
 using Action = TraceEntry::Action;
@@ -242,7 +242,7 @@ SegmentMap segment_map(const std::vector<TraceEntry>& history) {
   }
   maker.finish();
   const auto curve = [&](const std::vector<Bytes>& values) {
-    return thinned_curve(values.size(), curve_stride(values.size(), kMostPoints), [&](std::size_t i) {
+    return thinned_curve(values.size(), curve_stride(values.size(), kMostCurvePoints), [&](std::size_t i) {
       return CurvePoint{static_cast<std::int64_t>(i), static_cast<std::int64_t>(values[i])};
     });
   };

@@ -13,9 +13,9 @@ namespace {
 
 // A value as it stands in the file, cut to what fits a line.
 std::string shown(const Json& json) {
-  constexpr std::size_t kLongest = 60;
+  constexpr std::size_t kLongestName = 60;
   const std::string text = json.dump(-1, ' ', /*ensure_ascii=*/true);  // cut anywhere, it stays readable
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + " ...";
+  return text.size() <= kLongestName ? text : text.substr(0, kLongestName) + " ...";
 }
 
 class FieldCheck {

@@ -29,7 +29,7 @@ struct SamplerOptions : GuardianOptions {
   AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
 };
 
-std::vector<Row<SamplerOptions>> rows() {
+std::vector<Row<SamplerOptions>> sampler_rows() {
   using O = SamplerOptions;
   return {
       {"predictor", one_of<&O::predictor>({"table", "collapsing", "regression"}), "", 0, 0,
@@ -53,14 +53,14 @@ std::vector<Row<SamplerOptions>> rows() {
   };
 }
 
-const OptionTable<SamplerOptions>& table() {
+const OptionTable<SamplerOptions>& sampler_table() {
   using O = SamplerOptions;
   static const OptionTable<O> result{.owner = "memory-aware-sampler",
-                                     .options = Record<O>(joined<O>(rows(), guardian_rows()))};
+                                     .options = Record<O>(joined<O>(sampler_rows(), guardian_rows()))};
   return result;
 }
 
-std::vector<PolicyProfile> profiles() {
+std::vector<PolicyProfile> sampler_profiles() {
   const OptionMap published{{"predictor", "table"},
                             {"batch_size", 16},
                             {"task_diversity_weight", 0.5},
@@ -214,8 +214,8 @@ class MemoryAwareSampler final : public Composer {
   std::int64_t largest_ = 0;  ///< samples of the largest batch that ran
 };
 
-std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>& tasks) {
-  const SamplerOptions parsed = table().parse(options);
+std::unique_ptr<Composer> make_sampler(const OptionMap& options, const std::vector<std::string>& tasks) {
+  const SamplerOptions parsed = sampler_table().parse(options);
   return guarded(std::make_unique<MemoryAwareSampler>(parsed, tasks), parsed);
 }
 
@@ -224,10 +224,10 @@ std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::
 ComposerEntry memory_aware_sampler_entry() {
   return {.name = "memory-aware-sampler",
           .summary = "fills each batch under a memory budget from what batches took so far",
-          .options = table().describe(),
-          .profiles = profiles(),
+          .options = sampler_table().describe(),
+          .profiles = sampler_profiles(),
           .default_profile = "dense",
-          .make = make};
+          .make = make_sampler};
 }
 
 }  // namespace vramlab

@@ -33,7 +33,7 @@ struct PlannedOptions : GuardianOptions {
   AccumulationRule::Kind accumulation = AccumulationRule::Kind::exact;
 };
 
-std::vector<Row<PlannedOptions>> rows() {
+std::vector<Row<PlannedOptions>> planned_rows() {
   using O = PlannedOptions;
   return {
       {"measure", one_of<&O::measure>({"samples", "tokens", "padded", "quadratic"}), "", 0, 0,
@@ -50,14 +50,14 @@ std::vector<Row<PlannedOptions>> rows() {
   };
 }
 
-const OptionTable<PlannedOptions>& table() {
+const OptionTable<PlannedOptions>& planned_table() {
   using O = PlannedOptions;
   static const OptionTable<O> result{.owner = "planned-batches",
-                                     .options = Record<O>(joined<O>(rows(), guardian_rows()))};
+                                     .options = Record<O>(joined<O>(planned_rows(), guardian_rows()))};
   return result;
 }
 
-std::vector<PolicyProfile> profiles() {
+std::vector<PolicyProfile> planned_profiles() {
   const OptionMap unguarded{{"guardian", false}, {"batch_size", 1000}};
   return {
       {"fixed", "always the same number of samples", {{"guardian", false}}},
@@ -167,8 +167,8 @@ class PlannedBatches final : public Composer {
   std::deque<std::vector<SampleId>> planned_;
 };
 
-std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::string>&) {
-  const PlannedOptions parsed = table().parse(options);
+std::unique_ptr<Composer> make_planned(const OptionMap& options, const std::vector<std::string>&) {
+  const PlannedOptions parsed = planned_table().parse(options);
   return guarded(std::make_unique<PlannedBatches>(parsed), parsed);
 }
 
@@ -177,10 +177,10 @@ std::unique_ptr<Composer> make(const OptionMap& options, const std::vector<std::
 ComposerEntry planned_batches_entry() {
   return {.name = "planned-batches",
           .summary = "batches of a size that is set, in samples or tokens, without a look at memory",
-          .options = table().describe(),
-          .profiles = profiles(),
+          .options = planned_table().describe(),
+          .profiles = planned_profiles(),
           .default_profile = "fixed",
-          .make = make};
+          .make = make_planned};
 }
 
 }  // namespace vramlab

@@ -8,7 +8,6 @@
 namespace vramlab {
 namespace {
 
-constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
 // What is believed before anything was seen, in GB: the noise, as if from this many batches, and how large
 // the share of each feature in a batch of 16 samples with 16 images and 8,192 positions in rows of 512 may
 // be. Images and positions are what activations are made of (76 % of the bytes that the recorded mix asks
@@ -53,12 +52,13 @@ PredictedMemory RegressionPredictor::predict(const BatchShape& batch) const {
   const Vector x = features(batch);
   const double likely = std::max(0.0, law_.expected(x));
   const double spread = noise() * std::sqrt(1 + law_.variance(x));
-  return {bytes_of(likely * kGb), bytes_of((likely + deviations_ * spread) * kGb)};
+  return {bytes_of(likely * static_cast<double>(1_GiB)),
+          bytes_of((likely + deviations_ * spread) * static_cast<double>(1_GiB))};
 }
 
 void RegressionPredictor::learn(const BatchShape& batch, Bytes rise) {
   const Vector x = features(batch);
-  const double taken = static_cast<double>(rise) / kGb;
+  const double taken = static_cast<double>(rise) / static_cast<double>(1_GiB);
   const double error = taken - law_.expected(x);
   residuals_ += error * error / (1 + law_.variance(x));
   observations_ += 1;

@@ -8,7 +8,6 @@
 namespace vramlab {
 namespace {
 
-constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
 constexpr double kFixed = TaskTable::kBase + TaskTable::kOverhead;
 constexpr double kImage = TaskTable::kForward + TaskTable::kBackward;
 
@@ -49,7 +48,8 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
                            static_cast<double>(batch.task_samples[task]));
     }
   }
-  const Bytes bytes = std::max<Bytes>(1, bytes_of(sum * collapse * kGb));  // 0 would mean: no prediction
+  const Bytes bytes = std::max<Bytes>(
+      1, bytes_of(sum * collapse * static_cast<double>(1_GiB)));  // 0 would mean: no prediction
   return {bytes, bytes};
 }
 
@@ -59,7 +59,7 @@ void TablePredictor::learn(const BatchShape& batch, Bytes rise) {
   };
   double by_table = 0;
   for (std::size_t task = 0; task < tasks_.size(); ++task) by_table += share_of(task);
-  const double taken = std::max(0.0, static_cast<double>(rise) / kGb - kFixed);
+  const double taken = std::max(0.0, static_cast<double>(rise) / static_cast<double>(1_GiB) - kFixed);
   for (std::size_t task = 0; task < tasks_.size(); ++task) {
     Calibration& one = tasks_[task];
     const double share = share_of(task);

@@ -15,7 +15,7 @@ struct BackOffOptions {
   CardsRule cards = CardsRule::fullest;
 };
 
-const OptionTable<BackOffOptions>& table() {
+const OptionTable<BackOffOptions>& back_off_table() {
   using O = BackOffOptions;
   static const OptionTable<O> rows{
       .owner = "back-off",
@@ -67,14 +67,14 @@ class BackOff final : public BookedSearcher {
 SearcherEntry back_off_entry() {
   return {.name = "back-off",
           .summary = "a peer's: from the size that is wanted down by a factor until one fits",
-          .options = table().describe(),
+          .options = back_off_table().describe(),
           .profiles = {{"nine-tenths", "as published since"},
                        {"halving", "as published first", {{"factor", 0.5}}},
                        {"halving-bisect",
                         "halves, then bisects up to the edge",
                         {{"factor", 0.5}, {"then_bisect", true}}}},
           .default_profile = "nine-tenths",
-          .make = maker<BackOff>(table())};
+          .make = maker<BackOff>(back_off_table())};
 }
 
 }  // namespace vramlab

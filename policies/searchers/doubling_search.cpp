@@ -34,10 +34,9 @@ struct DoublingOptions {
   bool all_phases = true;
 };
 
-using O = DoublingOptions;
-
-const OptionTable<O>& table() {
-  static const OptionTable<O> rows{
+const OptionTable<DoublingOptions>& doubling_table() {
+  using O = DoublingOptions;
+  static const OptionTable<DoublingOptions> rows{
       .owner = "binsearch",
       .options = {
           {"mode", one_of<&O::mode>({"binsearch", "power"}), "", 0, 0,
@@ -72,9 +71,9 @@ const OptionTable<O>& table() {
 /// One search by these options. Sizes stay within the question's range.
 class DoublingSearch final : public BookedSearcher {
  public:
-  explicit DoublingSearch(const O& options)
-      : BookedSearcher(
-            {options.safety_margin, options.cards, options.other_failures == O::OtherFailures::too_large}),
+  explicit DoublingSearch(const DoublingOptions& options)
+      : BookedSearcher({options.safety_margin, options.cards,
+                        options.other_failures == DoublingOptions::OtherFailures::too_large}),
         options_(options) {}
 
   [[nodiscard]] ProbeDepth depth() const override { return {options_.steps, options_.all_phases}; }
@@ -82,7 +81,7 @@ class DoublingSearch final : public BookedSearcher {
  private:
   SearcherAnswer first(const SearcherQuestion& question) override {
     const std::int64_t batch = std::clamp(options_.init, question.low, question.high);
-    if (!may_try() && options_.untried == O::Untried::taken) return books().found(batch);
+    if (!may_try() && options_.untried == DoublingOptions::Untried::taken) return books().found(batch);
     return books().probe(batch);
   }
 
@@ -92,28 +91,30 @@ class DoublingSearch final : public BookedSearcher {
   }
 
   SearcherAnswer after_good(std::int64_t batch, const SearcherQuestion& question) {
-    if (options_.mode == O::Mode::binsearch && books().bad() > 0) return bisect(question);
+    if (options_.mode == DoublingOptions::Mode::binsearch && books().bad() > 0) return bisect(question);
     const std::int64_t next = std::min(2 * batch, question.high);
     if (next == batch) return take(batch, question);
     if (books().bad() > 0) {  // mode power, on its way down
-      const bool again = options_.known_failures == O::Known::tried_again && may_try();
+      const bool again = options_.known_failures == DoublingOptions::Known::tried_again && may_try();
       return again ? books().probe(next) : take(books().good(), question);
     }
     if (may_double()) return books().probe(next);
-    const bool blindly = options_.untried == O::Untried::taken && options_.mode == O::Mode::power;
+    const bool blindly =
+        options_.untried == DoublingOptions::Untried::taken && options_.mode == DoublingOptions::Mode::power;
     return take(blindly ? next : batch, question);
   }
 
   SearcherAnswer after_bad(std::int64_t batch, const SearcherQuestion& question) {
     if (books().good() > 0) {
-      return options_.mode == O::Mode::binsearch ? bisect(question) : take(books().good(), question);
+      return options_.mode == DoublingOptions::Mode::binsearch ? bisect(question)
+                                                               : take(books().good(), question);
     }
-    if (options_.below == O::Below::give_back) return books().found(batch);
+    if (options_.below == DoublingOptions::Below::give_back) return books().found(batch);
     const std::int64_t next = batch / 2;
     if (next < question.low) return books().none();
     // The peer takes it that one sample always fits.
-    const bool blindly = options_.untried == O::Untried::taken;
-    if (blindly && next <= 1 && options_.mode == O::Mode::binsearch) return books().found(next);
+    const bool blindly = options_.untried == DoublingOptions::Untried::taken;
+    if (blindly && next <= 1 && options_.mode == DoublingOptions::Mode::binsearch) return books().found(next);
     if (may_try()) return books().probe(next);
     return blindly ? books().found(next) : books().none();
   }
@@ -132,18 +133,19 @@ class DoublingSearch final : public BookedSearcher {
   }
 
   [[nodiscard]] bool may_double() const {
-    if (options_.counting == O::Counting::halves) return books().trials() < options_.max_trials / 2;
+    if (options_.counting == DoublingOptions::Counting::halves)
+      return books().trials() < options_.max_trials / 2;
     return may_try();
   }
 
   [[nodiscard]] bool may_try() const {
-    if (options_.counting != O::Counting::doublings)
+    if (options_.counting != DoublingOptions::Counting::doublings)
       return books().trials() < std::max(options_.max_trials, std::int64_t{1});
-    if (options_.mode == O::Mode::power) return books().trials() < options_.max_trials;
+    if (options_.mode == DoublingOptions::Mode::power) return books().trials() < options_.max_trials;
     return good_probes_ <= options_.max_trials;
   }
 
-  O options_;
+  DoublingOptions options_;
   std::int64_t good_probes_ = 0;
 };
 
@@ -158,10 +160,10 @@ SearcherEntry entry(std::string name, std::string summary, std::vector<PolicyPro
   const std::string first = profiles.back().name;
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .options = table().describe(),
+          .options = doubling_table().describe(),
           .profiles = std::move(profiles),
           .default_profile = first,
-          .make = maker<DoublingSearch>(table())};
+          .make = maker<DoublingSearch>(doubling_table())};
 }
 
 }  // namespace

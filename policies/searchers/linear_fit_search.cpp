@@ -21,7 +21,7 @@ struct LinearFitOptions {
   CardsRule cards = CardsRule::fullest;
 };
 
-const OptionTable<LinearFitOptions>& table() {
+const OptionTable<LinearFitOptions>& linear_fit_table() {
   using O = LinearFitOptions;
   static const OptionTable<O> rows{
       .owner = "linear-fit",
@@ -132,13 +132,13 @@ class LinearFit final : public BookedSearcher {
 SearcherEntry linear_fit_entry() {
   return {.name = "linear-fit",
           .summary = "a peer's: a line through 1, 2, 4, 8, 16, followed to 60 % of free memory",
-          .options = table().describe(),
+          .options = linear_fit_table().describe(),
           .profiles = {{"peer",
                         "as published: nothing is verified, and if nothing fits it answers 16",
                         {{"nothing_fits", "fallback"}, {"verify", false}}},
                        {"repaired", "tries what it extrapolates; nothing fits = error"}},
           .default_profile = "repaired",
-          .make = maker<LinearFit>(table())};
+          .make = maker<LinearFit>(linear_fit_table())};
 }
 
 }  // namespace vramlab

@@ -23,7 +23,7 @@ struct ModelOptions {
   }
 };
 
-const OptionTable<ModelOptions>& table() {
+const OptionTable<ModelOptions>& model_table() {
   using O = ModelOptions;
   static const OptionTable<O> rows{
       .owner = "model",
@@ -120,10 +120,10 @@ class ModelSearch final : public BookedSearcher {
 SearcherEntry model_entry() {
   return {.name = "model",
           .summary = "jumps to where a line through the nearest peaks meets the limit, and verifies there",
-          .options = table().describe(),
+          .options = model_table().describe(),
           .profiles = {{"default", "the options above"}},
           .default_profile = "default",
-          .make = maker<ModelSearch>(table())};
+          .make = maker<ModelSearch>(model_table())};
 }
 
 }  // namespace vramlab

@@ -14,7 +14,7 @@ struct ProgressiveOptions {
   CardsRule cards = CardsRule::fullest;
 };
 
-const OptionTable<ProgressiveOptions>& table() {
+const OptionTable<ProgressiveOptions>& progressive_table() {
   using O = ProgressiveOptions;
   static const OptionTable<O> rows{
       .owner = "progressive",
@@ -56,11 +56,11 @@ class Progressive final : public BookedSearcher {
 SearcherEntry progressive_entry() {
   return {.name = "progressive",
           .summary = "1, 2, 4 … 32: the last size that works, or, as in the original, the first",
-          .options = table().describe(),
+          .options = progressive_table().describe(),
           .profiles = {{"faithful", "stops at the first size that works", {{"stop_at_first", true}}},
                        {"repaired", "the last size that works"}},
           .default_profile = "repaired",
-          .make = maker<Progressive>(table())};
+          .make = maker<Progressive>(progressive_table())};
 }
 
 }  // namespace vramlab

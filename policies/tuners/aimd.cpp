@@ -13,7 +13,7 @@ struct AimdOptions : OneParameterOptions {
   bool retries_are_pressure = true;
 };
 
-const OptionTable<AimdOptions>& table() {
+const OptionTable<AimdOptions>& aimd_table() {
   using O = AimdOptions;
   static const OptionTable<O> rows{
       .owner = "aimd",
@@ -62,8 +62,8 @@ class Aimd final : public OneParameterTuner {
 TunerEntry aimd_entry() {
   return {.name = "aimd",
           .summary = "adds one per period until memory is under pressure, halves when a step fails",
-          .options = table().describe(),
-          .make = maker<Aimd>(table())};
+          .options = aimd_table().describe(),
+          .make = maker<Aimd>(aimd_table())};
 }
 
 }  // namespace vramlab

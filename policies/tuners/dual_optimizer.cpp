@@ -15,7 +15,7 @@ std::string usage_text(Bytes part, const MemoryView& memory) {
   return fixed_point(share_of_total(part, memory), 3) + " (" + format_bytes(part) + ")";
 }
 
-std::string ratio(double value) { return fixed_point(value, 3); }
+std::string usage_text(double value) { return fixed_point(value, 3); }
 
 std::string pair_text(BatchAndLq pair) {
   return "(" + std::to_string(pair.batch) + ", " + std::to_string(pair.lq) + ")";
@@ -78,7 +78,7 @@ class DualOptimizer final : public Tuner {
     current_usage_ = share_of_total(memory.allocated, memory);
     if (current_usage_ > options_.warning_usage) {
       answer.log.push_back("warning: " + usage_text(memory.allocated, memory) +
-                           " is allocated after a step, above " + ratio(options_.warning_usage));
+                           " is allocated after a step, above " + usage_text(options_.warning_usage));
     }
     if (!options_.log_lines) return;
     const std::string period = std::to_string(options_.adjustment_frequency);
@@ -93,7 +93,7 @@ class DualOptimizer final : public Tuner {
       const double target = options_.target_vram_usage * static_cast<double>(memory.total);
       answer.log.push_back("usage now " + usage_text(memory.allocated, memory) + ", peak " +
                            usage_text(memory.peak_allocated, memory) + ", target " +
-                           ratio(options_.target_vram_usage) + " (" +
+                           usage_text(options_.target_vram_usage) + " (" +
                            format_bytes(static_cast<Bytes>(target)) + ")");
     }
   }
@@ -140,10 +140,10 @@ class DualOptimizer final : public Tuner {
                                   ? now
                                   : next_pair(options_, view_.bounds(), memory_.failing(), now, period_peak_);
     const bool changed = target != now;
-    answer.reason =
-        (reads_peak() ? "peak usage " : "usage ") + ratio(period_peak_) + outcome_text(wish, now, target);
+    answer.reason = (reads_peak() ? "peak usage " : "usage ") + usage_text(period_peak_) +
+                    outcome_text(wish, now, target);
     if (options_.log_lines) {
-      answer.log.push_back("decision at " + ratio(period_peak_) + ": " + change_text(now, target) +
+      answer.log.push_back("decision at " + usage_text(period_peak_) + ": " + change_text(now, target) +
                            ", because " + answer.reason);
     }
     if (options_.log_lines && changed) {
@@ -160,8 +160,8 @@ class DualOptimizer final : public Tuner {
 
   // What follows from the usage: ` is below 0.800: batch +2, lq +0`.
   [[nodiscard]] std::string outcome_text(Wish wish, BatchAndLq from, BatchAndLq to) const {
-    const std::string low = ratio(options_.target_vram_usage - options_.safety_margin);
-    const std::string high = ratio(options_.target_vram_usage + options_.safety_margin);
+    const std::string low = usage_text(options_.target_vram_usage - options_.safety_margin);
+    const std::string high = usage_text(options_.target_vram_usage + options_.safety_margin);
     if (wish == Wish::hold) return " lies within " + low + " to " + high + ": no change";
     if (adjustments_used_up()) {
       return ": no change, all " + std::to_string(options_.max_adjustments) + " adjustments are used up";
@@ -254,7 +254,7 @@ class DualOptimizer final : public Tuner {
   bool started_ = false;
 };
 
-std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace& space) {
+std::unique_ptr<Tuner> make_dual_optimizer(const OptionMap& options, const ParameterSpace& space) {
   return std::make_unique<DualOptimizer>(parse_dual_optimizer(options), space);
 }
 
@@ -266,7 +266,7 @@ TunerEntry dual_optimizer_entry() {
           .options = dual_optimizer_table().describe(),
           .profiles = dual_optimizer_profiles(),
           .default_profile = "settled",
-          .make = make};
+          .make = make_dual_optimizer};
 }
 
 }  // namespace vramlab

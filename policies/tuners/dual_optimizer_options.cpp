@@ -3,12 +3,12 @@
 namespace vramlab {
 namespace {
 
-using O = DualOptimizerOptions;
 constexpr const char* kRatio = "ratio of the total";
 constexpr double kMany = 1e6;
 
 // What to steer for, and when to look.
-std::vector<Row<O>> goal_rows() {
+std::vector<Row<DualOptimizerOptions>> goal_rows() {
+  using O = DualOptimizerOptions;
   return {
       {"enabled", &O::enabled, "", 0, 0, "false: never changes anything"},
       {"preset", one_of<&O::preset>({"none", "rtx-3060", "rtx-3080", "rtx-4090"}), "", 0, 0,
@@ -40,7 +40,8 @@ std::vector<Row<O>> goal_rows() {
 }
 
 // How far to go up, and down.
-std::vector<Row<O>> step_rows() {
+std::vector<Row<DualOptimizerOptions>> step_rows() {
+  using O = DualOptimizerOptions;
   return {
       {"lq_up_min_room", &O::lq_up_min_room, kRatio, 0, 1, "lq grows only if target - usage is above this"},
       {"lq_up_unit", &O::lq_up_unit, kRatio, 0.001, 1, "room for each lq_up_factor pixels"},
@@ -73,7 +74,8 @@ std::vector<Row<O>> step_rows() {
 }
 
 // What to do after an OOM, and what to report.
-std::vector<Row<O>> recovery_rows() {
+std::vector<Row<DualOptimizerOptions>> recovery_rows() {
+  using O = DualOptimizerOptions;
   return {
       {"oom_rule", one_of<&O::oom_rule>({"scale", "safe-pair"}), "", 0, 0,
        "scale: both parameters times oom_factor; safe-pair: the last safe pair if smaller, else the one "
@@ -107,7 +109,7 @@ void require_order(const OptionMap& map, std::vector<Problem>& problems, const c
        std::string(low_key) + " " + text(low) + " is above " + high_key + " " + text(high) + "."});
 }
 
-void check(const O& o, const OptionMap& map, std::vector<Problem>& problems) {
+void check(const DualOptimizerOptions& o, const OptionMap& map, std::vector<Problem>& problems) {
   require_order(map, problems, "min_batch_size", o.min_batch_size, "max_batch_size", o.max_batch_size);
   require_order(map, problems, "min_lq_size", o.min_lq_size, "max_lq_size", o.max_lq_size);
   require_order(map, problems, "lq_up_at_least", o.lq_up_at_least, "lq_up_at_most", o.lq_up_at_most);
@@ -136,9 +138,10 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 const OptionTable<DualOptimizerOptions>& dual_optimizer_table() {
-  static const OptionTable<O> table{
+  static const OptionTable<DualOptimizerOptions> table{
       .owner = "dual-optimizer",
-      .options = Record<O>(joined<O>(goal_rows(), step_rows(), recovery_rows())),
+      .options = Record<DualOptimizerOptions>(
+          joined<DualOptimizerOptions>(goal_rows(), step_rows(), recovery_rows())),
       .check = check};
   return table;
 }
@@ -151,7 +154,7 @@ DualOptimizerOptions parse_dual_optimizer(const OptionMap& map) {
   for (const char* key : {"preset", "aggressive"}) {
     if (const OptionEntry* entry = map.find(key)) choice.set(entry->key, entry->value, entry->where);
   }
-  const O chosen = table.parse(choice);
+  const DualOptimizerOptions chosen = table.parse(choice);
   if (chosen.preset == GpuPreset::none) return table.parse(map);
   const Preset& preset = kPresets[static_cast<std::size_t>(chosen.preset) - 1];
   const std::string where = place_of(map, {"preset"});

@@ -9,7 +9,7 @@ class Fixed final : public Tuner {
   TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
 };
 
-std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace&) {
+std::unique_ptr<Tuner> make_fixed(const OptionMap& options, const ParameterSpace&) {
   checked_values(options, {}, "fixed");
   return std::make_unique<Fixed>();
 }
@@ -17,7 +17,7 @@ std::unique_ptr<Tuner> make(const OptionMap& options, const ParameterSpace&) {
 }  // namespace
 
 TunerEntry fixed_entry() {
-  return {.name = "fixed", .summary = "keeps the parameters it starts with", .make = make};
+  return {.name = "fixed", .summary = "keeps the parameters it starts with", .make = make_fixed};
 }
 
 }  // namespace vramlab

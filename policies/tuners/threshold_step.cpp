@@ -10,7 +10,7 @@ struct ThresholdStepOptions : OneParameterOptions {
   double safety_margin = 0.05;
 };
 
-const OptionTable<ThresholdStepOptions>& table() {
+const OptionTable<ThresholdStepOptions>& threshold_table() {
   using O = ThresholdStepOptions;
   static const OptionTable<O> rows{
       .owner = "threshold-step",
@@ -52,8 +52,8 @@ class ThresholdStep final : public OneParameterTuner {
 TunerEntry threshold_step_entry() {
   return {.name = "threshold-step",
           .summary = "one fixed step up below the band, one down above it",
-          .options = table().describe(),
-          .make = maker<ThresholdStep>(table())};
+          .options = threshold_table().describe(),
+          .make = maker<ThresholdStep>(threshold_table())};
 }
 
 }  // namespace vramlab

@@ -7,10 +7,9 @@
 namespace vramlab {
 namespace {
 
-using O = PredictiveOptions;
-constexpr const char* kRatio = "ratio of the total";
+constexpr const char* kShare = "ratio of the total";
 
-void check(const O& o, const OptionMap& map, std::vector<Problem>& problems) {
+void check(const PredictiveOptions& o, const OptionMap& map, std::vector<Problem>& problems) {
   if (o.target_vram_usage + o.safety_margin > 1) {
     problems.push_back(
         {place_of(map, {"safety_margin", "target_vram_usage"}),
@@ -21,12 +20,13 @@ void check(const O& o, const OptionMap& map, std::vector<Problem>& problems) {
 }  // namespace
 
 const OptionTable<PredictiveOptions>& predictive_table() {
+  using O = PredictiveOptions;
   static const OptionTable<O> table{
       .owner = "predictive",
       .options =
           {
-              {"target_vram_usage", &O::target_vram_usage, kRatio, 0.01, 1, "middle of the band"},
-              {"safety_margin", &O::safety_margin, kRatio, 0, 0.5, "half the width of the band"},
+              {"target_vram_usage", &O::target_vram_usage, kShare, 0.01, 1, "middle of the band"},
+              {"safety_margin", &O::safety_margin, kShare, 0, 0.5, "half the width of the band"},
               {"bound_at", one_of<&O::bound_at>({"band", "target"}), "", 0, 0,
                "what a predicted peak's upper bound may reach: the upper end of the band, or the target"},
               {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, 1e6,

@@ -12,7 +12,6 @@ namespace vramlab {
 namespace {
 
 using Action = TraceEntry::Action;
-using Kind = TraceStep::Kind;
 
 // More than any card has. Stands for the card where no truth file tells its size, on which only the length of
 // reserved ranges depends (R5.2); and keeps the counters of a made-up file from running over.
@@ -142,7 +141,7 @@ void SnapshotReplay::perform(const TraceStep& step) {
     request(step);
   } else {
     lead_without_request(step);
-    if (step.kind != Kind::none) free(step);
+    if (step.kind != TraceStep::Kind::none) free(step);
   }
   forget_completed();
   check_entries(step);
@@ -158,7 +157,7 @@ void SnapshotReplay::perform(const TraceStep& step) {
 void SnapshotReplay::request(const TraceStep& step) {
   const std::size_t completed = completed_first(step);
   const bool releases = any_entry(step.first, step.action, is_release);
-  const bool may_have_synchronized = completed > 0 && step.kind == Kind::failure;
+  const bool may_have_synchronized = completed > 0 && step.kind == TraceStep::Kind::failure;
   if (!releases && !may_have_synchronized) return settle(step, attempt(step, completed));
 
   const AllocatorState before = allocator_->save();
@@ -190,7 +189,7 @@ AllocationResult SnapshotReplay::attempt(const TraceStep& step, std::size_t comp
   supply_bases(step);
   const TraceEntry& entry = trace_[step.action];
   // A limit of the recording that is not known, or a device that was full: the failure is taken as it is.
-  refusal_->active = step.kind == Kind::failure && !allocator_->limit();
+  refusal_->active = step.kind == TraceStep::Kind::failure && !allocator_->limit();
   const AllocationResult result = allocator_->allocate(entry.size, entry.stream);
   refusal_->active = false;
   return result;
@@ -221,7 +220,7 @@ void SnapshotReplay::settle(const TraceStep& step, const AllocationResult& resul
   const bool given = any_entry(step.first, step.action, is_acquisition) && segments_->supplied() == 0;
   segments_->discard_supplied();
   if (!result) last_oom_ = result.oom();
-  if (step.kind == Kind::failure) {
+  if (step.kind == TraceStep::Kind::failure) {
     ++result_.ooms;
     if (result) allocator_->free(result->block);
     return;
@@ -249,7 +248,7 @@ void SnapshotReplay::free(const TraceStep& step) {
   if (found == live_.end()) return;  // its allocation failed in the simulation
   const BlockId block = found->second;
   live_.erase(found);
-  if (step.kind == Kind::deferred_free && block != kNullBlock) {
+  if (step.kind == TraceStep::Kind::deferred_free && block != kNullBlock) {
     allocator_->record_stream(block, next_unknown_stream_--);
     pending_[entry.address] = block;
     ++result_.deferred_frees;
@@ -289,7 +288,7 @@ void SnapshotReplay::forget_completed() {
 
 void SnapshotReplay::lead_without_request(const TraceStep& step) {
   complete_deferred(step, completed_first(step));
-  const std::size_t end = step.kind == Kind::none ? step.end : step.action;
+  const std::size_t end = step.kind == TraceStep::Kind::none ? step.end : step.action;
   if (any_entry(step.first, end, is_release)) empty_cache(step);
 }
 

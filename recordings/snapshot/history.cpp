@@ -16,7 +16,6 @@ namespace {
 
 namespace icl = boost::icl;
 using Action = TraceEntry::Action;
-using Kind = TraceStep::Kind;
 
 // `free_completed` right after its request: nothing was deferred, or it makes no difference (R3.8).
 bool completes(std::span<const TraceEntry> trace, std::size_t request) {
@@ -35,7 +34,7 @@ std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {
   std::vector<TraceStep> steps;
   TraceStep open;
-  const auto close = [&](Kind kind, std::size_t action, std::size_t end) {
+  const auto close = [&](TraceStep::Kind kind, std::size_t action, std::size_t end) {
     open.kind = kind;
     open.action = action;
     open.end = end;
@@ -45,18 +44,19 @@ std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::sp
   std::size_t i = 0;
   while (i < trace.size()) {
     while (!cuts.empty() && cuts.front() <= i) {
-      if (open.first < i) close(Kind::none, i, i);
+      if (open.first < i) close(TraceStep::Kind::none, i, i);
       cuts = cuts.subspan(1);
     }
     const std::size_t entry = i;
     const Action action = trace[entry].action;
     const bool completed = action == Action::free_requested && completes(trace, entry);
     i += completed ? 2 : 1;
-    if (action == Action::alloc) close(Kind::allocation, entry, i);
-    if (action == Action::oom) close(Kind::failure, entry, i);
-    if (action == Action::free_requested) close(completed ? Kind::free : Kind::deferred_free, entry, i);
+    if (action == Action::alloc) close(TraceStep::Kind::allocation, entry, i);
+    if (action == Action::oom) close(TraceStep::Kind::failure, entry, i);
+    if (action == Action::free_requested)
+      close(completed ? TraceStep::Kind::free : TraceStep::Kind::deferred_free, entry, i);
   }
-  if (open.first < trace.size()) close(Kind::none, trace.size(), trace.size());
+  if (open.first < trace.size()) close(TraceStep::Kind::none, trace.size(), trace.size());
   return steps;
 }
 

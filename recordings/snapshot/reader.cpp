@@ -13,7 +13,6 @@ namespace vramlab {
 namespace {
 
 using Action = TraceEntry::Action;
-using Kind = PickleValue::Kind;
 using State = SnapshotBlock::State;
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
@@ -136,12 +135,12 @@ class SnapshotReader : public PickleListTaker {
   /// The rest, when all has been read. Throws InputError naming the key. To be called once.
   TorchSnapshot read() {
     const PickleValue root = document_.root();
-    if (root.kind() == Kind::list) {
+    if (root.kind() == PickleValue::Kind::list) {
       read_segments(root);
       return std::move(snapshot_);
     }
     bool is_snapshot = false;
-    if (root.kind() == Kind::dict) {
+    if (root.kind() == PickleValue::Kind::dict) {
       each_field(root, [&](Field field, PickleValue value) {
         if (field == known("segments") || field == known("device_traces")) is_snapshot = true;
         if (field == known("segments")) read_segments(value);
@@ -175,7 +174,7 @@ class SnapshotReader : public PickleListTaker {
 
   template <class Visit>
   void each_field(PickleValue dict, const Visit& visit) {
-    if (dict.kind() != Kind::dict) fail("is not a dict.");
+    if (dict.kind() != PickleValue::Kind::dict) fail("is not a dict.");
     const auto fields = items(dict);
     place_.push_back({});
     for (std::size_t i = 0; i < fields.size(); i += 2) {
@@ -188,14 +187,15 @@ class SnapshotReader : public PickleListTaker {
   }
 
   Field field_of(PickleValue key) {
-    if (key.kind() != Kind::text) return 0;
+    if (key.kind() != PickleValue::Kind::text) return 0;
     while (fields_.size() <= key.index()) fields_.push_back(field_named(document_.text_at(fields_.size())));
     return fields_[key.index()];
   }
 
   template <class Visit>
   void each_element(PickleValue list, const Visit& visit) {
-    if (list.kind() != Kind::list && list.kind() != Kind::tuple) fail("is not a list.");
+    if (list.kind() != PickleValue::Kind::list && list.kind() != PickleValue::Kind::tuple)
+      fail("is not a list.");
     const auto elements = items(list);
     place_.push_back({});
     for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -207,7 +207,8 @@ class SnapshotReader : public PickleListTaker {
 
   [[nodiscard]] std::int64_t number(PickleValue value) const {
     const auto number = document_.integer(value);
-    if (!number) fail(value.kind() == Kind::huge ? "does not fit 64 bits." : "is not a whole number.");
+    if (!number)
+      fail(value.kind() == PickleValue::Kind::huge ? "does not fit 64 bits." : "is not a whole number.");
     return *number;
   }
 
@@ -223,7 +224,7 @@ class SnapshotReader : public PickleListTaker {
   [[nodiscard]] Address address(PickleValue value) const { return static_cast<Address>(number(value)); }
 
   [[nodiscard]] bool truth(PickleValue value) const {
-    if (value.kind() != Kind::boolean) fail("is neither True nor False.");
+    if (value.kind() != PickleValue::Kind::boolean) fail("is neither True nor False.");
     return value.is_truth();
   }
 
@@ -335,7 +336,7 @@ class SnapshotReader : public PickleListTaker {
   }
 
   std::vector<TraceEntry> taken_entries(PickleValue list) {
-    const auto taken = list.kind() == Kind::list ? taken_.find(list.index()) : taken_.end();
+    const auto taken = list.kind() == PickleValue::Kind::list ? taken_.find(list.index()) : taken_.end();
     if (taken == taken_.end()) return {};
     if (taken->second.size() == 0) fail("the same data is repeated too often.");
     return taken->second.take();
@@ -420,7 +421,7 @@ class SnapshotReader : public PickleListTaker {
 
   // Keys are "1", "2", "4" and so on, up to "32768" (R11.8).
   void read_roundup(PickleValue dict) {
-    if (dict.kind() != Kind::dict) fail("is not a dict.");
+    if (dict.kind() != PickleValue::Kind::dict) fail("is not a dict.");
     std::vector<std::uint64_t> divisions(kRoundupClasses);
     const auto fields = items(dict);
     for (std::size_t i = 0; i < fields.size(); i += 2) {

@@ -22,8 +22,6 @@ std::vector<double> DeclaredSeries::at(std::int64_t number) const {
 
 namespace {
 
-using Action = ComposerAnswer::Action;
-
 class EpochLoop final : private SteppedRun {
  public:
   EpochLoop(const EpochSetup& setup, Composer& composer)
@@ -117,12 +115,12 @@ class EpochLoop final : private SteppedRun {
       }
     }
     const ComposerAnswer answer = ask();
-    if (answer.action == Action::clean_up) {
+    if (answer.action == ComposerAnswer::Action::clean_up) {
       if (std::exchange(cleaned_up_, true)) throw PolicyFault("the composer asked twice for a clean-up");
       return begin_after(cards_.empty_cache());
     }
     cleaned_up_ = false;
-    if (answer.action == Action::give_up) {
+    if (answer.action == ComposerAnswer::Action::give_up) {
       run_.ended_early = answer.reason;
       return stop();
     }

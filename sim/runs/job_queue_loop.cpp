@@ -10,7 +10,6 @@
 namespace vramlab {
 namespace {
 
-using Action = AdmitterAnswer::Action;
 using Kind = JobEvent::Kind;
 
 // Where a job stands; what becomes of it is in its JobRecord.
@@ -129,7 +128,8 @@ class Loop {
                                        .job = job,
                                        .group = waiting_.group_of(demand),
                                        .cluster = cluster_});
-    if (answer.action == Action::refuse) return leave(job, JobOutcome::refused, answer.reason);
+    if (answer.action == AdmitterAnswer::Action::refuse)
+      return leave(job, JobOutcome::refused, answer.reason);
     if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {Kind::limit, job, 0});
     enqueue(job, next_ticket_++);
   }
@@ -183,7 +183,7 @@ class Loop {
     ++pass_;
     for (;;) {
       const AdmitterAnswer answer = ask({.pass = pass_, .cluster = cluster_});
-      if (answer.action == Action::wait) break;
+      if (answer.action == AdmitterAnswer::Action::wait) break;
       obey(answer);
     }
     const std::vector<JobId> expiring = std::exchange(expiring_, {});
@@ -203,17 +203,18 @@ class Loop {
     if (answer.job >= standings_.size() || !standings_[answer.job].waits) {
       throw PolicyFault("the queue policy named a job that does not wait");
     }
-    if (answer.action == Action::start) return start(answer);
+    if (answer.action == AdmitterAnswer::Action::start) return start(answer);
     JobStanding& at = standings_[answer.job];
     waiting_.remove(at.group, at.ticket);
-    if (answer.action == Action::to_back) {
+    if (answer.action == AdmitterAnswer::Action::to_back) {
       at.ticket = next_ticket_++;
       waiting_.add(at.group,
                    {at.ticket, answer.job, setup_.jobs[answer.job].arrival, expected_rest(answer.job)});
       return;
     }
     stop_waiting(answer.job);
-    leave(answer.job, answer.action == Action::refuse ? JobOutcome::refused : JobOutcome::wait_timeout,
+    leave(answer.job,
+          answer.action == AdmitterAnswer::Action::refuse ? JobOutcome::refused : JobOutcome::wait_timeout,
           answer.reason);
   }
 
@@ -338,7 +339,8 @@ class Loop {
                                        .batch = record.split.batch,
                                        .attempts = record.ooms,
                                        .cluster = cluster_});
-    if (answer.action != Action::requeue) return leave(job, JobOutcome::out_of_memory, answer.reason);
+    if (answer.action != AdmitterAnswer::Action::requeue)
+      return leave(job, JobOutcome::out_of_memory, answer.reason);
     record.reason = answer.reason;
     at.group = group_of(job, answer.demand);
     enqueue(job, at.ticket);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kEmptyCacheKey = 0;  // programs count from 1
 constexpr std::size_t kMostStates = 1024;    // about 200 kB each for a step of 1,200 allocations
-constexpr std::size_t kPatience = 64;        // misses in a row before states are remembered more rarely
+constexpr std::size_t kMostMisses = 64;      // misses in a row before states are remembered more rarely
 
 }  // namespace
 
@@ -141,7 +141,7 @@ void StepRunner::catch_up() {
 // Then it is cheaper to look only now and then; two steps in a row, since an edge has two ends.
 void StepRunner::remember(const StepCache::Action& action, const CountedStep& step) {
   ++misses_in_a_row_;
-  if (misses_in_a_row_ >= kPatience && misses_in_a_row_ % kPatience >= 2) return state_.reset();
+  if (misses_in_a_row_ >= kMostMisses && misses_in_a_row_ % kMostMisses >= 2) return state_.reset();
   if (cache_.size() >= kMostStates) {
     cache_.clear();
     state_.reset();

@@ -14,7 +14,7 @@ namespace vramlab {
 namespace {
 
 // The same programs on every run; RC_PARAMS="seed=…" tries others.
-[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20240917", 0);
+[[maybe_unused]] const int kBfcSeeded = setenv("RC_PARAMS", "seed=20240917", 0);
 
 /// The sums over all chunks that the counters must equal.
 struct Sums {
@@ -75,7 +75,7 @@ void check(const BfcAllocator& allocator, const BfcOptions& options) {
   RC_ASSERT(stats.largest_free_chunk == largest);
 }
 
-BfcOptions any_options() {
+BfcOptions any_bfc_options() {
   return {.limit = *rc::gen::inRange<Bytes>(1'000'000, 400'000'000),
           .allow_growth = *rc::gen::arbitrary<bool>(),
           .garbage_collection = *rc::gen::arbitrary<bool>(),
@@ -96,7 +96,7 @@ void check_waste(const BfcAllocator& allocator, const BfcOptions& options, Bytes
 
 TEST(BfcProperties, RegionsChunksAndBinsAlwaysAgree) {
   EXPECT_TRUE(rc::check([] {
-    const BfcOptions options = any_options();
+    const BfcOptions options = any_bfc_options();
     SimulatedCard card(*rc::gen::element(100_MiB, 500_MiB), 0);
     SimSegments segments(card);
     BfcAllocator allocator(segments, options);

@@ -10,7 +10,7 @@
 namespace vramlab {
 namespace {
 
-constexpr StreamId kSide = 77;
+constexpr StreamId kSideStream = 77;
 
 // K1-01, second part (pytorch test_cuda.py): 256 floats.
 TEST(ReportedCase, SmallTensorsAndTheirRelease) {
@@ -75,11 +75,11 @@ TEST(ReportedCase, PoolOfACapturedGraph) {
                         Case{1_MiB + 512, 1, 20_MiB, 1, 20_MiB}, Case{10_MiB - 512, 2, 40_MiB, 1, 20_MiB},
                         Case{10_MiB + 512, 3, 36_MiB, 1, 12_MiB}}) {
     Rig rig;
-    const PoolId graph = rig.allocator.begin_capture(kSide);
-    BlockId b = rig.take(c.size, kSide);
+    const PoolId graph = rig.allocator.begin_capture(kSideStream);
+    BlockId b = rig.take(c.size, kSideStream);
     for (int i = 0; i < 5; ++i) {
-      const BlockId t = rig.take(c.size, kSide);
-      const BlockId r = rig.take(c.size, kSide);
+      const BlockId t = rig.take(c.size, kSideStream);
+      const BlockId r = rig.take(c.size, kSideStream);
       rig.give(t);
       rig.give(b);
       b = r;
@@ -341,8 +341,8 @@ TEST(ReportedCase, OnePoolForAllGraphsOrOneEach) {
     Rig rig;
     std::optional<PoolId> pool;
     for (const Bytes footprint : footprints) {
-      const PoolId used = rig.allocator.begin_capture(kSide, shared ? pool : std::nullopt);
-      rig.give(rig.take(footprint, kSide));
+      const PoolId used = rig.allocator.begin_capture(kSideStream, shared ? pool : std::nullopt);
+      rig.give(rig.take(footprint, kSideStream));
       rig.allocator.end_capture(used);
       pool = used;
     }

@@ -13,7 +13,7 @@
 namespace vramlab {
 namespace {
 
-const std::string kSource = VRAMLAB_SOURCE_DIR;
+const std::string kShippedSource = VRAMLAB_SOURCE_DIR;
 
 struct Figures {
   const char* model;
@@ -30,8 +30,8 @@ class ShippedModel : public testing::TestWithParam<Figures> {};
 
 TEST_P(ShippedModel, IsAsFarFromItsGridAsItsCardSays) {
   const Figures& figures = GetParam();
-  const MeasuredGrid grid = read_grid_file(kSource + "/tests/data/grids/" + figures.model + ".json");
-  const auto model = load_model_file(kSource + "/models/" + figures.model + ".json");
+  const MeasuredGrid grid = read_grid_file(kShippedSource + "/tests/data/grids/" + figures.model + ".json");
+  const auto model = load_model_file(kShippedSource + "/models/" + figures.model + ".json");
   const GridErrors errors = grid_errors(grid, replay_grid(grid, *model));
   EXPECT_EQ(errors.skipped, 0U);
   const ErrorSummary allocated = summarise(errors.rows[0].allocated);
@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
 // What is missing of the LSTM is one allocation: a workspace of 1 MiB that the measured process holds and the
 // recorded one never asked for. With it every peak is met to the byte.
 TEST(LstmModel, LacksOneWorkspaceOfOneMiB) {
-  const MeasuredGrid grid = read_grid_file(kSource + "/tests/data/grids/lstm.json");
-  const auto shipped = load_model_file(kSource + "/models/lstm.json");
+  const MeasuredGrid grid = read_grid_file(kShippedSource + "/tests/data/grids/lstm.json");
+  const auto shipped = load_model_file(kShippedSource + "/models/lstm.json");
   RecordedSpec spec = dynamic_cast<const RecordedModel&>(*shipped).spec();
   const auto ensures = [](const RecordedOp& op) {
     return op.kind == RecordedOp::Kind::ensure && op.what == 1;
@@ -82,7 +82,7 @@ class EveryModel : public testing::TestWithParam<const char*> {};
 // Runs of steps at two points in turn, under a limit that some of them do not fit: every outcome and every
 // counter is the same with and without the step cache.
 TEST_P(EveryModel, IsTheSameWithTheStepCache) {
-  const auto model = load_model_file(kSource + "/models/" + GetParam() + ".json");
+  const auto model = load_model_file(kShippedSource + "/models/" + GetParam() + ".json");
   Point small;
   Point large;
   for (const Parameter& parameter : model->parameters().parameters) {

@@ -15,7 +15,7 @@
 namespace vramlab {
 namespace {
 
-const std::string kSource = VRAMLAB_SOURCE_DIR;
+const std::string kGridSource = VRAMLAB_SOURCE_DIR;
 
 struct Row {
   Point point;
@@ -58,8 +58,8 @@ Errors errors(const std::vector<Row>& rows, Member member) {
 // One process for the whole grid, as it was measured: what an earlier point leaves behind decides where
 // later ones find room.
 std::vector<Row> replay_grid() {
-  const Json grid = read_json_file(kSource + "/tests/data/superres-grid.json");
-  const auto model = load_model_file(kSource + "/models/superres-rrdb6.json");
+  const Json grid = read_json_file(kGridSource + "/tests/data/superres-grid.json");
+  const auto model = load_model_file(kGridSource + "/models/superres-rrdb6.json");
   SimulatedCard card{grid["total_memory"].get<Bytes>()};
   SimulatedProcess process{card, AllocatorOptions{}};
   process.executor().run(model->build());

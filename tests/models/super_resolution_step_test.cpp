@@ -15,10 +15,12 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kSource = VRAMLAB_SOURCE_DIR;
+const std::string kStepSource = VRAMLAB_SOURCE_DIR;
 constexpr std::size_t kTensors = 188;  // weights and biases of 94 convolutions
 
-std::unique_ptr<WorkloadModel> model() { return load_model_file(kSource + "/models/superres-rrdb6.json"); }
+std::unique_ptr<WorkloadModel> model() {
+  return load_model_file(kStepSource + "/models/superres-rrdb6.json");
+}
 
 // Workspaces may differ by the bytes of alignment that are not modelled: at most 0.1 %.
 bool nearly_equal(std::int64_t a, std::int64_t b) { return std::abs(a - b) * 1000 <= std::abs(b); }
@@ -47,7 +49,7 @@ TEST(SuperResolutionStep, EqualsTwoRecordedSteps) {
   const auto network = model();
   ProgramCheck process;
   ASSERT_THAT(process.run(network->build()), IsEmpty());
-  const Json file = read_json_file(kSource + "/tests/data/superres-step.json");
+  const Json file = read_json_file(kStepSource + "/tests/data/superres-step.json");
 
   const Json& first = file["steps"][0];
   ASSERT_THAT(process.run(network->step({first["batch"], first["lq"]})), IsEmpty());

@@ -7,7 +7,7 @@
 namespace vramlab {
 namespace {
 
-ParameterSpace pairs() { return {{{"batch", 2, 64}, {"lq", 32, 256}}}; }
+ParameterSpace space_of_pairs() { return {{{"batch", 2, 64}, {"lq", 32, 256}}}; }
 ParameterSpace batches() { return {{{"batch", 2, 64}}}; }
 
 OptionMap every(std::int64_t steps, const OptionMap& more = {}) {
@@ -44,7 +44,7 @@ TEST(Predictive, FindsTheBatchBetweenTheStepsOfTheFlipFlop) {
 
 // Scenario corner: (2, 256) is 23 points under the target, a third sample of that size overshoots.
 TEST(Predictive, LeavesTheCornerByGivingSizeForBatch) {
-  MadeUpRun run{area(), pairs(), {2, 64}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {2, 64}, every(10)};
   run.run(100);
   EXPECT_GT(run.peak(), 0.87);
   EXPECT_LE(run.highest, 0.9);
@@ -53,7 +53,7 @@ TEST(Predictive, LeavesTheCornerByGivingSizeForBatch) {
 }
 
 TEST(Predictive, ComesDownFromAboveTheBandInOneOrTwoMoves) {
-  MadeUpRun run{area(), pairs(), {12, 128}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {12, 128}, every(10)};
   run.run(100);
   EXPECT_GT(run.peak(), 0.87);
   EXPECT_LE(run.peak(), 0.9);
@@ -103,7 +103,7 @@ TEST(Predictive, WaitsUntilMemoryIsFlat) {
 
 // K3-11: every batch fails, also at the minimum. No progress must not look like training.
 TEST(Predictive, EndlessRecoveryEndsTheRun) {
-  MadeUpRun run{area(), pairs(), {8, 64}, every(10, {{"oom_floor_limit", std::int64_t{5}, {}}})};
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10, {{"oom_floor_limit", std::int64_t{5}, {}}})};
   run.always_fails = true;
   run.run(1000);
   EXPECT_TRUE(run.session().ended());
@@ -114,7 +114,7 @@ TEST(Predictive, EndlessRecoveryEndsTheRun) {
 }
 
 TEST(Predictive, SaysThatALeakIsALeak) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.leak = 0.0005;
   bool said = false;
   for (int i = 0; i < 40; ++i)
@@ -125,7 +125,7 @@ TEST(Predictive, SaysThatALeakIsALeak) {
 
 // Room for the leak is made before it is needed: no step fails until the leak alone fills the card.
 TEST(Predictive, GivesWayToALeakInTime) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.leak = 0.0005;
   run.run(1000);
   EXPECT_TRUE(run.failed().empty());
@@ -133,7 +133,7 @@ TEST(Predictive, GivesWayToALeakInTime) {
 }
 
 TEST(Predictive, SaysThatAnOutlierIsNoLeak) {
-  MadeUpRun run{area(), pairs(), {12, 120}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {12, 120}, every(10)};
   run.run(20);
   run.besides = 0.05;
   run.step();
@@ -145,7 +145,7 @@ TEST(Predictive, SaysThatAnOutlierIsNoLeak) {
 
 // An outlier that would not fit beside the steady step makes room for the next one.
 TEST(Predictive, MakesRoomForOutliersThatItHasSeen) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.run(50);
   const double before = run.peak();
   run.besides = 0.97 - before;
@@ -157,7 +157,7 @@ TEST(Predictive, MakesRoomForOutliersThatItHasSeen) {
 }
 
 TEST(Predictive, AnErrorThatIsNotOomShrinksNothing) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.run(50);
   const Point before = run.point();
   run.error = true;
@@ -168,7 +168,7 @@ TEST(Predictive, AnErrorThatIsNotOomShrinksNothing) {
 }
 
 TEST(Predictive, TakesRisingRetriesForPressure) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.run(50);
   const Point before = run.point();
   for (int i = 0; i < 4; ++i) {
@@ -182,7 +182,7 @@ TEST(Predictive, TakesRisingRetriesForPressure) {
 }
 
 TEST(Predictive, OneRetryIsNoPressure) {
-  MadeUpRun run{area(), pairs(), {8, 96}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
   run.run(50);
   const Point before = run.point();
   ++run.retries;
@@ -192,7 +192,7 @@ TEST(Predictive, OneRetryIsNoPressure) {
 
 // What another process holds is not there to give: the size of the card says nothing.
 TEST(Predictive, AimsAtWhatTheCardCanReallyGive) {
-  MadeUpRun run{area(), pairs(), {8, 64}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};
   run.capacity = 0.6;
   run.run(100);
   EXPECT_TRUE(run.failed().empty());
@@ -201,7 +201,7 @@ TEST(Predictive, AimsAtWhatTheCardCanReallyGive) {
 }
 
 TEST(Predictive, ComesBackWhenMemoryIsGivenBack) {
-  MadeUpRun run{area(), pairs(), {8, 64}, every(10)};
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};
   run.capacity = 0.5;
   run.run(60);
   run.capacity = 0.45;  // less than is in use: the next step fails
@@ -214,7 +214,7 @@ TEST(Predictive, ComesBackWhenMemoryIsGivenBack) {
 
 // K3-09: a network that takes multiples of 32 only.
 TEST(Predictive, SizesAreMultiplesOfTheGranularity) {
-  MadeUpRun run{area(), pairs(), {8, 100}, every(10, {{"lq_granularity", std::int64_t{32}, {}}})};
+  MadeUpRun run{area(), space_of_pairs(), {8, 100}, every(10, {{"lq_granularity", std::int64_t{32}, {}}})};
   run.step();
   EXPECT_EQ(run.point()[1], 96);
   for (int i = 0; i < 100; ++i) {
@@ -225,14 +225,14 @@ TEST(Predictive, SizesAreMultiplesOfTheGranularity) {
 }
 
 TEST(Predictive, KeepsWithinTheTargetWhereToldTo) {
-  MadeUpRun run{area(), pairs(), {8, 64}, every(10, {{"bound_at", std::string("target"), {}}})};
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10, {{"bound_at", std::string("target"), {}}})};
   run.run(200);
   EXPECT_LE(run.highest, 0.85);
   EXPECT_GT(run.peak(), 0.82);
 }
 
 TEST(Predictive, NeverMovesOnceAdjustmentsAreUsedUp) {
-  MadeUpRun run{area(), pairs(), {8, 64}, every(10, {{"max_adjustments", std::int64_t{1}, {}}})};
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10, {{"max_adjustments", std::int64_t{1}, {}}})};
   run.run(100);
   EXPECT_EQ(run.session().adjustments().size(), 1u);
 }
@@ -251,13 +251,13 @@ TEST(Predictive, MovesTheFirstParametersOfAWorkloadWithoutABatch) {
 
 TEST(Predictive, RefusesParametersThatAreNotThere) {
   EXPECT_THROW(builtin_policies()->tuners.make(
-                   {"predictive", "", {{"batch_parameter", std::string("bacth"), {}}}, ""}, pairs()),
+                   {"predictive", "", {{"batch_parameter", std::string("bacth"), {}}}, ""}, space_of_pairs()),
                InputError);
   EXPECT_THROW(builtin_policies()->tuners.make(
-                   {"predictive", "", {{"size_parameter", std::string("batch"), {}}}, ""}, pairs()),
+                   {"predictive", "", {{"size_parameter", std::string("batch"), {}}}, ""}, space_of_pairs()),
                InputError);
   EXPECT_THROW(builtin_policies()->tuners.make(
-                   {"predictive", "", {{"lq_granularity", std::int64_t{300}, {}}}, ""}, pairs()),
+                   {"predictive", "", {{"lq_granularity", std::int64_t{300}, {}}}, ""}, space_of_pairs()),
                InputError);
 }
 

@@ -41,14 +41,14 @@ struct Setting {
   std::int64_t frequency;
 };
 
-std::int64_t between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
+std::int64_t drawn_between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
 
 Setting any_setting() {
   const bool with_lq = *rc::gen::arbitrary<bool>();
-  Setting setting{{{{"batch", between(1, 30), between(30, 200)}}}, {}, between(1, 6)};
-  if (with_lq) setting.space.parameters.push_back({"lq", between(8, 96), between(128, 512)});
+  Setting setting{{{{"batch", drawn_between(1, 30), drawn_between(30, 200)}}}, {}, drawn_between(1, 6)};
+  if (with_lq) setting.space.parameters.push_back({"lq", drawn_between(8, 96), drawn_between(128, 512)});
   for (const Parameter& parameter : setting.space.parameters) {
-    setting.start.push_back(between(parameter.low, parameter.high));
+    setting.start.push_back(drawn_between(parameter.low, parameter.high));
   }
   return setting;
 }
@@ -57,7 +57,7 @@ OptionMap any_options(const Subject& subject, std::int64_t frequency) {
   if (subject.use == "fixed") return {};
   OptionMap options = with_frequency(frequency);
   if (subject.use == "dual-optimizer") {
-    options.set("lq_granularity", std::int64_t{1} << between(0, 5));
+    options.set("lq_granularity", std::int64_t{1} << drawn_between(0, 5));
     options.set("oom_double_halving", *rc::gen::arbitrary<bool>());
     options.set("hold_band", *rc::gen::arbitrary<bool>());
     options.set("retry_batch", *rc::gen::arbitrary<bool>());
@@ -72,13 +72,13 @@ struct Step {
 
 std::vector<Step> any_steps() {
   std::vector<Step> steps;
-  const std::int64_t count = between(1, 80);
+  const std::int64_t count = drawn_between(1, 80);
   for (std::int64_t i = 1; i <= count; ++i) {
-    const auto allocated = static_cast<Bytes>(between(0, 1000));
-    const auto peak = static_cast<Bytes>(between(0, 1000));
-    const auto retries = static_cast<std::uint64_t>(between(0, 3));
+    const auto allocated = static_cast<Bytes>(drawn_between(0, 1000));
+    const auto peak = static_cast<Bytes>(drawn_between(0, 1000));
+    const auto retries = static_cast<std::uint64_t>(drawn_between(0, 3));
     steps.push_back(
-        {between(0, 9) == 0 ? StepResult::oom : StepResult::ok,
+        {drawn_between(0, 9) == 0 ? StepResult::oom : StepResult::ok,
          {i,
           std::chrono::seconds(i),
           {.allocated = allocated, .peak_allocated = peak, .total = 1000, .alloc_retries = retries},
@@ -110,10 +110,10 @@ TEST_P(EveryTuner, KeepsEveryParameterWithinItsBounds) {
 // A tuner whose own bounds hold the start never asks for a value outside them, so the host never clamps it.
 TEST_P(EveryProfile, AsksForNothingOutsideItsOwnBounds) {
   EXPECT_TRUE(rc::check([&] {
-    const OptionMap options = any_options(GetParam(), between(1, 6));
+    const OptionMap options = any_options(GetParam(), drawn_between(1, 6));
     const auto tuner =
         builtin_policies()->tuners.make({"dual-optimizer", GetParam().profile, options, ""}, batch_and_lq());
-    Point point{between(2, 64), between(32, 256)};
+    Point point{drawn_between(2, 64), drawn_between(32, 256)};
     for (const Step& step : any_steps()) {
       const TunerAnswer answer = tuner->decide({point, step.result}, step.observation);
       for (std::size_t i = 0; i < answer.delta.size(); ++i) point[i] += answer.delta[i];

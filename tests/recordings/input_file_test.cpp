@@ -16,7 +16,7 @@
 namespace vramlab {
 namespace {
 
-class InputFile : public testing::Test {
+class InputFiles : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -38,23 +38,23 @@ class InputFile : public testing::Test {
       ("vramlab_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
-TEST_F(InputFile, IsReadAsItIs) {
+TEST_F(InputFiles, IsReadAsItIs) {
   const std::string content("a\0b\n", 4);
   EXPECT_EQ(read_input_file(write(content)), content);
 }
 
-TEST_F(InputFile, IsUnpackedByItsFirstBytes) {
+TEST_F(InputFiles, IsUnpackedByItsFirstBytes) {
   EXPECT_EQ(read_input_file(write("content", boost::iostreams::gzip_compressor())), "content");
   EXPECT_EQ(read_input_file(write("content", boost::iostreams::zstd_compressor())), "content");
 }
 
-TEST_F(InputFile, IsRefusedWhereItIsMissingOrDamaged) {
+TEST_F(InputFiles, IsRefusedWhereItIsMissingOrDamaged) {
   EXPECT_THROW(read_input_file("/nowhere/file"), InputError);
   EXPECT_THROW(read_input_file(std::filesystem::temp_directory_path()), InputError);
   EXPECT_THROW(read_input_file(write("\x1f\x8b damaged")), InputError);
 }
 
-TEST_F(InputFile, SaysWhatIsWrong) {
+TEST_F(InputFiles, SaysWhatIsWrong) {
   const auto error_of = [](const std::filesystem::path& file) -> std::string {
     try {
       read_input_file(file);
@@ -68,7 +68,7 @@ TEST_F(InputFile, SaysWhatIsWrong) {
 }
 
 // As a shell's <(...) hands it in.
-TEST_F(InputFile, MayBeAPipe) {
+TEST_F(InputFiles, MayBeAPipe) {
   const std::filesystem::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const std::jthread writer([&] { std::ofstream(pipe) << "ab"; });

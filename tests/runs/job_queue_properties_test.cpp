@@ -54,7 +54,7 @@ JobSpec any_job() {
   return job;
 }
 
-JobQueueSetup any_setup() {
+JobQueueSetup any_queue() {
   JobQueueSetup setup{.cluster = any_cluster()};
   setup.start_up = milliseconds{between(0, 1) * between(0, 3000)};
   for (std::int64_t n = between(1, 30); n > 0; --n) setup.jobs.push_back(any_job());
@@ -91,7 +91,7 @@ class ReservingQueue : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryQueue, LosesNoJobAndRunsNoneTwice) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_setup();
+    const JobQueueSetup setup = any_queue();
     const JobQueueRun run = run_queue(setup, GetParam(), any_options());
     for (std::size_t i = 0; i < run.jobs.size(); ++i) {
       const JobRecord& job = run.jobs[i];
@@ -112,7 +112,7 @@ TEST_P(EveryQueue, LosesNoJobAndRunsNoneTwice) {
 // After the last job and the last lease nothing is held: every way a job can end gives its memory back.
 TEST_P(EveryQueue, LeavesNothingBehind) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueRun run = run_queue(any_setup(), GetParam(), any_options());
+    const JobQueueRun run = run_queue(any_queue(), GetParam(), any_options());
     std::map<CardId, CardMoment> last;
     for (const CardMoment& moment : run.moments) {
       RC_ASSERT(moment.jobs >= 0);
@@ -128,7 +128,7 @@ TEST_P(EveryQueue, LeavesNothingBehind) {
 
 TEST_P(EveryQueue, EveryWaitEndsInTime) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_setup();
+    const JobQueueSetup setup = any_queue();
     const auto timeout = between(1, 90);
     OptionMap options = any_options();
     options.set("wait_timeout_s", static_cast<double>(timeout));
@@ -143,7 +143,7 @@ TEST_P(EveryQueue, EveryWaitEndsInTime) {
 
 TEST_P(EveryQueue, EqualRunsAreEqual) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_setup();
+    const JobQueueSetup setup = any_queue();
     const OptionMap options = any_options();
     const JobQueueRun one = run_queue(setup, GetParam(), options);
     const JobQueueRun other = run_queue(setup, GetParam(), options);
@@ -157,7 +157,7 @@ TEST_P(EveryQueue, EqualRunsAreEqual) {
 // The ledger, less what a stranger brought after the promise was made.
 TEST_P(ReservingQueue, NeverPromisesMoreThanACardHas) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_setup();
+    const JobQueueSetup setup = any_queue();
     const JobQueueRun run = run_queue(setup, GetParam(), any_options());
     RC_ASSERT(run.overcommits == 0);
     std::vector<Bytes> totals;
@@ -190,7 +190,7 @@ class PromptQueue : public testing::TestWithParam<std::string> {};
 // that it could have had. Fails as soon as a release, a timeout or a lease is not followed by a look.
 TEST_P(PromptQueue, AWaitEndsInTheMomentThatMakesRoom) {
   EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_setup();
+    const JobQueueSetup setup = any_queue();
     OptionMap options = any_options();
     options.set("ageing_s", 0.0);
     options.set("degrade", std::string{"degrade-first"});
@@ -256,7 +256,7 @@ TEST_P(ReservingQueue, NoCardIsIdleThatTheFirstOfTheQueueFits) {
     OptionMap options = any_options();
     options.set("ageing_s", 0.0);
     Watcher watcher{queue_policy(GetParam(), options)};
-    run_job_queue(any_setup(), watcher);
+    run_job_queue(any_queue(), watcher);
     RC_ASSERT(!watcher.saw_an_idle_card());
   }));
 }

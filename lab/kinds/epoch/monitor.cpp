@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 double mib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(1_MiB); }
-double gib(Bytes bytes) { return mib(bytes) / 1024; }
+double in_gib(Bytes bytes) { return mib(bytes) / 1024; }
 
 // A declared figure of each task that the batch has samples of; null where none was declared.
 Json by_task(const BatchRecord& batch, const std::vector<std::string>& tasks,
@@ -96,8 +96,8 @@ void BatchSeries::add(const BatchRecord& batch) {
   point.batches += 1;
   if (batch.result == StepResult::ok) point.samples += static_cast<double>(batch.shape.samples);
   point.seconds += to_seconds(batch.duration);
-  point.peak_gib = std::max(point.peak_gib, gib(batch.peak_allocated));
-  point.reserved_gib = std::max(point.reserved_gib, gib(batch.peak_reserved));
+  point.peak_gib = std::max(point.peak_gib, in_gib(batch.peak_allocated));
+  point.reserved_gib = std::max(point.reserved_gib, in_gib(batch.peak_reserved));
   point.batch_size += static_cast<double>(batch.shape.samples);
   const double error = batch.prediction_error();
   if (!std::isnan(error)) {

@@ -39,7 +39,7 @@ void run_model(const JobSort& sort, SimTime duration, JobSpec& job) {
   job.phases.front().duration *= steps;
 }
 
-constexpr Bytes kNeverFull = 1024_GiB * 1024;
+constexpr Bytes kEndless = 1024_GiB * 1024;
 constexpr int kMostSteps = 16;  // after the first ones at a point; memory has settled long before
 
 std::vector<std::string> names_of(const ParameterSpace& space) {
@@ -186,7 +186,7 @@ void JobModels::measure(const JobModel& model, const std::vector<JobPhase>& phas
 Bytes JobModels::most_held(const JobModel& model, const std::vector<Point>& points) {
   const auto [entry, fresh] = held_.try_emplace({model.workload.get(), points});
   if (!fresh) return entry->second;
-  SimulatedCard card{kNeverFull, 0};
+  SimulatedCard card{kEndless, 0};
   JobProcess process{card, context_, allocator_};
   StepPrograms programs{*model.workload};
   Bytes most = 0;

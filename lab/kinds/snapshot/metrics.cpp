@@ -12,7 +12,7 @@ using enum Better;
 enum class Where : std::uint8_t { end = 1, mark = 2, both = 3 };
 
 /// A figure is computed where `vramlab whatif` writes it (lab/whatif/view.cpp), under the same name.
-struct Row : MetricDescription {
+struct PlacedMetric : MetricDescription {
   Where where = Where::end;
 
   [[nodiscard]] bool is_at(Where place) const { return where == place || where == Where::both; }
@@ -20,8 +20,8 @@ struct Row : MetricDescription {
 
 // A row is the recorded program on one card under one setting. Behind the row's figures are those that only
 // a mark has.
-const std::vector<Row>& rows() {
-  static const std::vector<Row> rows{
+const std::vector<PlacedMetric>& rows() {
+  static const std::vector<PlacedMetric> rows{
       {{"context_bytes", "context", "bytes", neither, "what the CUDA context takes of the card"}},
       {{"context_assumed", "context assumed", "count", neither, "1 if nobody measured that on this card"}},
       {{"usable_bytes", "usable", "bytes", neither,
@@ -88,7 +88,7 @@ const std::vector<Row>& rows() {
 
 std::vector<std::string> names_at(Where place) {
   std::vector<std::string> names;
-  for (const Row& row : rows()) {
+  for (const PlacedMetric& row : rows()) {
     if (row.is_at(place)) names.push_back(row.name);
   }
   return names;

@@ -12,7 +12,6 @@
 #include "lab/experiment.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/schema.hpp"
-#include "recordings/runs/perfetto.hpp"
 #include "recordings/runs/run_trace.hpp"
 #include "report/output_file.hpp"
 #include "report/pictures.hpp"

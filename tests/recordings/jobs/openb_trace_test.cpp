@@ -16,16 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kJobs = fs::path{VRAMLAB_SOURCE_DIR} / "../shared/data/jobs";
+const fs::path kOpenbJobs = fs::path{VRAMLAB_SOURCE_DIR} / "../shared/data/jobs";
 
 class OpenbTraceTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(kJobs / "openb_node_list_gpu_node.csv"))
-      GTEST_SKIP() << "no public job traces in " << kJobs;
+    if (!fs::exists(kOpenbJobs / "openb_node_list_gpu_node.csv"))
+      GTEST_SKIP() << "no public job traces in " << kOpenbJobs;
   }
   static OpenbTrace read(const std::string& list) {
-    return read_openb(kJobs / ("openb_pod_list_" + list + ".csv"), kJobs / "openb_node_list_gpu_node.csv");
+    return read_openb(kOpenbJobs / ("openb_pod_list_" + list + ".csv"),
+                      kOpenbJobs / "openb_node_list_gpu_node.csv");
   }
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/oracle";
+const fs::path kOracleFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/oracle";
 const fs::path kAllLogs = fs::path(VRAMLAB_SOURCE_DIR) / "../shared/data/oracle";
 
 /// Figures of a recording as an exact model must meet them.
@@ -69,7 +69,7 @@ void expect_exact(const fs::path& file, const Recording& recording) {
 class CommittedRecording : public testing::TestWithParam<Recording> {};
 
 TEST_P(CommittedRecording, IsReproducedExactly) {
-  expect_exact(file_of(kFixtures, GetParam().name), GetParam());
+  expect_exact(file_of(kOracleFixtures, GetParam().name), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Oracle, CommittedRecording, testing::ValuesIn(kCommitted),
@@ -113,7 +113,7 @@ TEST(OracleReplay, PredictsTheErrorThatStoppedARecording) {
 }
 
 TEST(OracleReplay, SaysWhereItParts) {
-  OracleLog log = read_oracle_log(file_of(kFixtures, "default_1"));
+  OracleLog log = read_oracle_log(file_of(kOracleFixtures, "default_1"));
   log.operations[100].counters[4] += 512;
   const ReplayResult result = replay_oracle_log(log);
   EXPECT_EQ(result.counter_mismatches, 1u);
@@ -148,7 +148,7 @@ TEST(OracleReplay, RefusesLogsThatContradictThemselves) {
 TEST(OracleReplay, GoesAstrayUnderOtherSettings) {
   for (const char* conf :
        {"max_split_size_mb:32", "expandable_segments:True", "roundup_power2_divisions:4"}) {
-    OracleLog log = read_oracle_log(file_of(kFixtures, "default_1"));
+    OracleLog log = read_oracle_log(file_of(kOracleFixtures, "default_1"));
     log.conf = conf;
     const ReplayResult result = replay_oracle_log(log);
     EXPECT_GT(result.address_mismatches + result.counter_mismatches, 100u) << conf;

@@ -19,11 +19,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Action = TraceEntry::Action;
 
-const fs::path kFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
+const fs::path kSnapshotFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
 const fs::path kShared = fs::path(VRAMLAB_SOURCE_DIR) / "../shared/data";
 
 /// Figures of a recording as an exact model must meet them.
-struct Recording {
+struct SnapshotRecording {
   const char* name;
   std::uint64_t entries;
   std::uint64_t allocations;
@@ -36,16 +36,16 @@ struct Recording {
   std::uint64_t segments;
 };
 
-void PrintTo(const Recording& recording, std::ostream* out) { *out << recording.name; }
+void PrintTo(const SnapshotRecording& recording, std::ostream* out) { *out << recording.name; }
 
 // The figures of the recordings (docs/fidelity.md); those named *_fit are
 // counted in the files.
-constexpr Recording kCommitted[] = {
+constexpr SnapshotRecording kCommittedSnapshots[] = {
     {"bert", 13003, 4827, 148, 6, 0, 0, 0, 962, 148},   {"graphed", 391, 141, 34, 7, 2, 0, 0, 44, 16},
     {"lstm", 532, 191, 23, 5, 0, 0, 0, 55, 23},         {"resnet", 8358, 3176, 120, 6, 0, 0, 0, 747, 120},
     {"twostream", 8392, 3196, 98, 6, 0, 0, 0, 725, 98},
 };
-constexpr Recording kOthers[] = {
+constexpr SnapshotRecording kOtherSnapshots[] = {
     {"bert_fit", 35623, 12371, 136, 14, 0, 0, 0, 954, 136},
     {"generate", 219347, 73174, 53, 6, 0, 0, 0, 150, 53},
     {"generate_fit", 123940, 41368, 64, 8, 0, 0, 0, 161, 64},
@@ -66,7 +66,7 @@ constexpr Recording kOthers[] = {
     {"sr_dual.expand", 71568, 24292, 196, 22, 0, 0, 0, 776, 2},
 };
 
-std::string test_name(const testing::TestParamInfo<Recording>& test) {
+std::string test_name(const testing::TestParamInfo<SnapshotRecording>& test) {
   std::string name = test.param.name;
   for (char& c : name) c = c == '.' ? '_' : c;
   return name;
@@ -87,7 +87,7 @@ void expect_no_mismatch(const SnapshotReplayResult& result) {
   }
 }
 
-void expect_exact(const fs::path& folder, const Recording& recording) {
+void expect_exact_snapshot(const fs::path& folder, const SnapshotRecording& recording) {
   const TorchSnapshot snapshot = read_torch_snapshot(folder / (recording.name + std::string(".pickle.gz")));
   const TruthFile truth = read_truth_file(folder / (recording.name + std::string(".truth.json.gz")));
   SnapshotReplay replay(snapshot, 0, {.truth = &truth, .limit = {}});
@@ -110,20 +110,20 @@ void expect_exact(const fs::path& folder, const Recording& recording) {
   EXPECT_THAT(validate(replay.allocator()), IsEmpty());
 }
 
-class CommittedSnapshot : public testing::TestWithParam<Recording> {};
+class CommittedSnapshot : public testing::TestWithParam<SnapshotRecording> {};
 
-TEST_P(CommittedSnapshot, IsReproducedExactly) { expect_exact(kFixtures, GetParam()); }
+TEST_P(CommittedSnapshot, IsReproducedExactly) { expect_exact_snapshot(kSnapshotFixtures, GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, CommittedSnapshot, testing::ValuesIn(kCommitted), test_name);
+INSTANTIATE_TEST_SUITE_P(Recorded, CommittedSnapshot, testing::ValuesIn(kCommittedSnapshots), test_name);
 
-class FurtherSnapshot : public testing::TestWithParam<Recording> {};
+class FurtherSnapshot : public testing::TestWithParam<SnapshotRecording> {};
 
 TEST_P(FurtherSnapshot, IsReproducedExactly) {
   if (!fs::exists(kShared / "recorded")) GTEST_SKIP() << "the folder of further recordings is not here";
-  expect_exact(kShared / "recorded", GetParam());
+  expect_exact_snapshot(kShared / "recorded", GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, FurtherSnapshot, testing::ValuesIn(kOthers), test_name);
+INSTANTIATE_TEST_SUITE_P(Recorded, FurtherSnapshot, testing::ValuesIn(kOtherSnapshots), test_name);
 
 TEST(SnapshotReplay, APublicSnapshotFromAnEmptyAllocatorIsReproduced) {
   const fs::path file = kShared / "public-snapshots/transformer-complete.pickle.gz";
@@ -138,7 +138,7 @@ TEST(SnapshotReplay, APublicSnapshotFromAnEmptyAllocatorIsReproduced) {
 }
 
 TEST(SnapshotReplay, ADeviceWithoutHistoryIsRefused) {
-  const TorchSnapshot snapshot = read_torch_snapshot(kFixtures / "lstm.pickle.gz");
+  const TorchSnapshot snapshot = read_torch_snapshot(kSnapshotFixtures / "lstm.pickle.gz");
   EXPECT_THAT(recorded_devices(snapshot), ElementsAre(0));
   EXPECT_THROW(replay_snapshot(snapshot, 1), InputError);
   EXPECT_THROW(replay_snapshot(snapshot, -1), InputError);
@@ -148,7 +148,7 @@ TEST(SnapshotReplay, ADeviceWithoutHistoryIsRefused) {
 // The history of twostream says where frees completed, and that two still wait at the end (R3.8, R11.2).
 TEST(SnapshotReplay, DeferredFreesCompleteWhereTheyDid) {
   const SnapshotReplayResult result =
-      replay_snapshot(read_torch_snapshot(kFixtures / "twostream.pickle.gz"), 0);
+      replay_snapshot(read_torch_snapshot(kSnapshotFixtures / "twostream.pickle.gz"), 0);
   EXPECT_EQ(result.deferred_frees, 9u);
   EXPECT_EQ(result.pending_frees, 2u);
   expect_no_mismatch(result);
@@ -156,7 +156,7 @@ TEST(SnapshotReplay, DeferredFreesCompleteWhereTheyDid) {
 
 // A damaged history is replayed as far as it goes.
 TEST(SnapshotReplay, AFreeThatCompletesTwiceIsNoticed) {
-  TorchSnapshot snapshot = read_torch_snapshot(kFixtures / "twostream.pickle.gz");
+  TorchSnapshot snapshot = read_torch_snapshot(kSnapshotFixtures / "twostream.pickle.gz");
   std::vector<TraceEntry>& trace = snapshot.traces[0];
   for (std::size_t i = 1; i < trace.size(); ++i) {
     const bool deferred =
@@ -170,7 +170,7 @@ TEST(SnapshotReplay, AFreeThatCompletesTwiceIsNoticed) {
 
 TEST(SnapshotReplay, AGraphsCaptureIsFoundInTheFinalSegments) {
   const SnapshotReplayResult result =
-      replay_snapshot(read_torch_snapshot(kFixtures / "graphed.pickle.gz"), 0);
+      replay_snapshot(read_torch_snapshot(kSnapshotFixtures / "graphed.pickle.gz"), 0);
   EXPECT_EQ(result.captures, 1u);
   EXPECT_EQ(result.empty_caches, 2u);
   EXPECT_THAT(result.approximate, ElementsAre("retries"));
@@ -178,8 +178,8 @@ TEST(SnapshotReplay, AGraphsCaptureIsFoundInTheFinalSegments) {
 }
 
 TEST(SnapshotReplay, TwoDevicesAreReplayedApart) {
-  TorchSnapshot snapshot = read_torch_snapshot(kFixtures / "lstm.pickle.gz");
-  const TorchSnapshot other = read_torch_snapshot(kFixtures / "graphed.pickle.gz");
+  TorchSnapshot snapshot = read_torch_snapshot(kSnapshotFixtures / "lstm.pickle.gz");
+  const TorchSnapshot other = read_torch_snapshot(kSnapshotFixtures / "graphed.pickle.gz");
   snapshot.traces.push_back(other.traces[0]);
   for (SnapshotSegment segment : other.segments) {
     segment.device = 1;
@@ -205,8 +205,8 @@ class SnapshotReplayNotices : public testing::Test {
     return from;
   }
 
-  TorchSnapshot snapshot = read_torch_snapshot(kFixtures / "lstm.pickle.gz");
-  TruthFile truth = read_truth_file(kFixtures / "lstm.truth.json.gz");
+  TorchSnapshot snapshot = read_torch_snapshot(kSnapshotFixtures / "lstm.pickle.gz");
+  TruthFile truth = read_truth_file(kSnapshotFixtures / "lstm.truth.json.gz");
 };
 
 TEST_F(SnapshotReplayNotices, AChangedAddress) {

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Action = TraceEntry::Action;
 
-const fs::path kFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
+const fs::path kPeakFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
 
 Bytes sum(const std::vector<PeakShare>& shares) {
   return std::accumulate(shares.begin(), shares.end(), Bytes{0},
@@ -29,12 +29,12 @@ TEST(PeakAttribution, MeetsTheRecordedCounter) {
   const auto column = static_cast<std::size_t>(
       std::find(names.begin(), names.end(), "requested_bytes.all.peak") - names.begin());
   for (const char* name : {"bert", "graphed", "lstm", "twostream"}) {
-    const TruthFile truth = read_truth_file(kFixtures / (std::string{name} + ".truth.json.gz"));
+    const TruthFile truth = read_truth_file(kPeakFixtures / (std::string{name} + ".truth.json.gz"));
     std::int64_t recorded = 0;
     for (const TruthMark& mark : truth.marks) {
       if (!mark.stats.empty()) recorded = std::max(recorded, mark.stats[column].value_or(0));
     }
-    const TorchSnapshot snapshot = read_torch_snapshot(kFixtures / (std::string{name} + ".pickle.gz"));
+    const TorchSnapshot snapshot = read_torch_snapshot(kPeakFixtures / (std::string{name} + ".pickle.gz"));
     const PeakAttribution peak = attribute_peak(snapshot, 0);
     EXPECT_EQ(peak.requested, static_cast<Bytes>(recorded)) << name;
     EXPECT_EQ(sum(peak.by_frame), peak.requested) << name;

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using Action = TraceEntry::Action;
 using Kind = TraceStep::Kind;
 
-TraceEntry entry(Action action, Address address, Bytes size = 512, StreamId stream = 0) {
+TraceEntry step_entry(Action action, Address address, Bytes size = 512, StreamId stream = 0) {
   TraceEntry made;
   made.action = action;
   made.address = address;
@@ -36,16 +36,16 @@ std::vector<std::string> show(const std::vector<TraceEntry>& trace, const std::v
 }
 
 const std::vector<TraceEntry> kTrace{
-    entry(Action::segment_alloc, 100),   // 0
-    entry(Action::alloc, 100),           // 1
-    entry(Action::alloc, 200),           // 2
-    entry(Action::free_requested, 100),  // 3
-    entry(Action::free_completed, 100),  // 4
-    entry(Action::free_requested, 200),  // 5, waits
-    entry(Action::free_completed, 200),  // 6
-    entry(Action::segment_free, 100),    // 7
-    entry(Action::oom, 0),               // 8
-    entry(Action::snapshot, 0),          // 9
+    step_entry(Action::segment_alloc, 100),   // 0
+    step_entry(Action::alloc, 100),           // 1
+    step_entry(Action::alloc, 200),           // 2
+    step_entry(Action::free_requested, 100),  // 3
+    step_entry(Action::free_completed, 100),  // 4
+    step_entry(Action::free_requested, 200),  // 5, waits
+    step_entry(Action::free_completed, 200),  // 6
+    step_entry(Action::segment_free, 100),    // 7
+    step_entry(Action::oom, 0),               // 8
+    step_entry(Action::snapshot, 0),          // 9
 };
 
 TEST(TraceSteps, AnActionOwnsWhatLedToIt) {
@@ -54,9 +54,9 @@ TEST(TraceSteps, AnActionOwnsWhatLedToIt) {
 }
 
 TEST(TraceSteps, AFreeThatCompletesLaterIsDeferred) {
-  const std::vector<TraceEntry> trace{entry(Action::free_requested, 1), entry(Action::free_requested, 2),
-                                      entry(Action::free_completed, 1), entry(Action::free_completed, 2),
-                                      entry(Action::alloc, 1)};
+  const std::vector<TraceEntry> trace{step_entry(Action::free_requested, 1), entry(Action::free_requested, 2),
+                                      step_entry(Action::free_completed, 1), entry(Action::free_completed, 2),
+                                      step_entry(Action::alloc, 1)};
   EXPECT_THAT(show(trace, {}), ElementsAre("deferred free 0 0 1", "deferred free 1 1 2", "allocation 2 4 5"));
 }
 
@@ -79,13 +79,13 @@ std::vector<std::string> show(const std::vector<PoolUse>& uses) {
 TEST(PoolUses, OnlyTheLastSegmentAtAnAddressCounts) {
   TorchSnapshot snapshot;
   snapshot.traces = {{
-      entry(Action::segment_alloc, 1000, 100, 7), entry(Action::alloc, 1000, 8, 7),
-      entry(Action::segment_free, 1000, 100, 7), entry(Action::segment_alloc, 1000, 100, 9),
-      entry(Action::alloc, 1000, 8, 9),  // 4
-      entry(Action::alloc, 500, 8, 0),   // on another stream, beside it
-      entry(Action::alloc, 1008, 8, 9),  // 6
-      entry(Action::alloc, 600, 8, 9),   // the capture is over
-      entry(Action::alloc, 1016, 8, 9),  // 8: another one shares the pool
+      step_entry(Action::segment_alloc, 1000, 100, 7), entry(Action::alloc, 1000, 8, 7),
+      step_entry(Action::segment_free, 1000, 100, 7), entry(Action::segment_alloc, 1000, 100, 9),
+      step_entry(Action::alloc, 1000, 8, 9),  // 4
+      step_entry(Action::alloc, 500, 8, 0),   // on another stream, beside it
+      step_entry(Action::alloc, 1008, 8, 9),  // 6
+      step_entry(Action::alloc, 600, 8, 9),   // the capture is over
+      step_entry(Action::alloc, 1016, 8, 9),  // 8: another one shares the pool
   }};
   SnapshotSegment segment;
   segment.address = 1000;
@@ -97,8 +97,8 @@ TEST(PoolUses, OnlyTheLastSegmentAtAnAddressCounts) {
 
 TEST(PoolUses, AReleaseOfDefaultSegmentsEndsThem) {
   TorchSnapshot snapshot;
-  snapshot.traces = {{entry(Action::segment_alloc, 1000, 100), entry(Action::alloc, 1000),
-                      entry(Action::segment_free, 500, 100), entry(Action::alloc, 1050)}};
+  snapshot.traces = {{step_entry(Action::segment_alloc, 1000, 100), entry(Action::alloc, 1000),
+                      step_entry(Action::segment_free, 500, 100), entry(Action::alloc, 1050)}};
   SnapshotSegment segment;
   segment.address = 1000;
   segment.total_size = 100;
@@ -110,7 +110,7 @@ TEST(PoolUses, AReleaseOfDefaultSegmentsEndsThem) {
 TEST(PoolUses, AnEntryThatNamesItsPoolIsBelieved) {
   TorchSnapshot snapshot;
   snapshot.pools.push_back({4, 0});
-  snapshot.traces = {{entry(Action::alloc, 1), entry(Action::alloc, 2), entry(Action::alloc, 3)}};
+  snapshot.traces = {{step_entry(Action::alloc, 1), entry(Action::alloc, 2), entry(Action::alloc, 3)}};
   snapshot.traces[0][0].pool = 0;
   snapshot.traces[0][1].pool = 1;
   snapshot.traces[0][2].pool = 1;

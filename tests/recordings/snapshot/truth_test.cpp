@@ -20,7 +20,7 @@ std::string document(const std::string& cap, const std::string& marks) {
          R"(, "total_memory": 85017493504, "entries": 9, "marks": [)" + marks + "]}";
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_truth(const std::string& text) {
   try {
     parse_truth_file(text, "x.json");
   } catch (const InputError& error) {
@@ -61,15 +61,16 @@ TEST(TruthFile, TheLimitIsTheProductOfFractionAndTotal) {
 }
 
 TEST(TruthFile, SaysWhereItIsWrong) {
-  EXPECT_THAT(refusal("{"), HasSubstr("x.json: byte 2: not valid JSON."));
-  EXPECT_THAT(refusal("{}"), HasSubstr("x.json: /conf: is missing. This is not a truth file."));
-  EXPECT_THAT(refusal(document("\"much\"", "")), HasSubstr("/cap_mib: is of the wrong type: \"much\""));
-  EXPECT_THAT(refusal(document("0", R"({"label": "x", "t_us": 1})")),
+  EXPECT_THAT(refusal_of_truth("{"), HasSubstr("x.json: byte 2: not valid JSON."));
+  EXPECT_THAT(refusal_of_truth("{}"), HasSubstr("x.json: /conf: is missing. This is not a truth file."));
+  EXPECT_THAT(refusal_of_truth(document("\"much\"", "")),
+              HasSubstr("/cap_mib: is of the wrong type: \"much\""));
+  EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 1})")),
               HasSubstr("/marks/0/stats: is missing"));
-  EXPECT_THAT(refusal(document("0", R"({"label": "x", "t_us": 1, "stats": {"num_ooms": "x"}})")),
+  EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 1, "stats": {"num_ooms": "x"}})")),
               HasSubstr("/marks/0/stats/num_ooms: is of the wrong type"));
-  EXPECT_THAT(refusal(document("0", R"({"label": "x", "t_us": 2, "stats": {}},)"
-                                    R"( {"label": "y", "t_us": 1, "stats": {}})")),
+  EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 2, "stats": {}},)"
+                                             R"( {"label": "y", "t_us": 1, "stats": {}})")),
               HasSubstr("/marks/1/t_us: is earlier than the mark before it."));
 }
 

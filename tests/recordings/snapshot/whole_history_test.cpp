@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using Action = TraceEntry::Action;
 
-TraceEntry entry(Action action, Address address, Bytes size) {
+TraceEntry history_entry(Action action, Address address, Bytes size) {
   TraceEntry made;
   made.action = action;
   made.address = address;
@@ -39,41 +39,41 @@ std::string refusal(const TorchSnapshot& snapshot, int device = 0) {
   return "accepted";
 }
 
-const std::vector<TraceEntry> kTrace{
-    entry(Action::segment_alloc, 0, 100), entry(Action::segment_map, 100, 20),
-    entry(Action::segment_unmap, 100, 5), entry(Action::segment_free, 0, 100)};
+const std::vector<TraceEntry> kWholeTrace{
+    history_entry(Action::segment_alloc, 0, 100), history_entry(Action::segment_map, 100, 20),
+    history_entry(Action::segment_unmap, 100, 5), history_entry(Action::segment_free, 0, 100)};
 
 TEST(WholeHistory, UndoingItGivesTheStart) {
-  EXPECT_EQ(reserved_at_start(snapshot_of(kTrace, 15), 0), 0);
-  EXPECT_EQ(reserved_at_start(snapshot_of(kTrace, 40), 0), 25);
-  TorchSnapshot other = snapshot_of(kTrace, 15);
+  EXPECT_EQ(reserved_at_start(snapshot_of(kWholeTrace, 15), 0), 0);
+  EXPECT_EQ(reserved_at_start(snapshot_of(kWholeTrace, 40), 0), 25);
+  TorchSnapshot other = snapshot_of(kWholeTrace, 15);
   other.segments[0].device = 1;
   EXPECT_EQ(reserved_at_start(other, 0), -15);
 }
 
-TEST(WholeHistory, IsAccepted) { EXPECT_EQ(refusal(snapshot_of(kTrace, 15)), "accepted"); }
+TEST(WholeHistory, IsAccepted) { EXPECT_EQ(refusal(snapshot_of(kWholeTrace, 15)), "accepted"); }
 
 TEST(WholeHistory, OneThatBeganLateIsRefused) {
-  EXPECT_THAT(refusal(snapshot_of(kTrace, 40)),
+  EXPECT_THAT(refusal(snapshot_of(kWholeTrace, 40)),
               HasSubstr("/device_traces/0: starts with 25 B already reserved"));
 }
 
 TEST(WholeHistory, OneThatLacksEntriesIsRefused) {
-  EXPECT_THAT(refusal(snapshot_of(kTrace, 10)),
+  EXPECT_THAT(refusal(snapshot_of(kWholeTrace, 10)),
               HasSubstr("/device_traces/0: acquires 5 B more than it releases"));
 }
 
 TEST(WholeHistory, ADeviceWithoutOneIsRefused) {
   for (const int device : {-1, 1}) {
-    EXPECT_THAT(refusal(snapshot_of(kTrace, 15), device), HasSubstr("holds no history"));
+    EXPECT_THAT(refusal(snapshot_of(kWholeTrace, 15), device), HasSubstr("holds no history"));
   }
   EXPECT_THAT(refusal(snapshot_of({}, 15)), HasSubstr("holds no history"));
 }
 
 TEST(WholeHistory, MemoryIsNotAcquiredTwice) {
   for (const Address again : {60u, 100u, 119u}) {
-    const std::vector<TraceEntry> trace{entry(Action::segment_alloc, 100, 20),
-                                        entry(Action::segment_map, again, 50)};
+    const std::vector<TraceEntry> trace{history_entry(Action::segment_alloc, 100, 20),
+                                        history_entry(Action::segment_map, again, 50)};
     EXPECT_EQ(refusal(snapshot_of(trace, 70)), "/device_traces/0/1: acquires memory that is held already.")
         << again;
   }
@@ -81,15 +81,15 @@ TEST(WholeHistory, MemoryIsNotAcquiredTwice) {
 
 TEST(WholeHistory, MemoryIsNotReleasedTwice) {
   const std::vector<TraceEntry> trace{
-      entry(Action::segment_map, 100, 20), entry(Action::segment_map, 120, 20),
-      entry(Action::segment_unmap, 110, 20),  // the end of one and the beginning of the other
-      entry(Action::segment_unmap, 105, 10),  // its second half is gone
+      history_entry(Action::segment_map, 100, 20), history_entry(Action::segment_map, 120, 20),
+      history_entry(Action::segment_unmap, 110, 20),  // the end of one and the beginning of the other
+      history_entry(Action::segment_unmap, 105, 10),  // its second half is gone
   };
   EXPECT_EQ(refusal(snapshot_of(trace, 10)), "/device_traces/0/3: releases memory that is not held.");
 }
 
 TEST(WholeHistory, RangesDoNotPassTheEndOfAllAddresses) {
-  const std::vector<TraceEntry> trace{entry(Action::segment_alloc, ~Address{0} - 5, 10)};
+  const std::vector<TraceEntry> trace{history_entry(Action::segment_alloc, ~Address{0} - 5, 10)};
   EXPECT_EQ(refusal(snapshot_of(trace, 10)), "/device_traces/0/0: acquires memory that is held already.");
 }
 

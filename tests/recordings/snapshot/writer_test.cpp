@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
-const fs::path kShared = fs::path(VRAMLAB_SOURCE_DIR) / "../shared/data/recorded";
+const fs::path kWriterFixtures = fs::path(VRAMLAB_SOURCE_DIR) / "tests/data/recorded";
+const fs::path kWriterShared = fs::path(VRAMLAB_SOURCE_DIR) / "../shared/data/recorded";
 
 std::string written(const TorchSnapshot& snapshot, std::span<const SnapshotAnnotation> annotations = {}) {
   std::string bytes;
@@ -44,20 +44,20 @@ void expect_same_bytes(const fs::path& file) {
 
 TEST(SnapshotWriter, WritesTheFixturesByteByByte) {
   for (const char* name : {"bert", "graphed", "lstm", "twostream"}) {
-    expect_same_bytes(kFixtures / (std::string{name} + ".pickle.gz"));
+    expect_same_bytes(kWriterFixtures / (std::string{name} + ".pickle.gz"));
   }
 }
 
 // graphed has no annotations: the whole file is equal.
 TEST(SnapshotWriter, WritesAWholeFileByteByByte) {
-  const std::string recorded = read_input_file(kFixtures / "graphed.pickle.gz");
+  const std::string recorded = read_input_file(kWriterFixtures / "graphed.pickle.gz");
   EXPECT_EQ(written(parse_torch_snapshot(recorded, "graphed")), recorded);
 }
 
 TEST(SnapshotWriter, WritesAllRecordingsWithoutStacksByteByByte) {
-  if (!fs::exists(kShared)) GTEST_SKIP() << "no " << kShared;
+  if (!fs::exists(kWriterShared)) GTEST_SKIP() << "no " << kWriterShared;
   for (const char* name : {"gpt2_cap.cap_combo", "sr_cap.cap4g_expand", "hetero", "generate_fit"}) {
-    expect_same_bytes(kShared / (std::string{name} + ".pickle.gz"));
+    expect_same_bytes(kWriterShared / (std::string{name} + ".pickle.gz"));
   }
 }
 
@@ -101,7 +101,7 @@ void expect_equal(const TorchSnapshot& a, const TorchSnapshot& b) {
 }
 
 TEST(SnapshotWriter, KeepsStacks) {
-  const fs::path file = kShared / "resnet.stacks.pickle.gz";
+  const fs::path file = kWriterShared / "resnet.stacks.pickle.gz";
   if (!fs::exists(file)) GTEST_SKIP() << "no " << file;
   const TorchSnapshot recorded = read_torch_snapshot(file);
   expect_equal(recorded, parse_torch_snapshot(written(recorded), "ours"));
@@ -185,7 +185,7 @@ TEST(SnapshotWriter, PythonLoadsTheSameStructure) {
   const SnapshotAnnotation step{"step#1", true, 0, 5};
   std::ofstream{folder.file("ours.pickle"), std::ios::binary} << written(simulated("", history), {&step, 1});
   std::ofstream{folder.file("recorded.pickle"), std::ios::binary}
-      << read_input_file(kFixtures / "bert.pickle.gz");
+      << read_input_file(kWriterFixtures / "bert.pickle.gz");
   std::ofstream{folder.file("compare.py")} << R"(
 import pickle, sys
 def shape(value):

@@ -14,7 +14,7 @@ TrainingScenario with_faults(const std::string& faults) {
       bent_scenario("\"policies\":", "\"faults\": " + faults + ", \"policies\":"), "small.json"));
 }
 
-double metric(const Comparison& comparison, const std::string& label, const char* name) {
+double metric_of(const Comparison& comparison, const std::string& label, const char* name) {
   return find_metric(comparison.find(label)->metrics, name).value();
 }
 
@@ -61,8 +61,8 @@ TEST(FaultsScenario, TheCostOfADisturbanceIsWorkNotDone) {
       bent_scenario("\"iterations\": 100",
                     "\"phases\": [{\"name\": \"validation\", \"every\": 10}], \"iterations\": 100"),
       "small.json")));
-  EXPECT_NEAR(metric(comparison, "fixed", "disturbance_cost"), 1 - 1 / 1.1, 1e-3);
-  EXPECT_NEAR(metric(comparison, "fixed", "phase_time_share"), 0.1 / 1.1, 1e-3);
+  EXPECT_NEAR(metric_of(comparison, "fixed", "disturbance_cost"), 1 - 1 / 1.1, 1e-3);
+  EXPECT_NEAR(metric_of(comparison, "fixed", "phase_time_share"), 0.1 / 1.1, 1e-3);
 }
 
 TEST(FaultsScenario, AnUndisturbedRunHasNoSuchCost) {
@@ -73,12 +73,12 @@ TEST(FaultsScenario, AnUndisturbedRunHasNoSuchCost) {
 
 TEST(FaultsScenario, WorkOfAnErrorAndOfARestartIsLost) {
   Comparison comparison = compare_policies(with_faults(R"({"errors": {"chance": 1}})"), {"fixed"});
-  EXPECT_EQ(metric(comparison, "fixed", "errors"), 100);
-  EXPECT_EQ(metric(comparison, "fixed", "objective"), 0);
+  EXPECT_EQ(metric_of(comparison, "fixed", "errors"), 100);
+  EXPECT_EQ(metric_of(comparison, "fixed", "objective"), 0);
   comparison =
       compare_policies(with_faults(R"({"restart": {"after": 57, "checkpoint_every": 10}})"), {"fixed"});
-  EXPECT_EQ(metric(comparison, "fixed", "lost_iterations"), 7);
-  EXPECT_EQ(metric(comparison, "fixed", "iterations"), 107);
+  EXPECT_EQ(metric_of(comparison, "fixed", "lost_iterations"), 7);
+  EXPECT_EQ(metric_of(comparison, "fixed", "iterations"), 107);
 }
 
 // 1000 + 9 · 810 MiB of 10,000; with 8 MiB a step leaked, 800 in all, 8 samples are the most within 0.90.
@@ -96,7 +96,7 @@ TEST(FaultsScenario, TheOracleLeavesNoRoomForFaultsThatNeverMeet) {
   const auto oracle = find_oracle(scenario);
   ASSERT_TRUE(oracle);
   EXPECT_EQ(oracle->run.final_point, Point{8});
-  EXPECT_LE(metric(compare_policies(scenario), "fixed", "regret"), 0);
+  EXPECT_LE(metric_of(compare_policies(scenario), "fixed", "regret"), 0);
 }
 
 // A process that dies loses its leak with it: 7480 + 59 · 20 MiB at most instead of 7480 + 99 · 20.
