@@ -54,9 +54,10 @@ TEST(TraceSteps, AnActionOwnsWhatLedToIt) {
 }
 
 TEST(TraceSteps, AFreeThatCompletesLaterIsDeferred) {
-  const std::vector<TraceEntry> trace{step_entry(Action::free_requested, 1), entry(Action::free_requested, 2),
-                                      step_entry(Action::free_completed, 1), entry(Action::free_completed, 2),
-                                      step_entry(Action::alloc, 1)};
+  const std::vector<TraceEntry> trace{step_entry(Action::free_requested, 1),
+                                      step_entry(Action::free_requested, 2),
+                                      step_entry(Action::free_completed, 1),
+                                      step_entry(Action::free_completed, 2), step_entry(Action::alloc, 1)};
   EXPECT_THAT(show(trace, {}), ElementsAre("deferred free 0 0 1", "deferred free 1 1 2", "allocation 2 4 5"));
 }
 
@@ -79,8 +80,8 @@ std::vector<std::string> show(const std::vector<PoolUse>& uses) {
 TEST(PoolUses, OnlyTheLastSegmentAtAnAddressCounts) {
   TorchSnapshot snapshot;
   snapshot.traces = {{
-      step_entry(Action::segment_alloc, 1000, 100, 7), entry(Action::alloc, 1000, 8, 7),
-      step_entry(Action::segment_free, 1000, 100, 7), entry(Action::segment_alloc, 1000, 100, 9),
+      step_entry(Action::segment_alloc, 1000, 100, 7), step_entry(Action::alloc, 1000, 8, 7),
+      step_entry(Action::segment_free, 1000, 100, 7), step_entry(Action::segment_alloc, 1000, 100, 9),
       step_entry(Action::alloc, 1000, 8, 9),  // 4
       step_entry(Action::alloc, 500, 8, 0),   // on another stream, beside it
       step_entry(Action::alloc, 1008, 8, 9),  // 6
@@ -97,8 +98,8 @@ TEST(PoolUses, OnlyTheLastSegmentAtAnAddressCounts) {
 
 TEST(PoolUses, AReleaseOfDefaultSegmentsEndsThem) {
   TorchSnapshot snapshot;
-  snapshot.traces = {{step_entry(Action::segment_alloc, 1000, 100), entry(Action::alloc, 1000),
-                      step_entry(Action::segment_free, 500, 100), entry(Action::alloc, 1050)}};
+  snapshot.traces = {{step_entry(Action::segment_alloc, 1000, 100), step_entry(Action::alloc, 1000),
+                      step_entry(Action::segment_free, 500, 100), step_entry(Action::alloc, 1050)}};
   SnapshotSegment segment;
   segment.address = 1000;
   segment.total_size = 100;
@@ -110,7 +111,8 @@ TEST(PoolUses, AReleaseOfDefaultSegmentsEndsThem) {
 TEST(PoolUses, AnEntryThatNamesItsPoolIsBelieved) {
   TorchSnapshot snapshot;
   snapshot.pools.push_back({4, 0});
-  snapshot.traces = {{step_entry(Action::alloc, 1), entry(Action::alloc, 2), entry(Action::alloc, 3)}};
+  snapshot.traces = {
+      {step_entry(Action::alloc, 1), step_entry(Action::alloc, 2), step_entry(Action::alloc, 3)}};
   snapshot.traces[0][0].pool = 0;
   snapshot.traces[0][1].pool = 1;
   snapshot.traces[0][2].pool = 1;
