@@ -42,7 +42,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"boost", {"recordings", "cli", "plugins"}},
     {"spdlog", {"cli"}},
     {"Eigen", {"fit", "policies"}},
-    {"fmt", {"lab", "cli", "report"}},
+    {"fmt", {"fit", "lab", "cli", "report"}},
     {"cuda.h", {"cuda"}},
     {"cuda_runtime_api.h", {"cuda"}},
 };
