@@ -7,8 +7,8 @@
 namespace vramlab {
 
 // R2.1 to R2.6: which cached block serves a request. The block leaves its free list; kNoBlock is a miss.
-inline BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size, StreamId stream,
-                                           bool expandable) {
+[[gnu::always_inline]] inline BlockIndex CachingAllocator::search(PoolIndex pool_index, Bytes size,
+                                                                  StreamId stream, bool expandable) {
   Pool& pool = state_.pools[pool_index];
   if (gc_active()) [[unlikely]] {  // R2.1
     ++pool.calls;

@@ -30,8 +30,10 @@ inline bool CachingAllocator::should_split(const Block& block, const Request& re
   return !is_oversize(request.rounded) && remainder > kSmallLimit;  // strict: 1 MiB stays with the block
 }
 
-// R3.1 to R3.3. The block is in no list any more.
-inline Allocation CachingAllocator::hand_out(BlockIndex index, const Request& request) {
+// R3.1 to R3.3. The block is in no list any more. Left to itself, g++ calls this and the search: 5 % of a
+// request.
+[[gnu::always_inline]] inline Allocation CachingAllocator::hand_out(BlockIndex index,
+                                                                    const Request& request) {
   MemoryStats& stats = state_.stats;
   const StatClass c = request.stat_class;
   const Block& found = state_.blocks[index];
