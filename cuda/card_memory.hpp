@@ -63,8 +63,8 @@ class CardMemory : public BlockUser {
 };
 
 /// The caching allocator as a program on a real card sees it: passes everything on to a CachingAllocator and
-/// lets a CardMemory use every block. Deferred frees complete
-/// when the events of the other streams have passed on the card.
+/// lets a CardMemory use every block. Deferred frees complete when the events of the other streams have
+/// passed on the card.
 class UsedAllocator : public Allocator {
  public:
   /// Both must outlive this.

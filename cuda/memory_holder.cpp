@@ -17,6 +17,8 @@
 #include "core/error.hpp"
 #include "cuda/card.hpp"
 
+extern char** environ;  // POSIX declares it in no header
+
 namespace vramlab {
 namespace {
 

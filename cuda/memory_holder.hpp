@@ -32,8 +32,8 @@ class HeldMemory {
 };
 
 /// A second process that holds memory of the card, so that an OOM caused by others is a real one: starts this
-/// program again as a holder and tells it how much to hold. It ends, and the card has its memory
-/// back, when this object dies, and also when this process is killed.
+/// program again as a holder and tells it how much to hold. It ends, and the card has its memory back, when
+/// this object dies, and also when this process is killed.
 class MemoryHolder {
  public:
   /// `program` = the vramlab binary. Throws InputError if it does not start or has no card.

@@ -11,6 +11,7 @@ namespace vramlab {
 
 std::string_view better_name(Better better) {
   constexpr std::array kNames{"", "more", "less"};
+  static_assert(kNames.size() == static_cast<std::size_t>(Better::less) + 1);
   return kNames[static_cast<std::size_t>(better)];
 }
 

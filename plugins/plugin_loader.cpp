@@ -133,8 +133,9 @@ template <class Kind>
 std::string fault_of(const Kind& kind) {
   if (!kind.make) return "has no function that makes it";
   for (const Field& option : kind.options) {
-    if (option.kind <= FieldKind::choice) continue;
-    return "has an option \"" + option.key + "\" of a kind that options cannot have";
+    const std::string named = "has an option \"" + option.key + "\" ";
+    if (option.kind > FieldKind::choice) return named + "of a kind that options cannot have";
+    if (option.required) return named + "that is required; leaving an option out gives its default";
   }
   try {
     (void)kind.find_profile("");

@@ -61,7 +61,7 @@ struct Field {
   std::optional<FieldValue> default_value{};  ///< of an optional key; empty: leaving it out is not a value
   std::string unit{};                         ///< e.g. "iterations", "ratio of the total"; may be empty
 
-  [[nodiscard]] bool is_bounded() const { return low <= high && high != 0; }
+  [[nodiscard]] bool is_bounded() const { return low != 0 || high != 0; }
 };
 
 /// The names of `fields`, in their order.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
 #include "lab/experiment.hpp"
 #include "lab/scenario/fields.hpp"
 #include "policies/contract/policy_set.hpp"
@@ -52,8 +53,10 @@ const KindForm& form_of(FieldKind kind) {
        {{"oneOf", Json::array({integer, {{"const", kAutoBatchSize}}})}}},
       {FieldKind::model, "file or object", {{"type", Json::array({"string", "object"})}}},
       {FieldKind::any_list, "list", {{"type", "array"}}}};
-  return *std::find_if(forms.begin(), forms.end(),
-                       [kind](const KindForm& form) { return form.kind == kind; });
+  const auto form =
+      std::find_if(forms.begin(), forms.end(), [kind](const KindForm& f) { return f.kind == kind; });
+  if (form == forms.end()) throw InternalError("a kind of field without a name");
+  return *form;
 }
 
 std::string value_name(const Field& field) {

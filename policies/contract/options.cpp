@@ -105,8 +105,8 @@ std::string fault(const Field& option, const OptionValue& given, const std::opti
     return quoted(given) + " does not fit: " + std::string(words_of(option.kind).needed) + " (" + allowed +
            ").";
   }
-  const bool bounded = option.kind == FieldKind::integer || option.kind == FieldKind::number;
-  if (bounded && !within(option, *value))
+  const bool is_number = option.kind == FieldKind::integer || option.kind == FieldKind::number;
+  if (is_number && option.is_bounded() && !within(option, *value))
     return quoted(given) + " is out of range. Allowed: " + allowed + ".";
   if (option.kind != FieldKind::choice) return {};
   const auto& name = std::get<std::string>(*value);
@@ -140,6 +140,7 @@ std::string describe_allowed(const Field& option) {
     default:
       break;
   }
+  if (!option.is_bounded()) return option.kind == FieldKind::integer ? "any whole number" : "any number";
   return format_bound(option, option.low) + " to " + format_bound(option, option.high);
 }
 

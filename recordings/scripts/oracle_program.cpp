@@ -97,7 +97,8 @@ class Writer {
   void free(const OracleOperation& op) {
     const auto live = live_.find(op.pointer);
     if (live == live_.end()) return;
-    const bool deferred = op.kind == "free_deferred";
+    // cudaMallocAsync knows no deferred frees of its own, and its logs name no streams.
+    const bool deferred = op.kind == "free_deferred" && program_.settings.backend == AllocatorBackend::native;
     if (deferred) add({.stream = side_stream(), .block = live->second, .kind = Kind::record_stream});
     add({.block = live->second, .kind = Kind::free});
     if (deferred) add({.kind = Kind::sync});

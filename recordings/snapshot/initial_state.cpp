@@ -391,14 +391,17 @@ class Rebuilding {
 
   // Runs of one expandable segment share a reserved range, which is filled from its beginning on.
   [[nodiscard]] bool range_around_is_large(Address start, StreamId stream) const {
-    std::map<Address, bool> known;
+    const SnapshotSegment* below = nullptr;  // the nearest that begins at or below `start`
+    const SnapshotSegment* above = nullptr;
     for (const SnapshotSegment& segment : snapshot_.segments) {
       if (segment.device != device_ || !segment.expandable || segment.stream != stream) continue;
-      known[segment.address] = segment.large;
+      if (segment.address <= start) {
+        if (below == nullptr || segment.address >= below->address) below = &segment;
+      } else if (above == nullptr || segment.address < above->address) {
+        above = &segment;
+      }
     }
-    const auto above = known.upper_bound(start);
-    if (above != known.begin()) return std::prev(above)->second;
-    return above == known.end() || above->second;
+    return below != nullptr ? below->large : above == nullptr || above->large;
   }
 
   const TorchSnapshot& snapshot_;

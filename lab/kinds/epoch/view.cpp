@@ -115,6 +115,7 @@ EpochResult run_one(const EpochScenario& scenario, const PolicyEntry& entry, con
     listener = history;
   }
   EpochResult result = run_composer(scenario, entry, listener);
+  if (history != nullptr) history->next = nullptr;  // the monitor ends here
   if (!monitor) return result;
   const auto written = monitor->finish(result);
   files.insert(files.end(), written.begin(), written.end());

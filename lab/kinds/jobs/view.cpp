@@ -256,8 +256,9 @@ std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQu
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
 class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsResult>> {
  public:
-  JobsExperiment(std::vector<JobsScenario> seeds, Question question)
-      : ScenarioExperiment(seeds.front(), std::move(question)), seeds_(std::move(seeds)) {}
+  /// `seeds` are the draws where there are several, `scenario` the first of them.
+  JobsExperiment(JobsScenario scenario, std::vector<JobsScenario> seeds, Question question)
+      : ScenarioExperiment(std::move(scenario), std::move(question)), seeds_(std::move(seeds)) {}
 
   void run(const std::vector<std::string>& labels) override {
     results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);
@@ -304,9 +305,9 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   }
 
  private:
-  [[nodiscard]] bool is_seeded() const { return seeds_.size() > 1; }
+  [[nodiscard]] bool is_seeded() const { return !seeds_.empty(); }
 
-  std::vector<JobsScenario> seeds_;                         ///< the first is the scenario
+  std::vector<JobsScenario> seeds_;                         ///< empty for one draw
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
 
@@ -320,12 +321,15 @@ std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, co
     seeds.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
     seeds.back().setup.keep_moments = shows_run;
   }
-  if (question.seeds > 1 && !seeds.front().draws) {
+  if (question.seeds == 1)
+    return std::make_unique<JobsExperiment>(std::move(seeds.front()), std::vector<JobsScenario>{}, question);
+  if (!seeds.front().draws) {
     throw InputError(
         document.file,
         "nothing of it is drawn (\"generate\", \"estimate_error\"): every seed gives the same run.");
   }
-  return std::make_unique<JobsExperiment>(std::move(seeds), question);
+  JobsScenario first = seeds.front();
+  return std::make_unique<JobsExperiment>(std::move(first), std::move(seeds), question);
 }
 
 }  // namespace

@@ -62,8 +62,9 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
 /// The answer of `vramlab find-batch`.
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result);
 
-/// The ladder of trials of each searcher. `result` is that of `compare` for kind search: policies with
-/// "label", "found", "batch", "edge_batch", "headroom_bytes", "reason" and "trials", or "buckets" of such.
+/// The ladder of trials of each searcher. `result` is that of `compare` for kind search: its
+/// "scenario", and policies with "label", "found", "batch", "extrapolated", "edge_batch", "headroom_bytes",
+/// "reason" and "trials", or "buckets" of such.
 Json search_section(const Json& result, const SectionHead& head, const std::string& description);
 
 /// "ok", "oom", "held", "failed".

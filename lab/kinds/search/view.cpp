@@ -211,17 +211,18 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
 
 std::string_view probe_outcome_name(ProbeOutcome outcome) {
   constexpr std::array kNames{"ok", "oom", "held", "failed"};
+  static_assert(kNames.size() == static_cast<std::size_t>(ProbeOutcome::failed) + 1);
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
 Json search_section(const Json& result, const SectionHead& head, const std::string& description) {
-  Json json = begun_section("search", result["scenario"].get<std::string>(), head);
+  Json json = begun_section("search", result.at("scenario").get<std::string>(), head);
   json["description"] = description;
   json["limit"] = nullptr;
   json["metrics"] = metrics_json(search_metric_table());
   json["results"] = Json::array();
   json["policies"] = Json::array();
-  for (const Json& policy : result["policies"]) {
+  for (const Json& policy : result.at("policies")) {
     const auto label = policy["label"].get<std::string>();
     json["results"].push_back({{"label", label}, {"metrics", policy["metrics"]}});
     for (const Json& search : policy.value("buckets", Json::array({policy}))) {
@@ -229,12 +230,12 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
       Json ladder{{"label", bucket.empty() ? label : label + ", " + bucket}};
       for (const char* key :
            {"batch", "found", "edge_batch", "headroom_bytes", "extrapolated", "reason", "trials"}) {
-        ladder[key] = search[key];
+        ladder[key] = search.at(key);
       }
       json["policies"].push_back(std::move(ladder));
     }
     const Json& trials = json["policies"].back()["trials"];
-    if (!trials.empty()) json["limit"] = trials.front()["total_bytes"];
+    if (!trials.empty()) json["limit"] = trials.front().at("total_bytes");
   }
   return json;
 }
