@@ -1,6 +1,7 @@
 // vramlab diff: what grew between two snapshots or two models, or what changed between two results.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@ void add_diff_options(Options& options) {
                         "stack frames or laws to show; the others are one row (0 = all)")(
       "set", po::value<std::vector<std::string>>()->value_name("NAME=N"),
       "of two models: a parameter's value, batch=8; repeatable; default the middle of A's recorded range");
+  add_grouping_options(options, "write stacks with their bytes in A and in B, for differential flame graphs");
   add_output_options(options);
 }
 
@@ -82,14 +84,19 @@ Table shares_table(const char* what, const std::vector<GrowthRow>& shares, const
 
 std::string moment(const PeakAttribution& peak) {
   if (!peak.from_history) return "no history: as the snapshot found it";
-  return fmt::format("peak after entry {}", peak.entry);
+  const std::string before =
+      peak.before_recording == 0
+          ? ""
+          : fmt::format(", {} of it in use when recording began", format_bytes(peak.before_recording));
+  return fmt::format("peak after entry {}{}", peak.entry, before);
 }
 
 bool has_stacks(const PeakDifference& peaks) {
-  return peaks.by_frame.size() > 1 || (!peaks.by_frame.empty() && peaks.by_frame.front().name != kNoStack);
+  return std::any_of(peaks.by_group.begin(), peaks.by_group.end(),
+                     [](const GrowthRow& row) { return row.name != kNoStack && row.name != kNoStackBefore; });
 }
 
-Json peaks_json(const PeakDifference& peaks) {
+Json peaks_json(const PeakDifference& peaks, const std::string& by) {
   const auto pair = [](const GrowthRow& row) {
     return Json{{"a_bytes", row.a}, {"b_bytes", row.b}, {"growth_bytes", row.growth()}};
   };
@@ -98,26 +105,51 @@ Json peaks_json(const PeakDifference& peaks) {
           {"requested", pair({"", peaks.a.requested, peaks.b.requested})},
           {"rest", pair({"", peaks.a.rest, peaks.b.rest})},
           {"reserved", pair({"", peaks.a.reserved, peaks.b.reserved})},
-          {"by_frame", rows_json(peaks.by_frame, "frame", "blocks")},
+          {"before_recording", pair({"", peaks.a.before_recording, peaks.b.before_recording})},
+          {"by_" + by, rows_json(peaks.by_group, by.c_str(), "blocks")},
           {"by_size_class", rows_json(peaks.by_size_class, "size_class", "blocks")}};
 }
 
-Json diff_snapshots(InputFile& file_a, InputFile& file_b, std::size_t top, Output& output) {
+/// How two snapshots are shown.
+struct SnapshotView {
+  Grouping grouping;
+  std::string folded;  ///< file to write; may be empty
+  std::size_t top = 0;
+};
+
+// A line a stack: frames, bytes in A, bytes in B. Of several devices each is a frame of its own at the
+// bottom.
+std::string folded_text(const std::vector<PeakDifference>& differences) {
+  std::map<std::string, GrowthRow> rows;
+  for (const PeakDifference& peaks : differences) {
+    const std::string root = differences.size() > 1 ? fmt::format("device {};", peaks.device) : "";
+    for (const auto& [stack, bytes] : peaks.a.folded) rows[root + stack].a = bytes;
+    for (const auto& [stack, bytes] : peaks.b.folded) rows[root + stack].b = bytes;
+  }
+  std::string text;
+  for (const auto& [stack, row] : rows) text += fmt::format("{} {} {}\n", stack, row.a, row.b);
+  return text;
+}
+
+Json diff_snapshots(InputFile& file_a, InputFile& file_b, const SnapshotView& view, Output& output) {
   const std::string a = file_a.name();
   const std::string b = file_b.name();
   const TorchSnapshot snapshot_a = read_torch_snapshot(file_a);
-  const auto differences = compare_peaks(snapshot_a, read_torch_snapshot(file_b));
+  const auto differences = compare_peaks(snapshot_a, read_torch_snapshot(file_b), view.grouping);
+  const std::string by{kGroupNames[static_cast<std::size_t>(view.grouping.by)]};
+  const std::string title = view.grouping.by == GroupBy::frame ? "stack frame" : by;
   Json devices = Json::array();
   for (const PeakDifference& peaks : differences) {
     output.line("Device {}: requested {}, reserved {}.", peaks.device,
                 growth_text({"", peaks.a.requested, peaks.b.requested}),
                 growth_text({"", peaks.a.reserved, peaks.b.reserved}));
     output.line("A = {} ({}), B = {} ({})", a, moment(peaks.a), b, moment(peaks.b));
-    if (has_stacks(peaks)) output.next_table(shares_table("stack frame", peaks.by_frame, peaks, top));
+    if (has_stacks(peaks)) output.next_table(shares_table(title.c_str(), peaks.by_group, peaks, view.top));
     output.next_table(shares_table("size class", peaks.by_size_class, peaks, 0));
-    devices.push_back(peaks_json(peaks));
+    devices.push_back(peaks_json(peaks, by));
   }
   if (differences.empty()) output.line("Neither snapshot holds any memory.");
+  if (!view.folded.empty()) output.write(view.folded, folded_text(differences));
   return {{"kind", "snapshots"}, {"a", a}, {"b", b}, {"devices", devices}};
 }
 
@@ -283,9 +315,11 @@ Json diff_models(const std::string& a, const std::string& b, const std::vector<s
 
 int run_diff(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
-  require_output_names(files, {text_of(arguments, "json")});
+  const SnapshotView view{.grouping = chosen_grouping(arguments),
+                          .folded = text_of(arguments, "folded"),
+                          .top = arguments["top"].as<std::size_t>()};
+  require_output_names(files, {text_of(arguments, "json"), view.folded});
   const auto settings = texts_of(arguments, "set");
-  const auto top = arguments["top"].as<std::size_t>();
   const std::vector<FileKind> kinds{FileKind::snapshot, FileKind::result, FileKind::model};
   InputFile a{files[0]};
   InputFile b{files[1]};
@@ -298,9 +332,15 @@ int run_diff(const Arguments& arguments, Output& output) {
     throw InputError("--set", "is for two models; " + a.name() + " and " + b.name() + " are " +
                                   (kind == FileKind::result ? "results." : "snapshots."));
   }
-  output.json(kind == FileKind::model    ? diff_models(files[0], files[1], settings, top, output)
+  for (const char* option : {"by", "depth", "folded"}) {
+    if (kind == FileKind::snapshot || arguments.count(option) == 0 || arguments[option].defaulted()) continue;
+    throw InputError(
+        std::string("--") + option,
+        "is for two snapshots; these are " + std::string(kind == FileKind::result ? "results." : "models."));
+  }
+  output.json(kind == FileKind::model    ? diff_models(files[0], files[1], settings, view.top, output)
               : kind == FileKind::result ? diff_results(a, b, output)
-                                         : diff_snapshots(a, b, top, output));
+                                         : diff_snapshots(a, b, view, output));
   return kDone;
 }
 

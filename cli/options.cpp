@@ -53,6 +53,32 @@ unsigned chosen_threads(const Arguments& arguments) {
   return threads != 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
 }
 
+void add_grouping_options(Options& options, const char* folded) {
+  options.add_options()("by", po::value<std::string>()->default_value("frame")->value_name("WHAT"),
+                        "group memory by frame (the program's innermost line), file, module or stack")(
+      "depth", po::value<std::int64_t>()->value_name("N"),
+      "of --by: that many lines, files or modules must agree, from the innermost on (default 1; of stack "
+      "all)")("folded", text_value("FILE"), folded);
+}
+
+Grouping chosen_grouping(const Arguments& arguments) {
+  const auto name = arguments["by"].as<std::string>();
+  const auto known = std::find(kGroupNames.begin(), kGroupNames.end(), name);
+  std::vector<Problem> problems;
+  if (known == kGroupNames.end()) {
+    problems.push_back({"--by", '"' + name + "\" is not known. Choose frame, file, module or stack."});
+  }
+  const bool deep = arguments.count("depth") > 0;
+  const std::int64_t depth = deep ? arguments["depth"].as<std::int64_t>() : 0;
+  if (deep && depth < 1) {
+    problems.push_back({"--depth", fmt::format("{} is out of range; allowed is 1 and more.", depth)});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return {.by = static_cast<GroupBy>(known - kGroupNames.begin()),
+          .depth = static_cast<std::size_t>(depth),
+          .folded = !text_of(arguments, "folded").empty()};
+}
+
 namespace {
 
 fs::path canonical(const std::string& name) {

@@ -1,5 +1,5 @@
-// What several verbs take: where steps run, plugins, threads, files; and what this build can do on a real
-// card.
+// What several verbs take: where steps run, plugins, threads, stacks, files; and what this build can do on a
+// real card.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "cli/verb.hpp"
 #include "policies/contract/policy_set.hpp"
+#include "recordings/snapshot/stack_groups.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
@@ -46,6 +47,14 @@ void add_threads_option(Options& options);
 
 /// At least 1.
 unsigned chosen_threads(const Arguments& arguments);
+
+// How blocks of memory are grouped by their stacks.
+
+/// Adds --by, --depth and --folded.
+void add_grouping_options(Options& options, const char* folded);
+
+/// Throws InputError for a name there is not and for a depth below 1.
+Grouping chosen_grouping(const Arguments& arguments);
 
 // Looks at the names of files before any work is done, so that a late mistake costs no time and no file.
 

@@ -36,7 +36,6 @@ using Texts = std::vector<std::string>;
 
 constexpr std::size_t kMostShares = 8;
 constexpr std::size_t kWidestConf = 26;
-constexpr std::size_t kWidestFrame = 70;
 
 void add_whatif_options(Options& options) {
   options.add_options()(
@@ -51,6 +50,7 @@ void add_whatif_options(Options& options) {
       "fit the recording and ask for other parameters, batch=16; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
       "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)");
+  add_grouping_options(options, "write the stacks of the peak for flame graph tools: frames, bytes");
   add_threads_option(options);
   add_report_option(options);
   add_output_options(options);
@@ -88,6 +88,7 @@ WhatIfQuestion read_question(const Arguments& arguments) {
     question.cards.push_back({.name = "a card of " + format_bytes(size), .gpu = "", .capacity = size});
   }
   for (const Bytes size : sizes(arguments, "limit")) question.limits.emplace_back(size);
+  question.grouping = chosen_grouping(arguments);
   question.smallest = arguments["smallest"].as<bool>();
   question.threads = chosen_threads(arguments);
   return question;
@@ -174,12 +175,13 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
   Table table{{"bytes", "share", "blocks", left(title)}};
   const auto add = [&](const PeakShare& share) {
     std::string name = share.name + (share.callers.empty() ? "" : " < " + share.callers.front());
-    if (name.size() > kWidestFrame) name = name.substr(0, kWidestFrame - 2) + "..";
+    if (share.before_recording && share.name != kNoStackBefore) name += " (in use when recording began)";
     const double part = total == 0 ? 0 : static_cast<double>(share.bytes) / static_cast<double>(total);
     table.add_row({format_bytes(share.bytes), percent_text(part), fmt::format("{}", share.blocks), name});
   };
   const std::size_t shown = shares.size() <= kMostShares + 1 ? shares.size() : kMostShares;
-  PeakShare others{.name = fmt::format("{} others", shares.size() - shown), .callers = {}};
+  PeakShare others;
+  others.name = fmt::format("{} others", shares.size() - shown);
   std::uint64_t blocks = 0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     blocks += shares[i].blocks;
@@ -200,9 +202,23 @@ void print_peak(const PeakMemory& peak, Output& output) {
   output.line("\nAt the peak{}: {} allocated in {} blocks ({} of it rounding).",
               peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes), peak.blocks,
               format_bytes(peak.bytes - peak.requested));
-  print_shares("allocated at", peak.by_frame, peak.bytes, output);
+  print_shares("allocated at", peak.by_group, peak.bytes, output);
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
+}
+
+// Throws InputError where there is nothing to write.
+void write_folded(const std::string& file, const ClientProgram& program, const PeakMemory& peak,
+                  Output& output) {
+  if (file.empty()) return;
+  if (peak.by_group.empty()) {
+    throw InputError("--folded", program.file +
+                                     " holds no stacks. Record with "
+                                     "torch.cuda.memory._record_memory_history(stacks=\"python\").");
+  }
+  std::string text;
+  for (const auto& [stack, bytes] : peak.folded) text += fmt::format("{} {}\n", stack, bytes);
+  output.write(file, text);
 }
 
 // The address space under one row, over everything the program did.
@@ -284,7 +300,9 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const auto exported = text_of(arguments, "export");
   Texts inputs = operands(arguments);
   for (const std::string& marks : texts_of(arguments, "marks")) inputs.push_back(marks);
-  require_output_names(with_siblings(inputs), {text_of(arguments, "json"), exported, output.report_file()});
+  const auto folded = text_of(arguments, "folded");
+  require_output_names(with_siblings(inputs),
+                       {text_of(arguments, "json"), exported, folded, output.report_file()});
   WhatIfQuestion question = read_question(arguments);
   question.peaks = true;
   question.maps = output.wants_report();
@@ -306,6 +324,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
+  write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
   if (!exported.empty()) {
     OutputFile file{exported};
     write_torch_snapshot(answer.rows.front().kept->snapshot,

@@ -45,7 +45,8 @@ void GrowthRow::add(const GrowthRow& row) {
   count_b += row.count_b;
 }
 
-std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSnapshot& b) {
+std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSnapshot& b,
+                                          const Grouping& grouping) {
   std::set<int> devices;
   for (const TorchSnapshot* snapshot : {&a, &b}) {
     for (const int device : devices_of(*snapshot)) devices.insert(device);
@@ -54,10 +55,10 @@ std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSna
   for (const int device : devices) {
     PeakDifference difference;
     difference.device = device;
-    difference.a = attribute_peak(a, device);
-    difference.b = attribute_peak(b, device);
-    difference.by_frame = pair_up(difference.a.by_frame, difference.b.by_frame);
-    sort_by_change(difference.by_frame);
+    difference.a = attribute_peak(a, device, grouping);
+    difference.b = attribute_peak(b, device, grouping);
+    difference.by_group = pair_up(difference.a.by_group, difference.b.by_group);
+    sort_by_change(difference.by_group);
     difference.by_size_class = pair_up(difference.a.by_size_class, difference.b.by_size_class);
     differences.push_back(std::move(difference));
   }
@@ -297,7 +298,9 @@ class Count {
 
 Shares shares_of(const Holdings& holdings) {
   Shares shares;
-  for (const auto& [law, holding] : holdings) shares.push_back({law, {}, holding.bytes, holding.blocks});
+  for (const auto& [law, holding] : holdings) {
+    shares.push_back({.name = law, .bytes = holding.bytes, .blocks = holding.blocks});
+  }
   return shares;
 }
 

@@ -32,12 +32,13 @@ struct PeakDifference {
   int device = 0;
   PeakAttribution a;
   PeakAttribution b;
-  std::vector<GrowthRow> by_frame;       ///< largest change first
+  std::vector<GrowthRow> by_group;       ///< by where it was allocated; largest change first
   std::vector<GrowthRow> by_size_class;  ///< smallest class first
 };
 
 /// Every device of either.
-std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSnapshot& b);
+std::vector<PeakDifference> compare_peaks(const TorchSnapshot& a, const TorchSnapshot& b,
+                                          const Grouping& grouping = {});
 
 /// One number of a policy in both results; empty where one lacks it.
 struct ValueDifference {

@@ -23,15 +23,12 @@ struct Held {
 };
 
 std::vector<PeakShare> shares(const std::vector<Held>& held,
-                              const std::function<std::vector<std::string>(const Held&)>& key_of) {
+                              const std::function<std::string(const Held&)>& name_of) {
   std::map<std::string, PeakShare> by_name;
   for (const Held& block : held) {
-    const std::vector<std::string> key = key_of(block);
-    PeakShare& share = by_name[key.front()];
-    if (share.blocks == 0) {
-      share.name = key.front();
-      share.callers.assign(key.begin() + 1, key.end());
-    }
+    const std::string name = name_of(block);
+    PeakShare& share = by_name[name];
+    share.name = name;
     share.bytes += block.bytes;
     ++share.blocks;
   }
@@ -50,8 +47,10 @@ const char* size_class(Bytes bytes) {
 
 }  // namespace
 
-PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& blocks, std::size_t at) {
+PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& blocks, std::size_t at,
+                       const Grouping& grouping) {
   PeakMemory peak;
+  peak.grouped_by = grouping.by;
   if (blocks.empty()) return peak;
   std::vector<Held> held;
   for (const HeldBlock& block : blocks) {
@@ -65,17 +64,20 @@ PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock
   const bool has_stacks = std::any_of(program.stacks.begin(), program.stacks.end(),
                                       [](const auto& stack) { return !stack.empty(); });
   if (has_stacks) {
-    peak.by_frame = shares(held, [&](const Held& block) {
-      return shown_frames(program.frames, program.stacks[block.action.detail]);
-    });
+    StackShares groups(program.frames, program.stacks, grouping);
+    for (const HeldBlock& block : blocks) {
+      const bool before_recording = block.action < program.initial_actions;
+      groups.add(program.actions[block.action].detail, block.size, before_recording, true);
+    }
+    peak.by_group = groups.sorted();
+    peak.folded = groups.folded();
   }
-  peak.by_size =
-      shares(held, [](const Held& block) { return std::vector<std::string>{size_class(block.bytes)}; });
+  peak.by_size = shares(held, [](const Held& block) { return size_class(block.bytes); });
   peak.by_stream = shares(held, [](const Held& block) {
     const std::string stream =
         block.action.stream == 0 ? "default stream" : "stream " + std::to_string(block.action.stream);
     const std::string pool = block.action.pool == 0 ? "" : ", MemPool " + std::to_string(block.action.pool);
-    return std::vector<std::string>{stream + pool};
+    return stream + pool;
   });
   return peak;
 }

@@ -7,7 +7,7 @@
 
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"
-#include "recordings/snapshot/peak_attribution.hpp"
+#include "recordings/snapshot/stack_groups.hpp"
 
 namespace vramlab {
 
@@ -17,13 +17,16 @@ struct PeakMemory {
   Bytes bytes = 0;      ///< allocated: the blocks' sizes
   Bytes requested = 0;  ///< what the program asked for of them
   std::uint64_t blocks = 0;
-  std::string mark;                 ///< in whose stretch the peak lies; may be empty
-  std::vector<PeakShare> by_frame;  ///< empty if no stacks were recorded
+  std::string mark;  ///< in whose stretch the peak lies; may be empty
+  GroupBy grouped_by{};
+  std::vector<PeakShare> by_group;  ///< by where it was allocated; empty if no stacks were recorded
+  FoldedStacks folded;              ///< where the grouping asks for it
   std::vector<PeakShare> by_size;
   std::vector<PeakShare> by_stream;
 };
 
 /// Sorts what a replay held at its peak, which was first reached after action `at`.
-PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& held, std::size_t at);
+PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& held, std::size_t at,
+                       const Grouping& grouping = {});
 
 }  // namespace vramlab

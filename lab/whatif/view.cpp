@@ -220,6 +220,10 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     assumed |= row.card.capacity && row.card.context_assumed;
     tight |= !row.outcome.fits() || row.outcome.stats.num_alloc_retries > 0;
     if (row.outcome.fault) add(conf_name(row.conf) + ": " + *row.outcome.fault);
+    if (programs.front().on_windows && row.conf.find("expandable_segments:True") != std::string::npos) {
+      add("expandable_segments does nothing on Windows, where this was recorded: PyTorch warns and goes on "
+          "without.");
+    }
     if (!row.limit && row.conf.find("garbage_collection_threshold") != std::string::npos) {
       add("garbage_collection_threshold does nothing without a limit (per_process_memory_fraction, "
           "--limit).");
@@ -275,9 +279,10 @@ Json shares_json(const std::vector<PeakShare>& shares, const char* key) {
   Json list = Json::array();
   for (const PeakShare& share : shares) {
     Json json;
-    if (std::string_view{key} == "frames") {
-      json["frames"] = Json::array({share.name});
-      for (const std::string& caller : share.callers) json["frames"].push_back(caller);
+    if (!share.group.empty()) {
+      json[key] = share.group;
+      for (const std::string& caller : share.callers) json[key].push_back(caller);
+      if (share.before_recording) json["before_recording"] = true;
     } else {
       json[key] = share.name;
     }
@@ -289,8 +294,11 @@ Json shares_json(const std::vector<PeakShare>& shares, const char* key) {
 }
 
 void add_peak(Json& json, const PeakMemory& peak) {
+  const char* key = peak.grouped_by == GroupBy::file     ? "files"
+                    : peak.grouped_by == GroupBy::module ? "modules"
+                                                         : "frames";
   json["peak"] =
-      peak.by_frame.empty() ? shares_json(peak.by_size, "size_class") : shares_json(peak.by_frame, "frames");
+      peak.by_group.empty() ? shares_json(peak.by_size, "size_class") : shares_json(peak.by_group, key);
   json["peak_by_size_class"] = shares_json(peak.by_size, "size_class");
   json["peak_by_stream"] = shares_json(peak.by_stream, "stream");
   json["peak_total"] = {{"bytes", peak.bytes},

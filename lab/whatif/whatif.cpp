@@ -143,7 +143,7 @@ void fill(const Job& job, const WhatIfQuestion& question) {
     if (!fits) peak_at = free_run.highest_allocated_at;
     if (searched) find_smallest(job, std::max(free_run.highest_reserved, kPage), question.smallest);
   }
-  if (job.keep_peak) kept.peak = peak_memory(program, held, peak_at);
+  if (job.keep_peak) kept.peak = peak_memory(program, held, peak_at, question.grouping);
   if (keeps.history != nullptr) kept.snapshot.traces = {history.entries()};
   if (question.maps) kept.map = segment_map(kept.snapshot.traces.front());
   if (!question.snapshot) kept.snapshot = {};
@@ -189,11 +189,13 @@ bool is_worse(const WhatIfRow& a, const WhatIfRow& b) {
 
 // Settings worth trying on a program that was recorded under `settings`: those, the defaults, and one of
 // each kind. Garbage collection only where a limit makes it act (R9.1).
-std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited) {
+std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings, bool limited,
+                                               bool on_windows) {
   std::vector<std::string> confs{settings.text};
   std::vector<std::string> others{"", "expandable_segments:True", "max_split_size_mb:64",
                                   "max_split_size_mb:256", "roundup_power2_divisions:8"};
   if (limited) others.emplace_back("garbage_collection_threshold:0.8");
+  if (on_windows) std::erase(others, "expandable_segments:True");  // R9.5
   for (std::string& conf : others) {
     if (conf != settings.text) confs.push_back(std::move(conf));
   }
@@ -213,10 +215,13 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
     const bool own_limit = question.cards.empty() && question.limits.empty() && programs.front().limit;
     const bool limited = own_limit || std::any_of(question.limits.begin(), question.limits.end(),
                                                   [](const auto& limit) { return limit.has_value(); });
-    question.confs = settings_worth_trying(programs.front().settings, limited);
+    question.confs = settings_worth_trying(programs.front().settings, limited, programs.front().on_windows);
   }
   std::vector<AllocatorSettings> settings;
-  for (const std::string& conf : question.confs) settings.push_back(settings_of(conf));
+  for (const std::string& conf : question.confs) {
+    settings.push_back(settings_of(conf));
+    if (programs.front().on_windows) settings.back().expandable_segments = false;  // a warning there (R9.5)
+  }
 
   WhatIfAnswer answer;
   for (std::size_t i = 0; i < programs.size(); ++i) {

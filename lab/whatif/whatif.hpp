@@ -32,6 +32,7 @@ struct WhatIfQuestion {
   bool smallest = false;                     ///< look for the smallest sizes too
   // What to keep of the replays beside their outcomes.
   bool peaks = false;     ///< of the first row of each program: what was held at its peak
+  Grouping grouping;      ///< of that by stacks
   bool maps = false;      ///< of every row: the address space over its history
   bool snapshot = false;  ///< of the only row: all of its history
   unsigned threads = 1;

@@ -81,7 +81,8 @@ struct ClientProgram {
   std::optional<Bytes> room;          ///< bytes the card had for its allocator when it was full, if it was
   bool limit_inferred = false;        ///< `limit` is the largest one that explains the failures, not recorded
   std::optional<Bytes> device_total;  ///< of the card it ran on, where that is known
-  std::uint64_t attempts = 0;         ///< number of `attempt` actions
+  bool on_windows = false;            ///< the files of its stacks are Windows paths
+  std::uint64_t attempts = 0;  ///< number of `attempt` actions
 
   /// Stacks of the allocations (`detail` of alloc); empty where none were recorded. stacks[0] is empty.
   std::vector<StackFrame> frames;

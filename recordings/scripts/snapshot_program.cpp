@@ -9,6 +9,7 @@
 #include "recordings/scripts/recorded_program.hpp"
 #include "recordings/snapshot/history.hpp"
 #include "recordings/snapshot/initial_state.hpp"
+#include "recordings/snapshot/stack_groups.hpp"
 
 namespace vramlab {
 namespace {
@@ -73,7 +74,12 @@ class ProgramWriter {
 
   void add_initial(const SnapshotBlock& block, StreamId stream) {
     const ProgramBlock number = program_.blocks++;
-    add({.bytes = block.requested, .stream = stream, .block = number, .kind = Kind::alloc}, 0);
+    add({.bytes = block.requested,
+         .stream = stream,
+         .block = number,
+         .detail = block.stack,
+         .kind = Kind::alloc},
+        0);
     if (block.state == SnapshotBlock::State::active_allocated) {
       live_[block.address] = number;
     } else {
@@ -225,6 +231,7 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
   known.settings = recorded_settings(snapshot, options.truth);
   known.frames = snapshot.frames;
   known.stacks = snapshot.stacks;
+  known.on_windows = has_windows_paths(snapshot.frames);
   std::optional<InitialState> initial;
   if (reserved_at_start(snapshot, device) > 0) {
     initial = rebuild_initial_state(snapshot, device, known.settings);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include <boost/icl/interval_set.hpp>
 
@@ -29,6 +30,21 @@ std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device
   const auto place = static_cast<std::size_t>(device);
   if (place >= snapshot.traces.size()) return {};
   return snapshot.traces[place];
+}
+
+bool frees_name_allocations(std::span<const TraceEntry> trace) {
+  std::unordered_map<Address, StackId> live;
+  bool equal = false;
+  for (const TraceEntry& entry : trace) {
+    if (entry.action == Action::alloc) live[entry.address] = entry.stack;
+    if (entry.action != Action::free_requested) continue;
+    const auto block = live.find(entry.address);
+    if (block == live.end()) continue;
+    if (block->second != entry.stack) return false;
+    equal |= entry.stack != 0;
+    live.erase(block);
+  }
+  return equal;
 }
 
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {

@@ -14,6 +14,11 @@ namespace vramlab {
 /// The entries of a device; none for one that the snapshot does not know.
 std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device);
 
+/// Whether frees carry the stacks of their allocations, so that those of blocks from before the history are
+/// known. PyTorch records either these or, by default, where a block was freed (R11.6); which, the blocks
+/// allocated and freed within the history tell. No where none does.
+bool frees_name_allocations(std::span<const TraceEntry> trace);
+
 /// One action of the program with all entries that it left, or entries that belong to no later action.
 struct TraceStep {
   enum class Kind : std::uint8_t {

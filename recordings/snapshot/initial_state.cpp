@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "recordings/snapshot/history.hpp"
 #include "sim/memory/caching/rounding.hpp"
 
 namespace vramlab {
@@ -33,6 +34,7 @@ struct UndoneBlock {
   Bytes requested = 0;
   bool pending = false;       ///< freed already
   bool size_in_file = false;  ///< it lives to the end, so the final segments tell its size
+  StackId stack = 0;          ///< of its allocation
 };
 
 // What an allocator can hold: blocks that cover their segment in address order without holes (R0).
@@ -58,7 +60,8 @@ class UndoneTrace {
   UndoneTrace(const TorchSnapshot& snapshot, int device)
       : snapshot_(snapshot),
         trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
-        where_("/device_traces/" + std::to_string(device)) {
+        where_("/device_traces/" + std::to_string(device)),
+        frees_named_(frees_name_allocations(trace_)) {
     for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
       const SnapshotSegment& segment = snapshot.segments[i];
       if (segment.device != device) continue;
@@ -71,7 +74,7 @@ class UndoneTrace {
       for (const SnapshotBlock& block : segment.blocks) {
         if (block.state == State::inactive) continue;
         blocks_[block.address] = {block.size, block.requested, block.state == State::active_pending_free,
-                                  true};
+                                  true, block.stack};
       }
     }
   }
@@ -143,7 +146,8 @@ class UndoneTrace {
     if (range == ranges_.end() || range->second.end - entry.address < entry.size) {
       refuse("no segment holds that memory");
     }
-    const bool is_new = blocks_.emplace(entry.address, UndoneBlock{0, entry.size, true, false}).second;
+    const StackId stack = frees_named_ ? entry.stack : 0;
+    const bool is_new = blocks_.emplace(entry.address, UndoneBlock{0, entry.size, true, false, stack}).second;
     if (!is_new) refuse("a block is in use there afterwards");
   }
 
@@ -222,6 +226,7 @@ class UndoneTrace {
   const TorchSnapshot& snapshot_;
   const std::vector<TraceEntry>& trace_;
   std::string where_;
+  bool frees_named_;
   std::size_t entry_ = 0;  ///< the one being undone
   Ranges ranges_;
   Blocks blocks_;
@@ -356,7 +361,7 @@ class Rebuilding {
   void add_active(SnapshotSegment& segment, const UndoneTrace::Blocks::value_type& found, Address limit) {
     const auto& [address, undone] = found;
     SnapshotBlock block{address, 0, undone.requested,
-                        undone.pending ? State::active_pending_free : State::active_allocated, 0};
+                        undone.pending ? State::active_pending_free : State::active_allocated, undone.stack};
     block.size = std::min(size_of(undone, segment, limit - address), limit - address);
     if (!undone.size_in_file) state_.inferred_bytes += block.size;
     if (!undone.pending) segment.allocated_size += block.size;

@@ -369,6 +369,42 @@ TEST_F(CliTest, RunWritesATraceForPerfetto) {
   EXPECT_EQ(phases["M"], 2);
 }
 
+// One block of 20 MiB that torch's module.py allocated for C:\u\train.py:12.
+TEST_F(CliTest, AttributesRecordingsFromWindows) {
+  const std::filesystem::path shared = VRAMLAB_SOURCE_DIR "/../shared/cases/snapshots/windows-paths.pickle";
+  if (!std::filesystem::exists(shared)) GTEST_SKIP() << shared << " is not there";
+  const std::string file = "'" + shared.string() + "'";
+  const Ran plain = run("whatif " + file);
+  EXPECT_THAT(plain.out, HasSubstr("train.py:12 main\n"));
+  EXPECT_THAT(plain.out, testing::Not(HasSubstr("expandable_segments")));
+  EXPECT_THAT(run("whatif " + file + " --alloc-conf expandable_segments:True").out,
+              HasSubstr("expandable_segments does nothing on Windows"));
+  const Json by_file = Json::parse(run("whatif " + file + " --by file --json -").out);
+  EXPECT_EQ(by_file["peak"][0]["files"], Json::array({R"(C:\u\train.py)"}));
+  const Json by_module = Json::parse(run("whatif " + file + " --by module --json -").out);
+  EXPECT_EQ(by_module["peak"][0]["modules"], Json::array({"train"}));
+  run("whatif " + file + " --folded one.folded --quiet");
+  EXPECT_EQ(read_input_file(folder.file("one.folded")), "train.py:12 main;module.py:1357 convert 20971520\n");
+  run("diff " + file + " " + file + " --by stack --folded two.folded --quiet");
+  EXPECT_EQ(read_input_file(folder.file("two.folded")),
+            "train.py:12 main;module.py:1357 convert 20971520 20971520\n");
+  EXPECT_THAT(run("diff " + file + " " + file + " --by stack").out,
+              HasSubstr("\ntrain.py:12 main           20.0 MiB  20.0 MiB"));
+}
+
+TEST_F(CliTest, GroupsOnlyWhatHasStacks) {
+  const std::string lstm = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/lstm.pickle.gz'";
+  EXPECT_THAT(run("whatif " + lstm + " --folded x.folded").err, HasSubstr("holds no stacks. Record with "));
+  const Ran wrong = run("whatif " + lstm + " --by line --depth 0");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--by: \"line\" is not known. Choose frame, file, module or stack."));
+  EXPECT_THAT(wrong.err, HasSubstr("--depth: 0 is out of range; allowed is 1 and more."));
+  write_scenario("small.json");
+  run("compare small.json --json a.json --quiet");
+  EXPECT_THAT(run("diff a.json a.json --depth 2").err,
+              HasSubstr("--depth: is for two snapshots; these are results."));
+}
+
 TEST_F(CliTest, DiffSaysWhatGrew) {
   const std::string recorded = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
   const Ran ran = run("diff " + recorded + "lstm.pickle.gz' " + recorded + "bert.pickle.gz' --json -");

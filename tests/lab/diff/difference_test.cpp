@@ -30,7 +30,7 @@ TEST(PeakDifference, AccountsForEveryByte) {
   const auto rest = static_cast<std::int64_t>(d.b.rest) - static_cast<std::int64_t>(d.a.rest);
   const auto reserved = static_cast<std::int64_t>(d.b.reserved) - static_cast<std::int64_t>(d.a.reserved);
   EXPECT_NE(reserved, 0);
-  EXPECT_EQ(growth_of(d.by_frame) + rest, reserved);
+  EXPECT_EQ(growth_of(d.by_group) + rest, reserved);
   EXPECT_EQ(growth_of(d.by_size_class) + rest, reserved);
   const auto back = compare_peaks(b, a);
   EXPECT_EQ(growth_of(back[0].by_size_class), -growth_of(d.by_size_class));

@@ -37,7 +37,7 @@ TEST(PeakAttribution, MeetsTheRecordedCounter) {
     const TorchSnapshot snapshot = read_torch_snapshot(kPeakFixtures / (std::string{name} + ".pickle.gz"));
     const PeakAttribution peak = attribute_peak(snapshot, 0);
     EXPECT_EQ(peak.requested, static_cast<Bytes>(recorded)) << name;
-    EXPECT_EQ(sum(peak.by_frame), peak.requested) << name;
+    EXPECT_EQ(sum(peak.by_group), peak.requested) << name;
     EXPECT_EQ(sum(peak.by_size_class), peak.requested) << name;
     EXPECT_EQ(sum(peak.by_stream), peak.requested) << name;
     EXPECT_EQ(peak.requested + peak.rest, peak.reserved) << name;
