@@ -294,7 +294,7 @@ ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& pr
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               const ReplayKeeps& keeps) {
   SimulatedCard card(setup.total, setup.context);
-  SimSegments segments(card);
+  SimSegments segments(card, DriverAddresses::of_recording(program.segments));
   ProgramReplay replay(segments, &segments, program, setup,
                        {.history = keeps.history, .sizes = keeps.held != nullptr});
   replay.run();

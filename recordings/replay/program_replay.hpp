@@ -107,7 +107,8 @@ struct ReplayKeeps {
   std::function<void(const CachingAllocator&)> at_end;
 };
 
-/// Replays the whole program. New segments get addresses by the fitted policy of the driver (R10.7).
+/// Replays the whole program. New segments lie where the recorded ones did for as long as the same ones are
+/// asked for; after that they get addresses by the fitted policy of the driver (R10.7).
 /// Throws InputError if the settings are of another backend than native, or the card is smaller than its
 /// context.
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,

@@ -12,6 +12,7 @@
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/caching/allocator_state.hpp"
+#include "sim/memory/segments/driver.hpp"
 
 namespace vramlab {
 
@@ -82,6 +83,8 @@ struct ClientProgram {
   bool limit_inferred = false;        ///< `limit` is the largest one that explains the failures, not recorded
   std::optional<Bytes> device_total;  ///< of the card it ran on, where that is known
   bool on_windows = false;            ///< the files of its stacks are Windows paths
+  /// What cudaMalloc gave the recorded program, in order; empty where the recording began late.
+  std::vector<SegmentPlace> segments;
   std::uint64_t attempts = 0;  ///< number of `attempt` actions
 
   /// Stacks of the allocations (`detail` of alloc); empty where none were recorded. stacks[0] is empty.

@@ -183,6 +183,14 @@ class ProgramWriter {
   ClientProgram program_;
 };
 
+std::vector<SegmentPlace> segment_places(const TorchSnapshot& snapshot, int device) {
+  std::vector<SegmentPlace> places;
+  for (const TraceEntry& entry : history_of(snapshot, device)) {
+    if (entry.action == Action::segment_alloc) places.push_back({entry.address, entry.size});
+  }
+  return places;
+}
+
 std::optional<Bytes> smaller_of(std::optional<Bytes> a, std::optional<Bytes> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -235,6 +243,8 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
   std::optional<InitialState> initial;
   if (reserved_at_start(snapshot, device) > 0) {
     initial = rebuild_initial_state(snapshot, device, known.settings);
+  } else {
+    known.segments = segment_places(snapshot, device);
   }
   ProgramWriter writer(snapshot, device, options, std::move(known));
   if (initial) writer.begin_with(*initial);

@@ -118,6 +118,29 @@ TEST(DriverAddresses, PreferTheNewestChunkAndTheSmallestHole) {
   (void)chunk;
 }
 
+// Segments lie where the recorded ones did until the program asks for another size; then below all of them.
+TEST(DriverAddresses, FollowARecordingAsLongAsTheSizesAgree) {
+  const std::vector<SegmentPlace> places{
+      {0x7F312A000000, 126_MiB}, {0x7F31C8800000, 20_MiB}, {0x7F3131E00000, 2_MiB}, {0x7F315E000000, 12_MiB}};
+  DriverAddresses driver = DriverAddresses::of_recording(places);
+  EXPECT_EQ(driver.take(126_MiB), 0x7F312A000000U);
+  EXPECT_EQ(driver.take(20_MiB), 0x7F31C8800000U);
+  driver.give(0x7F31C8800000, 20_MiB);
+  EXPECT_LT(driver.take(20_MiB), 0x7F312A000000U);  // 2 MiB were next
+  EXPECT_LT(driver.take(2_MiB), 0x7F312A000000U);   // it does not begin again
+  driver.give(0x7F312A000000, 126_MiB);
+}
+
+// A place that is still held cannot be had again: the recorded program had given it back.
+TEST(DriverAddresses, LeaveARecordingWhereItsPlaceIsTaken) {
+  const std::vector<SegmentPlace> places{{4096, 20_MiB}, {4096, 20_MiB}};  // Windows uses low addresses
+  DriverAddresses driver = DriverAddresses::of_recording(places);
+  const Address first = driver.take(20_MiB);
+  EXPECT_LT(driver.take(20_MiB), first);
+  EXPECT_EQ(DriverAddresses::of_recording({}).take(2_MiB),
+            DriverAddresses::of_training_process().take(2_MiB));
+}
+
 // R10.9
 TEST(DriverAddresses, FillTheLowestGapWithRanges) {
   DriverAddresses driver = DriverAddresses::of_bare_process();

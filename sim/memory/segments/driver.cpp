@@ -22,7 +22,8 @@ SimTime interpolate(const std::vector<MeasuredTime>& table, Bytes size) {
 }
 
 constexpr Bytes kChunkUnit = 32_MiB;
-constexpr Address kTop = 0x7FF0'0000'0000;      // end of the first chunk; where it lies changes nothing
+constexpr Address kLowestTop = Address{1} << 44;  // leaves room for chunks below and reserved ranges
+constexpr Address kAddresses = Address{1} << 48;
 constexpr Address kFirstRange = 0x3'0200'0000;  // R10.9
 
 }  // namespace
@@ -76,6 +77,21 @@ DriverAddresses DriverAddresses::of_bare_process() {
   return addresses;
 }
 
+// Only which of two addresses is lower counts, so places that leave no room below them are moved up.
+DriverAddresses DriverAddresses::of_recording(std::span<const SegmentPlace> places) {
+  const auto by_address = [](const SegmentPlace& a, const SegmentPlace& b) { return a.address < b.address; };
+  const auto [lowest, highest] = std::minmax_element(places.begin(), places.end(), by_address);
+  DriverAddresses addresses;
+  if (lowest != places.end() && highest->address < kAddresses) {
+    addresses.recorded_ = places;
+    addresses.shift_ = lowest->address < kLowestTop ? kTop : 0;
+    addresses.top_ = (lowest->address + addresses.shift_) / kChunkUnit * kChunkUnit;
+  }
+  addresses.add_start_chunk(8_MiB);
+  addresses.add_start_chunk(30_MiB);
+  return addresses;
+}
+
 void DriverAddresses::add_start_chunk(Bytes in_use) {
   Span& hole = open_chunk(kChunkUnit).holes.front();
   hole = {hole.address + in_use, hole.size - in_use};
@@ -94,7 +110,7 @@ Address DriverAddresses::place_chunk(Bytes size) const {
   std::vector<Span> spans;
   for (const Chunk& chunk : chunks_) spans.push_back(chunk.span);
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.address > b.address; });
-  Address ceiling = kTop;
+  Address ceiling = top_;
   for (const Span& span : spans) {
     if (ceiling - span.end() > size) return ceiling - size;
     ceiling = span.address;
@@ -102,8 +118,25 @@ Address DriverAddresses::place_chunk(Bytes size) const {
   return ceiling - size;
 }
 
+// 0 = that is not what the recorded process asked for next, or it still holds what lies there.
+Address DriverAddresses::take_recorded(Bytes size) {
+  if (recorded_.empty()) return 0;
+  const Span span{recorded_.front().address + shift_, size};
+  const bool held = std::any_of(followed_.begin(), followed_.end(), [&](const Span& other) {
+    return span.address < other.end() && other.address < span.end();
+  });
+  if (recorded_.front().size != size || held) {
+    recorded_ = {};
+    return 0;
+  }
+  recorded_ = recorded_.subspan(1);
+  followed_.push_back(span);
+  return span.address;
+}
+
 // R10.7.3: the newest chunk with a hole that fits; in it the smallest such hole, the lowest among equals.
 Address DriverAddresses::take(Bytes size) {
+  if (const Address address = take_recorded(size)) return address;
   const auto take_from = [size](Chunk& chunk) -> Address {
     auto best = chunk.holes.end();
     for (auto hole = chunk.holes.begin(); hole != chunk.holes.end(); ++hole) {
@@ -124,6 +157,7 @@ Address DriverAddresses::take(Bytes size) {
 
 // R10.7.4: holes merge, and an empty chunk goes.
 void DriverAddresses::give(Address address, Bytes size) {
+  if (std::erase_if(followed_, [&](const Span& span) { return span.address == address; }) > 0) return;
   const auto chunk = std::find_if(chunks_.begin(), chunks_.end(), [address](const Chunk& c) {
     return address >= c.span.address && address < c.span.end();
   });
@@ -172,6 +206,8 @@ void DriverAddresses::append_canonical_state(std::vector<std::uint64_t>& out) co
     out.push_back(chunk.holes.size());
     for (const Span& hole : chunk.holes) append(hole);
   }
+  out.insert(out.end(), {recorded_.size(), followed_.size()});
+  for (const Span& span : followed_) append(span);
   out.push_back(ranges_.size());
   for (const Span& range : ranges_) append(range);
 }

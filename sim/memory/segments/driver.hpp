@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/units.hpp"
@@ -43,6 +44,14 @@ struct DriverTimes {
 // Where the CUDA driver puts what it hands out (R10.7, R10.9). Addresses matter only for ties between cached
 // blocks of equal size and for the order of releases, but such ties are frequent.
 
+/// What a recorded process got of cudaMalloc.
+struct SegmentPlace {
+  Address address = 0;
+  Bytes size = 0;
+
+  friend bool operator==(const SegmentPlace&, const SegmentPlace&) = default;
+};
+
 /// The address policy fitted to an H100 with CUDA 13 under Linux. A copyable value.
 ///
 /// cudaMalloc works in chunks of a multiple of 32 MiB that are placed top-down; reserved ranges fill the
@@ -55,6 +64,11 @@ class DriverAddresses {
 
   /// A process that did nothing but open its context: one chunk with 6 MiB in use.
   static DriverAddresses of_bare_process();
+
+  /// A training process that was recorded: `places` in the order of its calls, as long as the sizes asked for
+  /// are those; from the first other one on the fitted policy, below all of them. What else the process had
+  /// in its address range shows only in these places. They must outlive it and all its copies.
+  static DriverAddresses of_recording(std::span<const SegmentPlace> places);
 
   /// Address of a new allocation of `size` bytes, a multiple of 2 MiB.
   Address take(Bytes size);
@@ -79,12 +93,20 @@ class DriverAddresses {
     std::vector<Span> holes;  ///< by address, never touching each other
   };
 
+  Address take_recorded(Bytes size);
   void add_start_chunk(Bytes in_use);
   Chunk& open_chunk(Bytes size);
   [[nodiscard]] Address place_chunk(Bytes size) const;
 
+  static constexpr Address kTop = 0x7FF0'0000'0000;  ///< where that lies changes nothing
+
+  Address top_ = kTop;         ///< end of the first chunk
   std::vector<Chunk> chunks_;  ///< oldest first
   std::vector<Span> ranges_;   ///< by address
+
+  std::span<const SegmentPlace> recorded_;  ///< those that may still come
+  Address shift_ = 0;                       ///< added to each of them
+  std::vector<Span> followed_;              ///< those held
 };
 
 }  // namespace vramlab
