@@ -24,6 +24,7 @@ class ProgramWriter {
   ProgramWriter(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options,
                 ClientProgram known)
       : trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
+        stacks_(snapshot, device),
         options_(options),
         uses_(find_pool_uses(snapshot, device)),
         ends_(uses_.size(), false),
@@ -121,7 +122,7 @@ class ProgramWriter {
         return add({.bytes = entry.size,
                     .stream = entry.stream,
                     .block = program_.blocks++,
-                    .detail = entry.stack,
+                    .detail = stacks_.at(i),
                     .kind = Kind::alloc},
                    i);
       case Action::oom:
@@ -171,6 +172,7 @@ class ProgramWriter {
   }
 
   const std::vector<TraceEntry>& trace_;
+  AllocationStacks stacks_;
   const SnapshotProgramOptions& options_;
   std::vector<PoolUse> uses_;
   std::vector<bool> ends_;  ///< uses that are over

@@ -47,6 +47,30 @@ bool frees_name_allocations(std::span<const TraceEntry> trace) {
   return equal;
 }
 
+AllocationStacks::AllocationStacks(const TorchSnapshot& snapshot, int device)
+    : trace_(history_of(snapshot, device)) {
+  std::unordered_map<Address, StackId> at_end;
+  for (const SnapshotSegment& segment : snapshot.segments) {
+    if (segment.device != device) continue;
+    for (const SnapshotBlock& block : segment.blocks) {
+      if (block.state != SnapshotBlock::State::inactive && block.stack != 0)
+        at_end[block.address] = block.stack;
+    }
+  }
+  for (std::size_t i = trace_.size(); i-- > 0 && !at_end.empty();) {
+    if (trace_[i].action != Action::alloc) continue;
+    const auto block = at_end.find(trace_[i].address);
+    if (block == at_end.end()) continue;
+    if (trace_[i].stack == 0) of_final_blocks_[i] = block->second;
+    at_end.erase(block);
+  }
+}
+
+StackId AllocationStacks::at(std::size_t entry) const {
+  const auto known = of_final_blocks_.find(entry);
+  return known == of_final_blocks_.end() ? trace_[entry].stack : known->second;
+}
+
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {
   std::vector<TraceStep> steps;
   TraceStep open;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "recordings/snapshot/torch_snapshot.hpp"
@@ -18,6 +19,20 @@ std::span<const TraceEntry> history_of(const TorchSnapshot& snapshot, int device
 /// known. PyTorch records either these or, by default, where a block was freed (R11.6); which, the blocks
 /// allocated and freed within the history tell. No where none does.
 bool frees_name_allocations(std::span<const TraceEntry> trace);
+
+/// Where each block was allocated: what its entry says, or, where entries carry no stacks (context "state",
+/// R11.6), of a block that lives to the end the final segments. The snapshot must outlive it.
+class AllocationStacks {
+ public:
+  AllocationStacks(const TorchSnapshot& snapshot, int device);
+
+  /// Of the `alloc` at that place in the history.
+  [[nodiscard]] StackId at(std::size_t entry) const;
+
+ private:
+  std::span<const TraceEntry> trace_;
+  std::unordered_map<std::size_t, StackId> of_final_blocks_;  ///< by entry
+};
 
 /// One action of the program with all entries that it left, or entries that belong to no later action.
 struct TraceStep {

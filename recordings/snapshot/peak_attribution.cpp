@@ -53,14 +53,18 @@ LiveBlocks live_at_start(const TorchSnapshot& snapshot, int device) {
 class Walk {
  public:
   Walk(const TorchSnapshot& snapshot, int device)
-      : live_(live_at_start(snapshot, device)), reserved_(reserved_at_start(snapshot, device)) {
+      : trace_(history_of(snapshot, device)),
+        stacks_(snapshot, device),
+        live_(live_at_start(snapshot, device)),
+        reserved_(reserved_at_start(snapshot, device)) {
     for (const auto& [address, block] : live_) requested_ += block.requested;
   }
 
-  void step(const TraceEntry& entry) {
+  void step(std::size_t i) {
+    const TraceEntry& entry = trace_[i];
     reserved_ += reserved_change(entry);
     if (entry.action == Action::alloc) {
-      live_[entry.address] = {entry.size, entry.stream, entry.stack, false};
+      live_[entry.address] = {entry.size, entry.stream, stacks_.at(i), false};
       requested_ += entry.size;
     }
     if (entry.action == Action::free_completed) {
@@ -76,6 +80,8 @@ class Walk {
   [[nodiscard]] const LiveBlocks& live() const { return live_; }
 
  private:
+  std::span<const TraceEntry> trace_;
+  AllocationStacks stacks_;
   LiveBlocks live_;
   Bytes requested_ = 0;
   std::int64_t reserved_;
@@ -135,14 +141,14 @@ PeakAttribution attribute_peak(const TorchSnapshot& snapshot, int device, const 
   Walk search{snapshot, device};
   peak.requested = search.requested();
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    search.step(trace[i]);
+    search.step(i);
     if (search.requested() <= peak.requested) continue;
     peak.requested = search.requested();
     peak.entry = i + 1;
     peak.time_us = trace[i].time_us;
   }
   Walk walk{snapshot, device};
-  for (std::size_t i = 0; i < peak.entry; ++i) walk.step(trace[i]);
+  for (std::size_t i = 0; i < peak.entry; ++i) walk.step(i);
   peak.reserved = walk.reserved();
   peak.rest = peak.reserved - std::min(peak.reserved, peak.requested);
   share_out(snapshot, walk.live(), grouping, peak);

@@ -189,6 +189,25 @@ TEST(StackShares, NeverNameWhereABlockWasFreed) {
   EXPECT_EQ(attribute_peak(of_allocation, 0).before_recording, 100U);
 }
 
+// R11.6: with context "state" only the blocks of the final segments have stacks.
+TEST(StackShares, TakeStacksOfTheFinalSegmentsWhereEntriesHaveNone) {
+  TorchSnapshot snapshot;
+  snapshot.frames = {{"make", "/u/a.py", 1}};
+  snapshot.stacks = {{}, {0}};
+  snapshot.traces = {{traced(Traced::alloc, 0, 0), traced(Traced::free_requested, 0, 0),
+                      traced(Traced::free_completed, 0, 0), traced(Traced::alloc, 0, 0)}};
+  SnapshotSegment segment;
+  segment.total_size = 2_MiB;
+  segment.blocks = {{0, 2_MiB, 100, SnapshotBlock::State::active_allocated, 1}};
+  snapshot.segments = {segment};
+  const AllocationStacks stacks(snapshot, 0);
+  EXPECT_EQ(stacks.at(0), 0U);  // the block before was another one
+  EXPECT_EQ(stacks.at(3), 1U);
+  segment.blocks[0].state = SnapshotBlock::State::inactive;
+  snapshot.segments = {segment};
+  EXPECT_EQ(AllocationStacks(snapshot, 0).at(3), 0U);
+}
+
 // Weights that were there before recording began are attributed to the line that made them.
 TEST(StackShares, KeepTheStacksOfWhatWasInUseBefore) {
   const std::filesystem::path file =
