@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,8 @@
 namespace vramlab {
 namespace {
 
-void list_given_figures(const OomMessage& message, OomDiagnosis& diagnosis) {
+void list_given_figures(const OomMessage& message, std::optional<std::uint64_t> own_pid,
+                        OomDiagnosis& diagnosis) {
   const auto add = [&](const std::string& name, const std::optional<PrintedSize>& size, const char* meaning) {
     if (size) diagnosis.figures.push_back({name, size->bytes, size->low, size->high, true, meaning});
   };
@@ -27,9 +29,16 @@ void list_given_figures(const OomMessage& message, OomDiagnosis& diagnosis) {
   add("this_process", message.own_process,
       "held by this process as the driver counts it: reserved memory, context, libraries");
   for (const auto& process : message.others) {
-    add("process_" + std::to_string(process.pid), process.size, "held by another process on the card");
+    add("process_" + std::to_string(process.pid), process.size,
+        own_pid == process.pid ? "this process under its number on the host, as the sums show (inferred)"
+                               : "held by another process on the card");
   }
-  add("allowed", message.allowed, "limit on reserved memory, from the memory fraction");
+  add("allowed", message.allowed,
+      message.layout == OomLayout::resource_exhausted ? "limit of the pool that the framework took"
+      : message.layout == OomLayout::torch_mps        ? "limit of the high watermark"
+                                                      : "limit on reserved memory, from the memory fraction");
+  add("in_use", message.in_use, "live in the pool");
+  add("other_allocations", message.outside, "of this process, outside PyTorch's cache");
   add("allocated", message.allocated,
       message.private_pools ? "in blocks of live tensors, and idle memory of private pools"
                             : "in blocks of live tensors");
@@ -46,12 +55,17 @@ void list_computed_figures(const OomMessage& message, const OomSizes& sizes, Oom
     diagnosis.figures.push_back(
         {name, shown.bytes(), static_cast<Bytes>(shown.low), static_cast<Bytes>(shown.high), false, meaning});
   };
+  if (sizes.free_is_bound)
+    add("free_at_most", sizes.free, "total - reserved; the message prints no free memory");
   if (!message.reserved) add("reserved", sizes.reserved, "taken from the driver: allocated + idle");
   if (!message.idle) add("idle", sizes.idle, "reserved - allocated");
+  if (sizes.free_is_bound) return;
   add("outside", sizes.outside, "in use on the card and not by PyTorch here: total - free - reserved");
   add("own_context", sizes.own_context,
-      sizes.others_listed ? "this process outside PyTorch: context, libraries"
-                          : "of it assumed to be this process's context, at most 771 MiB");
+      message.own_process   ? "this process outside PyTorch: context, libraries"
+      : sizes.own_listed_as ? "this process outside PyTorch: context, libraries (inferred)"
+      : sizes.others_listed ? "what the listed processes leave of it: this process's context (inferred)"
+                            : "of it assumed to be this process's context; the message does not say");
 }
 
 std::string limit_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
@@ -61,12 +75,76 @@ std::string limit_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
         size_text(sizes.reserved), size_text(sizes.tried), size_text(*sizes.allowed), size_text(sizes.free));
   }
   const FractionRange fraction = deduced_fraction(sizes);
-  const std::string which = fraction.round ? fmt::format("; {:g} fits", *fraction.round) : "";
   return fmt::format(
-      "{} were asked for and {} are free, so a memory fraction refused (between {:.4f} and {:.4f} of the "
-      "card{}); {} reserved",
-      size_text(sizes.tried), size_text(sizes.free), fraction.low, fraction.high, which,
+      "{} were asked for and {} are free, so a memory fraction refused, as far as one can infer: it lies "
+      "between "
+      "{:.4f} and {:.4f} of the card, and {:g} fits; {} reserved",
+      size_text(sizes.tried), size_text(sizes.free), fraction.low, fraction.high, *fraction.round,
       size_text(sizes.reserved));
+}
+
+std::string too_big_verdict(const OomSizes& sizes) {
+  const SizeRange held = sizes.live + sizes.tried;
+  if (sizes.free_is_bound) {
+    return fmt::format("{} in live tensors and the {} asked for are {} of the card's {}",
+                       size_text(sizes.live), size_text(sizes.tried), size_text(held),
+                       size_text(sizes.total));
+  }
+  if (is_paged(sizes)) {
+    return fmt::format(
+        "{} in live tensors and the {} asked for, on a card of {}: the rest is paged to the "
+        "computer's memory",
+        size_text(sizes.live), size_text(sizes.tried), size_text(sizes.total));
+  }
+  const SizeRange need = held + sizes.own_context - sizes.total;
+  const char* const whose = sizes.others_listed || sizes.own_listed_as ? "of context" : "outside PyTorch";
+  return fmt::format("{} in live tensors, {} {} and the {} asked for exceed the card's {} by {}",
+                     size_text(sizes.live), size_text(sizes.own_context), whose, size_text(sizes.tried),
+                     size_text(sizes.total), shortfall_text(need));
+}
+
+std::string driver_pool_verdict(const OomSizes& sizes) {
+  return fmt::format(
+      "{} live and {} free of {}: the other {} are neither, and no context is that large. The driver's pool "
+      "of "
+      "cudaMallocAsync holds them in pieces too small for the {} asked for, unless other processes do",
+      size_text(sizes.live), size_text(sizes.free), size_text(sizes.total), size_text(sizes.own_context),
+      size_text(sizes.tried));
+}
+
+std::string others_verdict(const OomSizes& sizes) {
+  const std::string left =
+      fmt::format("{} were left free for the {} asked for", size_text(sizes.free), size_text(sizes.tried));
+  if (!sizes.small_equals.empty()) {
+    return fmt::format(
+        "{} other processes hold about {} each, as much as a context: ranks of the same job, it "
+        "seems; {}",
+        sizes.small_equals.size(), size_text(range_of(sizes.small_equals.front().size)), left);
+  }
+  if (sizes.others_listed) return fmt::format("they hold {}; {}", size_text(sizes.others), left);
+  return fmt::format(
+      "about {} are in use and not by PyTorch here, more than a context holds (estimated: the message "
+      "lists no such process); {}",
+      size_text(sizes.others), left);
+}
+
+std::string open_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
+  if (refusal.is_explained()) {
+    return fmt::format(
+        "{} asked for and {} free; the {} outside PyTorch may be this process's context, and then live "
+        "memory is too big, or other processes'",
+        size_text(sizes.tried), size_text(sizes.free), size_text(sizes.own_context));
+  }
+  if (sizes.free_is_bound) {
+    return fmt::format(
+        "{} were refused on a card of {} with {} reserved. By the figures it fits, so something else "
+        "refused",
+        size_text(sizes.tried), size_text(sizes.total), size_text(sizes.reserved));
+  }
+  return fmt::format(
+      "{} were refused although {} of {} are free, and no memory fraction that a person would set "
+      "explains it",
+      size_text(sizes.tried), size_text(sizes.free), size_text(sizes.total));
 }
 
 std::string verdict_text(OomCause cause, const OomSizes& sizes, const OomRefusal& refusal) {
@@ -74,17 +152,28 @@ std::string verdict_text(OomCause cause, const OomSizes& sizes, const OomRefusal
     case OomCause::fraction_limit:
       return limit_verdict(sizes, refusal);
     case OomCause::fragmentation:
-      return fmt::format("{} idle and {} free would hold the {} asked for, but not in one piece",
-                         size_text(sizes.all_idle()), size_text(sizes.free), size_text(sizes.tried));
-    case OomCause::other_processes:
-      return fmt::format("they hold {}; {} were left free for the {} asked for", size_text(sizes.others),
+      return fmt::format("{} idle and {}{} free would hold the {} asked for, but not in one piece",
+                         size_text(sizes.all_idle()), sizes.free_is_bound ? "at most " : "",
                          size_text(sizes.free), size_text(sizes.tried));
-    case OomCause::too_big: {
-      const SizeRange need = sizes.live + sizes.tried + sizes.own_context - sizes.total;
+    case OomCause::other_processes:
+      return others_verdict(sizes);
+    case OomCause::too_big:
+      return too_big_verdict(sizes);
+    case OomCause::driver_pool:
+      return driver_pool_verdict(sizes);
+    case OomCause::outside_pytorch:
       return fmt::format(
-          "{} in live tensors, {} of context and the {} asked for are {} more than the card has",
-          size_text(sizes.live), size_text(sizes.own_context), size_text(sizes.tried), size_text(need));
-    }
+          "this process holds {} outside PyTorch's allocator, {} more than any measured context; {} "
+          "were left free for the {} asked for",
+          size_text(sizes.own_context), size_text(excess_outside(sizes)), size_text(sizes.free),
+          size_text(sizes.tried));
+    case OomCause::idle_block:
+      return fmt::format(
+          "{} are idle, and one idle block is large enough for the {} asked for: it waited for another "
+          "stream or belongs to a pool that this request may not use",
+          size_text(sizes.all_idle()), size_text(sizes.tried));
+    case OomCause::undetermined:
+      return open_verdict(sizes, refusal);
     default:
       return "";
   }
@@ -97,202 +186,111 @@ const FigureCheck* first_broken(const std::vector<FigureCheck>& checks) {
   return broken == checks.end() ? nullptr : &*broken;
 }
 
-void reason(const OomMessage& message, const OomSizes& sizes, OomDiagnosis& diagnosis) {
+// Counters of the same moment tell how many idle pieces there are: one of them is at least as large as the
+// mean.
+bool one_idle_block_suffices(const OomSizes& sizes, const OomLog& log) {
+  if (sizes.live.high <= 0) return sizes.all_idle().low >= sizes.tried.high;
+  for (const MemoryCounters& counters : log.counters) {
+    const PrintedSize* bytes = counters.find("inactive_split_bytes.all.current");
+    const PrintedSize* pieces = counters.find("inactive_split.all.current");
+    const PrintedSize* live = counters.find("allocated_bytes.all.current");
+    if (bytes == nullptr || pieces == nullptr || live == nullptr || pieces->high == 0) continue;
+    const std::int64_t apart = range_of(*live).value - sizes.live.value;
+    const bool same_moment = std::abs(apart) <= sizes.live.value / 20;
+    if (same_moment && range_of(*bytes).low / range_of(*pieces).high >= sizes.tried.high) return true;
+  }
+  return false;
+}
+
+// What an assumed context decides is left open.
+std::vector<PossibleCause> causes_of_assumed_context(const OomSizes& sizes) {
+  const std::string held =
+      fmt::format("{} live and the {} asked for", size_text(sizes.live), size_text(sizes.tried));
+  return {
+      {name_of(OomCause::too_big),
+       fmt::format(
+           "{}, if the {} outside PyTorch are this process's context (with NCCL up to 1.65 GiB was measured)",
+           held, size_text(sizes.own_context)),
+       "nvidia-smi shows no other process on the card"},
+      {name_of(OomCause::other_processes),
+       fmt::format("{} were measured as the largest context, and the rest would be enough",
+                   size_text(SizeRange::exactly(kLargestMeasuredContext))),
+       "nvidia-smi shows another process on the card"}};
+}
+
+OomCause sharpened(OomCause cause, const OomSizes& sizes, const OomRefusal& refusal, const OomLog& log) {
+  if (!refusal.is_explained()) return OomCause::undetermined;
+  if (cause == OomCause::fragmentation && one_idle_block_suffices(sizes, log)) return OomCause::idle_block;
+  const std::int64_t room = sizes.free.value + sizes.all_idle().value + unassigned(sizes).value;
+  const bool assumed = cause == OomCause::too_big && unassigned(sizes).value > 0 && room >= sizes.tried.value;
+  return assumed && !is_paged(sizes) ? OomCause::undetermined : cause;
+}
+
+void read_shortfall(const OomSizes& sizes, const OomRefusal& refusal, OomDiagnosis& diagnosis) {
+  if (!refusal.is_explained()) return;
+  const SizeRange missing = shortfall(sizes, refusal);
+  if (missing.low > 0) {
+    diagnosis.short_by = missing.value;
+  } else {
+    diagnosis.short_by_at_most = missing.high;
+  }
+}
+
+void reason(const OomMessage& message, const OomSizes& sizes, const OomLog& log, OomDiagnosis& diagnosis) {
   const OomRefusal refusal = refusal_of(sizes, message.layout);
   diagnosis.checks = check_figures(message, sizes, refusal);
+  diagnosis.paging = is_paged(sizes);
   if (const FigureCheck* broken = first_broken(diagnosis.checks)) {
     diagnosis.cause = OomCause::inconsistent;
     diagnosis.verdict = broken->what + " does not hold (" + broken->remark + ")";
   } else {
-    diagnosis.cause = cause_of(sizes, refusal);
+    diagnosis.cause = sharpened(cause_of(sizes, refusal), sizes, refusal, log);
     diagnosis.verdict = verdict_text(diagnosis.cause, sizes, refusal);
-    if (!refusal.limit_is_deduced || deduced_fraction(sizes).round) {
-      diagnosis.short_by = std::max<std::int64_t>(shortfall(sizes, refusal).value, 0);
-    }
+    read_shortfall(sizes, refusal, diagnosis);
+  }
+  if (diagnosis.cause == OomCause::undetermined) {
+    diagnosis.possible_causes =
+        refusal.is_explained() ? causes_of_assumed_context(sizes) : possible_causes(message, sizes, log);
   }
   if (message.layout != OomLayout::cuda_malloc_async) {
     diagnosis.idle = sizes.all_idle().bytes();
-    diagnosis.others = sizes.others.bytes();
+    if (!sizes.free_is_bound) diagnosis.others = sizes.others.bytes();
   }
-  diagnosis.advice = advice_for(diagnosis.cause, message, sizes, refusal);
-}
-
-// Layouts without the figures that a diagnosis needs.
-void reason_without_figures(const OomMessage& message, OomDiagnosis& diagnosis) {
-  using Helps = OomAdvice::Helps;
-  diagnosis.cause = OomCause::not_memory;
-  switch (message.layout) {
-    case OomLayout::absurd_size:
-      diagnosis.verdict = "a request of 2^60 bytes or more is a wrong size, not a lack of memory";
-      diagnosis.advice = {{"finding the shape that was computed wrongly", Helps::yes,
-                           "such a size comes from an overflow, a negative length or uninitialised data"}};
-      return;
-    case OomLayout::host_memory:
-      diagnosis.verdict =
-          fmt::format("the computer's memory ran out, not the card's (\"{}\")", message.evidence);
-      diagnosis.advice = {{"fewer or leaner loader workers, no copies in host memory", Helps::yes,
-                           "the request was for host memory"},
-                          {"allocator settings of PyTorch", Helps::no, "they concern the card"}};
-      return;
-    case OomLayout::other_cuda_error:
-      diagnosis.verdict = fmt::format("another error of CUDA (\"{}\")", message.evidence);
-      diagnosis.advice = {
-          {"running with CUDA_LAUNCH_BLOCKING=1", Helps::yes, "it shows the call that failed"},
-          {"a smaller batch", Helps::no, "nothing says that memory was short"}};
-      return;
-    default:
-      break;
-  }
-  diagnosis.cause = OomCause::undetermined;
-  diagnosis.verdict =
-      message.evidence.empty()
-          ? "device memory ran out; the message is cut off before the figures that tell why"
-          : fmt::format("device memory ran out (\"{}\"); no figures tell why", message.evidence);
-  if (message.evidence.empty()) {
-    diagnosis.advice = {{"the whole text of the error", Helps::yes, "its figures tell the cause"}};
-    return;
-  }
-  const bool jax = message.layout == OomLayout::resource_exhausted;
-  diagnosis.advice = {
-      {jax ? "a smaller XLA_PYTHON_CLIENT_MEM_FRACTION for the others, or none preallocated"
-           : "torch.cuda.empty_cache() before the call",
-       Helps::perhaps,
-       jax ? "JAX takes 75 % of the card at its start; TensorFlow nearly all"
-           : "a library or the driver allocates outside PyTorch's cache and cannot use what is idle in it"},
-      {"torch.cuda.memory_stats() and nvidia-smi at that moment", Helps::yes,
-       "they tell whether the memory is in live tensors, idle, or held by others"}};
+  diagnosis.advice = advice_for(diagnosis, message, sizes, refusal, log);
+  write_answer(message, sizes, refusal, log, diagnosis);
 }
 
 }  // namespace
 
 const char* name_of(OomCause cause) {
   // In the order of the enumeration.
-  constexpr std::array kNames{
-      "too big at any setting", "fragmentation", "limit set by fraction", "other processes", "not memory",
-      "inconsistent figures",   "undetermined"};
+  constexpr std::array kNames{"too big at any setting", "fragmentation",
+                              "limit set by fraction",  "other processes",
+                              "memory outside PyTorch", "fragmented driver pool",
+                              "idle block not used",    "not memory",
+                              "inconsistent figures",   "undetermined"};
   return kNames.at(static_cast<std::size_t>(cause));
 }
 
-OomDiagnosis diagnose_oom(const OomMessage& message, const std::string& name) {
+OomDiagnosis diagnose_oom(const OomMessage& message, const std::string& name, const OomLog& log) {
   if (message.layout == OomLayout::none) {
-    throw InputError(name,
-                     "holds no out-of-memory message that is known here. Give the text of the error as the "
-                     "program printed it, a traceback around it may stay, or the JSON of "
-                     "torch.cuda.memory_stats().");
+    throw InputError(
+        name,
+        "holds no out-of-memory message that is known here. Give the text of the error as the "
+        "program printed it, a traceback around it may stay, or what torch.cuda.memory_stats() or "
+        "torch.cuda.memory_summary() gave.");
   }
   OomDiagnosis diagnosis;
   diagnosis.layout = name_of(message.layout);
-  list_given_figures(message, diagnosis);
-  if (const auto sizes = oom_sizes(message)) {
+  const auto sizes = oom_sizes(message);
+  if (sizes && sizes->own_listed_as) diagnosis.own_pid = sizes->own_listed_as->pid;
+  list_given_figures(message, diagnosis.own_pid, diagnosis);
+  if (sizes) {
     list_computed_figures(message, *sizes, diagnosis);
-    reason(message, *sizes, diagnosis);
+    reason(message, *sizes, log, diagnosis);
   } else {
-    reason_without_figures(message, diagnosis);
+    diagnose_other_layout(message, log, diagnosis);
   }
-  return diagnosis;
-}
-
-// What torch.cuda.memory_stats() tells: no request is in it, so less than an error's message.
-namespace {
-
-using Helps = OomAdvice::Helps;
-
-struct NamedSize {
-  const char* key;   ///< with dots, as memory_stats() names it
-  const char* name;  ///< of the figure
-  const char* meaning;
-};
-
-constexpr std::array kSizes{
-    NamedSize{"allocated_bytes.all.current", "allocated", "in blocks of live tensors"},
-    NamedSize{"requested_bytes.all.current", "requested", "what the program asked for, before rounding"},
-    NamedSize{"active_bytes.all.current", "active", "allocated, or freed and waiting for another stream"},
-    NamedSize{"reserved_bytes.all.current", "reserved", "taken from the driver"},
-    NamedSize{"inactive_split_bytes.all.current", "idle_pinned",
-              "idle pieces of segments that also hold live tensors: cannot be given back"},
-    NamedSize{"allocated_bytes.all.peak", "peak_allocated", "most allocated since the last reset"},
-    NamedSize{"reserved_bytes.all.peak", "peak_reserved", "most reserved since the last reset"},
-};
-
-std::optional<std::int64_t> counter(const Json& stats, std::string_view key) {
-  if (const auto flat = stats.find(std::string{key}); flat != stats.end()) {
-    return flat->is_number_integer() ? std::optional{flat->get<std::int64_t>()} : std::nullopt;
-  }
-  const std::size_t dot = key.find('.');
-  if (dot == std::string_view::npos) return {};
-  const auto inner = stats.find(std::string{key.substr(0, dot)});
-  if (inner == stats.end() || !inner->is_object()) return {};
-  return counter(*inner, key.substr(dot + 1));
-}
-
-void check(OomDiagnosis& diagnosis, const char* what, std::int64_t less, std::int64_t more) {
-  const bool holds = less <= more;
-  diagnosis.checks.push_back({fmt::format("{}: {} <= {}", what, less, more),
-                              holds ? FigureCheck::Outcome::holds : FigureCheck::Outcome::broken,
-                              holds ? "" : "counters of one moment always keep this"});
-  if (!holds) diagnosis.cause = OomCause::inconsistent;
-}
-
-void advise(OomDiagnosis& diagnosis, std::int64_t pinned, std::int64_t returnable) {
-  diagnosis.advice = {
-      {"torch.cuda.empty_cache()", returnable > 0 ? Helps::perhaps : Helps::no,
-       fmt::format(
-           "{} lie in segments without a live tensor and could go to other processes; PyTorch gives them "
-           "back itself before it fails",
-           oom_size(static_cast<Bytes>(returnable)))},
-      {"expandable_segments:True", pinned > 0 ? Helps::perhaps : Helps::no,
-       fmt::format("{} are idle in segments that hold live tensors", oom_size(static_cast<Bytes>(pinned)))},
-      {"the text of the error", Helps::yes, "it names the request, the free memory and the limit"}};
-}
-
-}  // namespace
-
-OomDiagnosis diagnose_memory_stats(const Json& stats, const std::string& name) {
-  const auto allocated = counter(stats, "allocated_bytes.all.current");
-  const auto reserved = counter(stats, "reserved_bytes.all.current");
-  if (!stats.is_object() || !allocated || !reserved) {
-    throw InputError(
-        name,
-        "is JSON, but has no allocated_bytes.all.current and reserved_bytes.all.current; the result "
-        "of torch.cuda.memory_stats() is needed.");
-  }
-  OomDiagnosis diagnosis;
-  diagnosis.layout = "memory_stats";
-  for (const NamedSize& size : kSizes) {
-    const auto value = counter(stats, size.key);
-    if (!value || *value < 0) continue;
-    const auto bytes = static_cast<Bytes>(*value);
-    diagnosis.figures.push_back({size.name, bytes, bytes, bytes, true, size.meaning});
-  }
-  const std::int64_t active = counter(stats, "active_bytes.all.current").value_or(*allocated);
-  const std::int64_t pinned = counter(stats, "inactive_split_bytes.all.current").value_or(0);
-  const std::int64_t ooms = counter(stats, "num_ooms").value_or(0);
-  const std::int64_t idle = *reserved - active;
-  check(diagnosis, "0 <= allocated", 0, *allocated);
-  check(diagnosis, "allocated <= active", *allocated, active);
-  check(diagnosis, "active + pinned idle <= reserved", active + pinned, *reserved);
-  if (const auto peak = counter(stats, "reserved_bytes.all.peak"))
-    check(diagnosis, "reserved <= its peak", *reserved, *peak);
-  if (const auto peak = counter(stats, "allocated_bytes.all.peak"))
-    check(diagnosis, "allocated <= its peak", *allocated, *peak);
-  diagnosis.idle = static_cast<Bytes>(std::max<std::int64_t>(idle, 0));
-  if (diagnosis.cause == OomCause::inconsistent) {
-    diagnosis.verdict = "the counters cannot all be of one moment";
-    return diagnosis;
-  }
-  const std::string count = fmt::format("num_ooms is {}, num_alloc_retries {}", ooms,
-                                        counter(stats, "num_alloc_retries").value_or(0));
-  if (ooms == 0) {
-    diagnosis.cause = OomCause::not_memory;
-    diagnosis.verdict = fmt::format("no allocation has failed ({})", count);
-  } else if (idle > *allocated) {
-    diagnosis.cause = OomCause::fragmentation;
-    diagnosis.verdict = fmt::format("{}; more of the reserved memory is idle ({}) than allocated ({})", count,
-                                    oom_size(*diagnosis.idle), oom_size(static_cast<Bytes>(*allocated)));
-  } else {
-    diagnosis.verdict = fmt::format("{}; the counters hold neither the request nor the free memory", count);
-  }
-  advise(diagnosis, pinned, std::max<std::int64_t>(idle - pinned, 0));
   return diagnosis;
 }
 

@@ -2,117 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <optional>
 
 namespace vramlab {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789";
-
-struct Unit {
-  std::string_view name;
-  Bytes bytes;
-};
-
-// Longer names first where one begins another.
-constexpr std::array kUnits{Unit{"bytes", 1},   Unit{"byte", 1},       Unit{"KiB", 1_KiB}, Unit{"MiB", 1_MiB},
-                            Unit{"GiB", 1_GiB}, Unit{"TiB", 1024_GiB}, Unit{"KB", 1_KiB},  Unit{"MB", 1_MiB},
-                            Unit{"GB", 1_GiB},  Unit{"TB", 1024_GiB},  Unit{"B", 1}};
-
-std::optional<std::uint64_t> number(std::string_view digits) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end == digits.data()) return {};
-  return value;
-}
-
-std::string_view take_digits(std::string_view& text) {
-  const std::size_t n = std::min(text.find_first_not_of(kDigits), text.size());
-  const std::string_view digits = text.substr(0, n);
-  text.remove_prefix(n);
-  return digits;
-}
-
-// How logs write the character ESC: as it is, or as JSON, Python and printf show it.
-constexpr std::array<std::string_view, 4> kEscapes{"\x1b", "\\u001b", "\\x1b", "\\033"};
-
-// What `text` begins with and a terminal obeys instead of showing (ECMA-48): colours, erased lines, titles,
-// links. Empty if it begins with nothing of the kind.
-std::string_view control_sequence(std::string_view text) {
-  const auto escape = std::find_if(kEscapes.begin(), kEscapes.end(),
-                                   [&](std::string_view form) { return text.starts_with(form); });
-  if (escape == kEscapes.end()) return {};
-  std::size_t i = escape->size();
-  const auto skip = [&](char low, char high) {
-    while (i < text.size() && text[i] >= low && text[i] <= high) ++i;
-  };
-  const char kind = i < text.size() ? text[i] : '\0';
-  if (kind == ']') {  // OSC: ends with BEL or ESC backslash; what has no end is not hidden
-    const std::size_t end = text.find_first_of("\x07\x1b\n", i);
-    if (end == std::string_view::npos || text[end] == '\n') return text.substr(0, i + 1);
-    return text.substr(0, end + (text[end] == '\x07' ? 1 : 2));
-  }
-  if (kind == '[') ++i;  // CSI: parameters, then as in every other sequence
-  if (kind == '[') skip('0', '?');
-  skip(' ', '/');  // intermediates, and one final character
-  return text.substr(0, i + 1);
-}
-
-// Windows terminals write blanks and line ends as moves of the cursor.
-bool moves_cursor(std::string_view sequence) {
-  return sequence.find('[') != std::string_view::npos &&
-         std::string_view{"ABCDEFGHf"}.find(sequence.back()) != std::string_view::npos;
-}
-
-// A progress bar that a later one has overwritten: from a carriage return up to the next one of the same
-// line.
-std::string_view overwritten_bar(std::string_view text) {
-  if (!text.starts_with('\r')) return {};
-  const std::size_t end = text.find_first_of("\r\n", 1);
-  if (end == std::string_view::npos || text[end] != '\r') return {};
-  const std::string_view bar = text.substr(0, end);
-  return bar.find("%|") == std::string_view::npos ? std::string_view{} : bar;
-}
-
-// Blanks and line ends (also as the two characters that JSON logs write) become one blank; what a terminal
-// does not show is left out.
-std::string one_line(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    std::string_view piece = control_sequence(text);
-    if (piece.empty()) piece = overwritten_bar(text);
-    const bool hidden = !piece.empty();
-    if (!hidden) piece = text.substr(0, text.starts_with("\\n") ? 2 : 1);
-    const bool blank =
-        hidden ? moves_cursor(piece) : piece.size() == 2 || piece.find_first_of(" \n\r\t") == 0;
-    if (!hidden && !blank) line += piece;
-    if (blank && !line.empty() && line.back() != ' ') line += ' ';
-    text.remove_prefix(piece.size());
-  }
-  return line;
-}
-
-std::optional<PrintedSize> size_after(std::string_view text, std::string_view anchor) {
-  const std::size_t at = text.find(anchor);
-  return at == std::string_view::npos ? std::nullopt : parse_printed_size(text.substr(at + anchor.size()));
-}
-
-// The two words in front of the anchor: a number and its unit.
-std::optional<PrintedSize> size_before(std::string_view text, std::string_view anchor) {
-  const std::size_t end = text.find(anchor);
-  if (end == std::string_view::npos || end == 0) return {};
-  const std::size_t unit = text.rfind(' ', end - 1);
-  if (unit == std::string_view::npos || unit == 0) return {};
-  const std::size_t before = text.rfind(' ', unit - 1);
-  return parse_printed_size(text.substr(before == std::string_view::npos ? 0 : before + 1));
-}
+constexpr std::string_view kTried = "Tried to allocate ";
+constexpr std::string_view kAsync = "would exceed allowed memory";
+constexpr std::string_view kOutOfMemory = " out of memory";
 
 std::optional<int> device_after(std::string_view text, std::string_view anchor) {
-  const std::size_t at = text.find(anchor);
-  if (at == std::string_view::npos) return {};
-  std::string_view rest = text.substr(at + anchor.size());
-  const auto value = number(take_digits(rest));
+  const auto value = number_after(text, anchor);
   if (!value || *value > 4096) return {};
   return static_cast<int>(*value);
 }
@@ -123,7 +22,7 @@ std::vector<OomMessage::Process> processes_in(std::string_view text) {
   std::vector<OomMessage::Process> processes;
   for (std::size_t at = text.find(kAnchor); at != std::string_view::npos; at = text.find(kAnchor, at + 1)) {
     std::string_view rest = text.substr(at + kAnchor.size());
-    const auto pid = number(take_digits(rest));
+    const auto pid = take_number(rest);
     if (!pid || !rest.starts_with(kHas)) continue;
     if (const auto size = parse_printed_size(rest.substr(kHas.size()))) processes.push_back({*pid, *size});
   }
@@ -131,7 +30,9 @@ std::vector<OomMessage::Process> processes_in(std::string_view text) {
 }
 
 void read_sentences(std::string_view text, OomMessage& message) {
+  message.layout = OomLayout::torch_sentences;
   message.device = device_after(text, "GPU ");
+  if (!message.device) message.device = device_after(text, "NPU ");
   message.total = size_after(text, " has a total capacity of ");
   if (!message.total) message.total = size_after(text, " has a total capacty of ");  // 2.1
   message.free = size_after(text, " of which ");
@@ -143,14 +44,24 @@ void read_sentences(std::string_view text, OomMessage& message) {
   message.idle = size_before(text, " is reserved by PyTorch but unallocated");
 }
 
+// Of other backends, too: "(NPU 0; … total capacity; … already allocated; … current active; … free; …)".
 void read_parenthesis(std::string_view text, OomMessage& message) {
-  message.device = device_after(text, "(GPU ");
+  message.device = device_after(text, "PU ");
   message.total = size_before(text, " total capacity");
   message.allocated = size_before(text, " already allocated");
   message.free = size_before(text, " free");
+  message.allowed = size_before(text, " allowed;");
   message.idle = size_before(text, " cached");
   message.reserved = size_before(text, " reserved in total by PyTorch");
   message.layout = message.idle ? OomLayout::torch_cached : OomLayout::torch_reserved;
+}
+
+// "MPS backend out of memory (MPS allocated: 7.43 GB, other allocations: 24.46 GB, max allowed: 32.00 GB)."
+void read_mps(std::string_view text, OomMessage& message) {
+  message.layout = OomLayout::torch_mps;
+  message.allocated = size_after(text, "MPS allocated: ");
+  message.outside = size_after(text, "other allocations: ");
+  message.allowed = size_after(text, "max allowed: ");
 }
 
 // "Currently allocated : 3.97 GiB Requested : …" after blanks were joined.
@@ -163,135 +74,104 @@ void read_async(std::string_view text, OomMessage& message) {
   message.allowed = size_after(text, "memory fraction) : ");
 }
 
-// Layouts told by words, from the most telling to the least.
-struct Words {
-  std::string_view words;
-  OomLayout layout;
-};
-constexpr std::array kWords{
-    Words{"more than 1EB memory", OomLayout::absurd_size},
-    Words{"CUDA error: out of memory", OomLayout::driver},
-    Words{"CUDA_ERROR_OUT_OF_MEMORY", OomLayout::driver},
-    Words{"CUBLAS_STATUS_ALLOC_FAILED", OomLayout::driver},
-    Words{"CUDNN_STATUS_ALLOC_FAILED", OomLayout::driver},
-    Words{"cudaErrorMemoryAllocation", OomLayout::driver},
-    Words{"Cuda failure 'out of memory'", OomLayout::driver},
-    Words{"RESOURCE_EXHAUSTED", OomLayout::resource_exhausted},
-    Words{"ResourceExhaustedError", OomLayout::resource_exhausted},
-    Words{"Out of memory while trying to allocate", OomLayout::resource_exhausted},
-    Words{"DefaultCPUAllocator", OomLayout::host_memory},
-    Words{"std::bad_alloc", OomLayout::host_memory},
-    Words{"Unable to allocate", OomLayout::host_memory},
-    Words{"MemoryError", OomLayout::host_memory},
-    Words{"Cannot allocate memory", OomLayout::host_memory},
-    Words{"killed by signal: Killed", OomLayout::host_memory},
-    Words{"oom-kill", OomLayout::host_memory},
-    Words{"OOMKilled", OomLayout::host_memory},
-    Words{"Out of memory: Kill", OomLayout::host_memory},
-    Words{"insufficient shared memory", OomLayout::host_memory},
-    Words{"CUDA error: ", OomLayout::other_cuda_error},
-    Words{"HIP error: ", OomLayout::other_cuda_error},
-    Words{"CUBLAS_STATUS_", OomLayout::other_cuda_error},
-    Words{"CUDNN_STATUS_", OomLayout::other_cuda_error},
-    Words{"CUDA out of memory", OomLayout::driver},
-    Words{"out of memory", OomLayout::driver},
-};
-
-// The words and what follows them, up to the end of the clause: names the error in the answer.
-std::string clause_at(std::string_view text, std::size_t at) {
-  const std::size_t end = std::min({text.find(". ", at), text.find(" at ", at), at + 100, text.size()});
-  text = text.substr(at, end - at);
-  return std::string{text.substr(0, text.find_last_not_of(' ') + 1)};
+// The word in front of " out of memory" or " backend out of memory".
+std::string backend_before(std::string_view text) {
+  text = text.substr(0, text.rfind(kOutOfMemory));
+  if (text.ends_with(" backend")) text.remove_suffix(8);
+  text = text.substr(text.find_last_of(" :'\"(") + 1);
+  constexpr std::array<std::string_view, 6> kBackends{"CUDA", "HIP", "XPU", "NPU", "MPS", "MUSA"};
+  const bool known = std::find(kBackends.begin(), kBackends.end(), text) != kBackends.end();
+  return known ? std::string{text} : std::string{};
 }
 
-void read_words(std::string_view text, OomMessage& message) {
-  for (const Words& words : kWords) {
-    const std::size_t at = text.find(words.words);
-    if (at == std::string_view::npos) continue;
-    message.layout = words.layout;
-    message.evidence = clause_at(text, at);
-    message.messages = 1;
-    if (words.layout == OomLayout::resource_exhausted) {
-      message.tried = size_after(text, "trying to allocate ");
-    }
-    if (words.layout == OomLayout::host_memory) message.tried = size_after(text, "tried to allocate ");
-    return;
+// The message whose "Tried to allocate" begins at `tried` and that ends before `end`; `begin` is where the
+// one before it ended.
+OomMessage read_torch(std::string_view all, std::size_t begin, std::size_t tried, std::size_t end) {
+  begin -= std::min(begin, std::string_view{"MPS backend"}.size());  // the name of the backend
+  const std::string_view before = all.substr(begin, tried - begin);
+  const std::string_view text = all.substr(tried, end - tried);
+  OomMessage message;
+  message.tried = size_after(text, kTried);
+  if (!message.tried) return message;
+  message.backend = backend_before(before);
+  const std::size_t open = std::min(text.find(" (GPU "), text.find(" (NPU "));
+  if (message.backend == "MPS") {
+    read_mps(before.substr(std::min(before.rfind("(MPS allocated: "), before.size())), message);
+  } else if (open < text.find(". GPU ")) {
+    read_parenthesis(text.substr(open, text.find(')', open) - open), message);
+  } else {
+    read_sentences(text, message);
   }
+  return message;
 }
 
-std::size_t count(std::string_view text, std::string_view words) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) ++n;
-  return n;
+// Where the message after `at` begins: its figures are no part of the one before.
+std::size_t next_message(std::string_view all, std::size_t at) {
+  return std::min({all.find(kOutOfMemory, at), all.find(kTried, at), all.size()});
+}
+
+std::vector<OomMessage> torch_messages(std::string_view all) {
+  std::vector<OomMessage> messages;
+  std::size_t begin = 0;
+  for (std::size_t at = all.find(kTried); at != std::string_view::npos; at = all.find(kTried, at + 1)) {
+    const std::size_t end = next_message(all, at + kTried.size());
+    OomMessage message = read_torch(all, begin, at, end);
+    begin = end;
+    if (message.tried) messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+std::vector<OomMessage> async_messages(std::string_view all) {
+  constexpr std::string_view kBegin = "Allocation on device ";
+  std::vector<OomMessage> messages;
+  for (std::size_t at = all.find(kAsync); at != std::string_view::npos; at = all.find(kAsync, at + 1)) {
+    std::size_t begin = all.rfind(kBegin, at);
+    if (begin == std::string_view::npos) begin = at;
+    OomMessage message;
+    message.layout = OomLayout::cuda_malloc_async;
+    message.backend = "CUDA";
+    read_async(all.substr(begin, all.find(kBegin, at) - begin), message);
+    messages.push_back(std::move(message));
+  }
+  return messages;
 }
 
 }  // namespace
 
 const char* name_of(OomLayout layout) {
-  constexpr std::array kNames{
-      "none",        "torch-cached", "torch-reserved",     "torch-sentences", "cudaMallocAsync",
-      "absurd-size", "driver",       "resource-exhausted", "host-memory",     "other-cuda-error"};
+  constexpr std::array kNames{"none",
+                              "torch-cached",
+                              "torch-reserved",
+                              "torch-sentences",
+                              "torch-mps",
+                              "cudaMallocAsync",
+                              "absurd-size",
+                              "driver",
+                              "resource-exhausted",
+                              "host-memory",
+                              "not-a-failure",
+                              "other-cuda-error"};
   static_assert(kNames.size() == static_cast<std::size_t>(OomLayout::other_cuda_error) + 1);
   return kNames[static_cast<std::size_t>(layout)];
 }
 
-std::optional<PrintedSize> parse_printed_size(std::string_view text) {
-  const std::string_view begin = text;
-  const auto whole = number(take_digits(text));
-  if (!whole || *whole > 10'000'000'000'000'000) return {};
-  std::string_view decimals;
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    decimals = take_digits(text);
-    if (decimals.empty() || decimals.size() > 6) return {};
+std::vector<OomMessage> parse_oom_messages(std::string_view text) {
+  const std::string line = one_line(text);
+  const bool async_first = line.find(kAsync) < line.find(kTried);
+  std::vector<OomMessage> messages = async_first ? async_messages(line) : torch_messages(line);
+  if (messages.empty()) {
+    OomMessage message = parse_words(line);
+    if (message.layout != OomLayout::none) messages.push_back(std::move(message));
   }
-  if (text.starts_with(' ')) text.remove_prefix(1);
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
-                                 [&](const Unit& candidate) { return text.starts_with(candidate.name); });
-  if (unit == kUnits.end() || *whole > (Bytes{1} << 60) / unit->bytes) return {};
-  text.remove_prefix(unit->name.size());
-
-  PrintedSize size;
-  size.text = begin.substr(0, begin.size() - text.size());
-  Bytes scale = 1;
-  for (std::size_t i = 0; i < decimals.size(); ++i) scale *= 10;
-  const Bytes fraction = (number(decimals).value_or(0) * unit->bytes + scale / 2) / scale;
-  size.bytes = *whole * unit->bytes + fraction;
-  // Half a unit of the last digit to either side; whole bytes are exact.
-  const Bytes half = unit->bytes == 1 ? 0 : (unit->bytes + 2 * scale - 1) / (2 * scale);
-  size.low = size.bytes > half ? size.bytes - half : 0;
-  size.high = size.bytes + half;
-  return size;
+  return messages;
 }
 
 OomMessage parse_oom_message(std::string_view text) {
-  constexpr std::string_view kTried = "Tried to allocate ";
-  constexpr std::string_view kAsync = "would exceed allowed memory";
-  const std::string line = one_line(text);
-  const std::string_view all = line;
-  OomMessage message;
-  const std::size_t tried = all.find(kTried);
-  const std::size_t async = all.find(kAsync);
-  if (tried < async) {
-    const std::string_view first = all.substr(tried, all.find(kTried, tried + 1) - tried);
-    message.tried = size_after(first, kTried);
-    if (message.tried) {
-      message.messages = count(all, kTried);
-      message.layout = OomLayout::torch_sentences;
-      first.find(" (GPU ") != std::string_view::npos ? read_parenthesis(first, message)
-                                                     : read_sentences(first, message);
-      return message;
-    }
-  }
-  if (async != std::string_view::npos) {
-    const std::size_t begin = all.rfind("Allocation on device ", async);
-    message.layout = OomLayout::cuda_malloc_async;
-    message.messages = count(all, kAsync);
-    read_async(all.substr(begin == std::string_view::npos ? async : begin), message);
-    return message;
-  }
-  read_words(all, message);
-  return message;
+  std::vector<OomMessage> messages = parse_oom_messages(text);
+  if (messages.empty()) return {};
+  messages.front().messages = messages.size();
+  return std::move(messages.front());
 }
 
 namespace {

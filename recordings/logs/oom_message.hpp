@@ -7,22 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/units.hpp"
+#include "recordings/logs/printed_text.hpp"
 
 namespace vramlab {
-
-/// A size as a message prints it, with the range of sizes that are printed so: "79.18 GiB" has two decimals,
-/// so it stands for 79.175 to 79.185 GiB. A number of bytes is exact. MB and GB are read as MiB and GiB,
-/// which is what the versions that wrote them meant.
-struct PrintedSize {
-  Bytes bytes = 0;  ///< the printed value itself
-  Bytes low = 0;
-  Bytes high = 0;
-  std::string text;
-};
-
-/// "8.00 GiB" at the beginning of `text`; empty for anything else.
-std::optional<PrintedSize> parse_printed_size(std::string_view text);
 
 /// Who wrote the message.
 enum class OomLayout : std::uint8_t {
@@ -30,11 +17,13 @@ enum class OomLayout : std::uint8_t {
   torch_cached,        ///< PyTorch up to 1.4: in parentheses, the last figure is idle memory ("cached")
   torch_reserved,      ///< PyTorch 1.5 to 2.0: in parentheses, the last figure is "reserved in total"
   torch_sentences,     ///< PyTorch 2.1 and newer
+  torch_mps,           ///< PyTorch on Apple's GPUs: the figures stand before "Tried to allocate"
   cuda_malloc_async,   ///< PyTorch with backend:cudaMallocAsync
   absurd_size,         ///< PyTorch for requests of 2^60 bytes and more (R1.1)
   driver,              ///< the driver or a library, without figures
   resource_exhausted,  ///< JAX or TensorFlow
   host_memory,         ///< it is the computer's memory that ran out
+  not_a_failure,       ///< TensorFlow: more memory would have been faster; nothing failed
   other_cuda_error,  ///< an error of CUDA or one of its libraries that has nothing to do with lack of memory
 };
 
@@ -49,7 +38,10 @@ struct OomMessage {
   };
 
   OomLayout layout = OomLayout::none;
-  std::string evidence;  ///< the words by which a layout without figures was recognised
+  std::string backend;    ///< "CUDA", "HIP", "XPU", "NPU" or "MPS", as PyTorch names it
+  std::string framework;  ///< "JAX" or "TensorFlow"; empty for PyTorch and where nothing tells
+  std::string evidence;   ///< the words by which a layout without figures was recognised
+  std::string remark;     ///< what these words mean where they do not say it
   std::optional<int> device;
   std::optional<PrintedSize> tried;  ///< what was asked of the driver: the size of a segment (R1.7)
   std::optional<PrintedSize> total;
@@ -60,6 +52,8 @@ struct OomMessage {
   std::optional<PrintedSize> private_pools;
   std::optional<PrintedSize> idle;      ///< reserved and not allocated
   std::optional<PrintedSize> reserved;  ///< printed by PyTorch 1.5 to 2.0 only
+  std::optional<PrintedSize> outside;   ///< "other allocations" of MPS
+  std::optional<PrintedSize> in_use;    ///< JAX and TensorFlow: live in the pool; `allowed` is its limit
   std::vector<Process> others;
   std::size_t messages = 0;  ///< how many the text holds; the first one was read
 };
@@ -67,6 +61,13 @@ struct OomMessage {
 /// Finds the first message in `text`, which may be a whole log with a traceback around it, wrapped anywhere
 /// between words. A message that is cut off lacks the figures behind the cut.
 OomMessage parse_oom_message(std::string_view text);
+
+/// All messages of `text` that have figures, in its order; else what parse_oom_message finds, if anything.
+std::vector<OomMessage> parse_oom_messages(std::string_view text);
+
+/// For words without PyTorch's figures: of the driver, libraries, JAX, TensorFlow, the computer. `line` is
+/// one line (one_line). Layout `none` if there is nothing of the kind.
+OomMessage parse_words(std::string_view line);
 
 // The figures of an OOM message that the allocator alone determines (R4.12), for comparing two messages.
 

@@ -335,10 +335,60 @@ TEST_F(CliTest, ExplainNamesTheCauseOfAMessage) {
 TEST_F(CliTest, TheDocumentShowsWhatExplainPrints) {
   const std::string source = VRAMLAB_SOURCE_DIR "/docs/";
   const std::string document = read_input_file(source + "explain.md");
-  for (const char* name : {"oom-fraction.txt", "oom-neighbour.txt"}) {
+  for (const char* name : {"oom-fraction.txt", "oom-container.txt", "oom-open.txt", "oom-neighbour.txt"}) {
     const std::string file = source + "examples/" + name;
     EXPECT_THAT(document, HasSubstr(read_input_file(file))) << name;
     EXPECT_THAT(document, HasSubstr(run("explain '" + file + "'").out)) << name;
+  }
+  EXPECT_THAT(document, HasSubstr(run("explain --details '" + source + "examples/oom-neighbour.txt'").out));
+}
+
+// At most a screen without --details; figures, checks and advice with it.
+TEST_F(CliTest, ExplainFitsAScreen) {
+  const std::string examples = VRAMLAB_SOURCE_DIR "/docs/examples/";
+  for (const char* name : {"oom-fraction.txt", "oom-container.txt", "oom-open.txt", "oom-neighbour.txt"}) {
+    const std::string page = run("explain '" + examples + name + "'").out;
+    EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 25) << name;
+    EXPECT_THAT(page, Not(HasSubstr("would it have helped?"))) << name;
+    EXPECT_THAT(run("explain --details '" + examples + name + "'").out, HasSubstr("would it have helped?"))
+        << name;
+  }
+}
+
+// Two ranks in one log: both, the first in the text in front; what stands beside a message goes into the
+// JSON.
+TEST_F(CliTest, ExplainTellsRanksApart) {
+  const auto failure = [](const char* tried, const char* gpu) {
+    return "CUDA out of memory. Tried to allocate " + std::string{tried} + ". GPU " + gpu +
+           " has a total capacity of 79.15 GiB of which 10.00 MiB is free. Including non-PyTorch memory, "
+           "this process "
+           "has 79.10 GiB memory in use. Of the allocated memory 78.40 GiB is allocated by PyTorch, and "
+           "60.00 MiB is "
+           "reserved by PyTorch but unallocated.\n";
+  };
+  std::ofstream{folder.file("ranks.log")} << "[rank1]: " << failure("2.00 GiB", "1")
+                                          << "[rank0]: " << failure("64.00 MiB", "0");
+  const Ran ran = run("explain ranks.log");
+  EXPECT_THAT(ran.out, HasSubstr("The text holds 2 messages; rank 1 is the first in it"));
+  EXPECT_THAT(ran.out, HasSubstr("2. rank 0, 64.00 MiB asked on device 0: fragmentation"));
+  const Json json = Json::parse(run("explain ranks.log --json -").out);
+  EXPECT_EQ(json["messages"].size(), 2u);
+  EXPECT_EQ(json["messages"][0]["writer"], "rank 1");
+  EXPECT_EQ(json["cause"], "too big at any setting");
+  std::ofstream{folder.file("stats.txt")} << "OrderedDict([('allocated_bytes.all.current', 5), "
+                                             "('reserved_bytes.all.current', 9), ('num_ooms', 1)])\n";
+  EXPECT_EQ(Json::parse(run("explain stats.txt --json -").out)["layout"], "memory_stats");
+}
+
+// Refused with room left: open, with possible causes.
+TEST_F(CliTest, ExplainLeavesAVerdictOpen) {
+  const Json json =
+      Json::parse(run("explain '" VRAMLAB_SOURCE_DIR "/docs/examples/oom-open.txt' --json -").out);
+  EXPECT_EQ(json["cause"], "undetermined");
+  EXPECT_EQ(json["short_by_bytes"], nullptr);
+  ASSERT_GE(json["possible_causes"].size(), 3u);
+  for (const char* key : {"cause", "speaks_for", "how_to_tell"}) {
+    EXPECT_FALSE(json["possible_causes"][0][key].get<std::string>().empty()) << key;
   }
 }
 
