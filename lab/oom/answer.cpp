@@ -8,15 +8,17 @@
 namespace vramlab {
 namespace {
 
-// Known to be older than 2.9, which named the variable anew.
-bool is_before_2_9(const OomMessage& message, const OomLog& log) {
-  if (message.layout == OomLayout::torch_cached || message.layout == OomLayout::torch_reserved) return true;
+enum class Age : std::uint8_t { unknown, before_2_9, from_2_9 };  // 2.9 named the variable anew
+
+Age age_of(const OomMessage& message, const OomLog& log) {
+  if (message.layout == OomLayout::torch_cached || message.layout == OomLayout::torch_reserved)
+    return Age::before_2_9;
   std::string_view version = log.torch_version;
   const auto major = take_number(version);
-  if (!major || !version.starts_with('.')) return false;
-  version.remove_prefix(1);
-  const auto minor = take_number(version);
-  return *major < 2 || (*major == 2 && minor && *minor < 9);
+  if (!major) return log.is_before_2_5 ? Age::before_2_9 : Age::unknown;
+  version.remove_prefix(1);  // the dot
+  const auto minor = take_number(version).value_or(0);
+  return *major < 2 || (*major == 2 && minor < 9) ? Age::before_2_9 : Age::from_2_9;
 }
 
 class WrittenAnswer {
@@ -94,6 +96,11 @@ class WrittenAnswer {
 
   void notes() {
     auto& lines = answer_.notes;
+    if (message_.sizes_unknown) {
+      add(lines,
+          "17179869184.00 GiB stand for -1: the driver of Windows (also below WSL) does not tell what "
+          "processes hold.");
+    }
     if (sizes_.own_listed_as) {
       add(lines,
           "Process {} is this one: in a container the driver reports process numbers of the host. With it {} "
@@ -287,9 +294,10 @@ std::string conf_command(const std::string& setting, const OomMessage& message, 
                                : message.backend == "NPU" ? "PYTORCH_NPU_ALLOC_CONF"
                                                           : "PYTORCH_CUDA_ALLOC_CONF";
   if (log.platform == "Windows") return fmt::format("set {}={}", old_name, value);
-  if (message.backend == "NPU" || is_before_2_9(message, log))
-    return fmt::format("export {}={}", old_name, value);
-  return fmt::format("export PYTORCH_ALLOC_CONF={}  # before PyTorch 2.9: {}", value, old_name);
+  const Age age = age_of(message, log);
+  if (message.backend == "NPU" || age == Age::before_2_9) return fmt::format("export {}={}", old_name, value);
+  const std::string line = "export PYTORCH_ALLOC_CONF=" + value;
+  return age == Age::from_2_9 ? line : line + "  # before PyTorch 2.9: " + old_name;
 }
 
 void write_answer(const OomMessage& message, const OomSizes& sizes, const OomRefusal& refusal,

@@ -91,9 +91,9 @@ std::string peak_text(const MemoryCounters& counters) {
 std::vector<PossibleCause> causes_by_peaks(const MemoryCounters& counters) {
   const SizeRange live = value_of(counters, "allocated_bytes.all.peak");
   const SizeRange reserved = value_of(counters, "reserved_bytes.all.peak");
-  if (reserved.value <= 0) return {};
-  const std::string peaks =
-      fmt::format("at the peaks {} of {} reserved were live", size_text(live), size_text(reserved));
+  const std::string peaks = reserved.value <= 0 ? "the counters hold no peaks"
+                                                : fmt::format("at the peaks {} of {} reserved were live",
+                                                              size_text(live), size_text(reserved));
   const PossibleCause too_big{name_of(OomCause::too_big), peaks,
                               "by the error's text, live memory and the request exceed the card"};
   const PossibleCause holes{name_of(OomCause::fragmentation), peaks,
@@ -122,6 +122,8 @@ OomDiagnosis diagnose_counters(const MemoryCounters& counters) {
   if (knows_reserved) check_counters(counters, allocated, active, reserved, diagnosis);
   const SizeRange idle = (reserved - active).at_least_zero();
   if (knows_reserved) diagnosis.idle = idle.bytes();
+  // What lies in segments without a live tensor goes back to the driver before a request fails.
+  const SizeRange stuck = value_of(counters, "inactive_split_bytes.all.current", idle);
   const std::string count = counters.find("num_ooms") == nullptr
                                 ? "failed allocations are not counted in it"
                                 : fmt::format("failed allocations: {}, retries: {}", ooms, retries);
@@ -138,10 +140,10 @@ OomDiagnosis diagnose_counters(const MemoryCounters& counters) {
   if (ooms == 0 && counters.find("num_ooms") != nullptr) {
     diagnosis.cause = OomCause::not_memory;
     diagnosis.verdict = fmt::format("no allocation had failed when this was printed ({})", count);
-  } else if (idle.value > allocated.value) {
+  } else if (stuck.value > allocated.value) {
     diagnosis.cause = OomCause::fragmentation;
     diagnosis.verdict = fmt::format("{}; more of the reserved memory is idle ({}) than allocated ({})", count,
-                                    size_text(idle), size_text(allocated));
+                                    size_text(stuck), size_text(allocated));
     diagnosis.notes = {
         "Inferred from the counters alone: they hold neither the request nor the free memory."};
   } else {

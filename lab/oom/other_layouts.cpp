@@ -1,5 +1,7 @@
 // Messages without the figures of PyTorch's allocator: Apple's GPUs, JAX, TensorFlow, drivers and libraries,
 // the computer's memory, and what is cut off.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lab/oom/reasoning.hpp"
@@ -40,6 +42,10 @@ class OtherLayout {
  private:
   void advise(const char* measure, Help helps, const char* why) {
     answer_.advice.push_back({measure, helps, why});
+  }
+  [[nodiscard]] bool was_set(const char* name) const {
+    const auto& set = log_.settings_of_frameworks;
+    return std::find(set.begin(), set.end(), name) != set.end();
   }
   void step(std::string line) { answer_.steps.push_back(std::move(line)); }
   [[nodiscard]] std::string asked() const { return message_.tried ? message_.tried->text : "memory"; }
@@ -149,7 +155,10 @@ class OtherLayout {
           {"other processes", "another process, or TensorFlow in this one, took memory before",
            "nvidia-smi lists them"}};
     }
-    answer_.commands = {"export XLA_PYTHON_CLIENT_MEM_FRACTION=.95", "nvidia-smi"};
+    answer_.commands = {"nvidia-smi"};
+    if (!was_set("XLA_PYTHON_CLIENT_MEM_FRACTION=")) {
+      answer_.commands.insert(answer_.commands.begin(), "export XLA_PYTHON_CLIENT_MEM_FRACTION=.95");
+    }
     step("a smaller batch, jax.checkpoint, donated arguments (donate_argnums)");
     step("TensorFlow beside JAX: tf.config.set_visible_devices([], \"GPU\")");
     if (answer_.cause == OomCause::fragmentation)
@@ -190,7 +199,8 @@ class OtherLayout {
       answer_.commands.insert(answer_.commands.begin(), "export TF_GPU_ALLOCATOR=cuda_malloc_async");
     }
     step("a smaller batch; del models and tf.keras.backend.clear_session() between runs");
-    step("beside other processes: export TF_FORCE_GPU_ALLOW_GROWTH=true");
+    if (!was_set("TF_FORCE_GPU_ALLOW_GROWTH="))
+      step("beside other processes: export TF_FORCE_GPU_ALLOW_GROWTH=true");
     advise("a smaller batch", Help::yes, "the tensors of the step need less then");
     advise("TF_GPU_ALLOCATOR=cuda_malloc_async",
            answer_.cause == OomCause::too_big ? Help::no : Help::perhaps, "it closes holes in the pool");
@@ -201,7 +211,8 @@ class OtherLayout {
   void not_a_failure() {
     answer_.cause = OomCause::not_memory;
     answer_.verdict =
-        fmt::format("a warning and not a failure: {} could not be had, and {} went on with less", asked(),
+        fmt::format("a warning and not a failure: {} could not be had, and {} went on with less",
+                    message_.tried ? size_text(range_of(*message_.tried)) : asked(),
                     message_.framework.empty() ? "the framework" : message_.framework);
     step("nothing, unless it is slow: more memory may be faster");
     advise("a smaller batch", Help::no, "nothing failed");
@@ -240,31 +251,48 @@ class OtherLayout {
     advise("a smaller batch", Help::no, "nothing says that memory was short");
   }
 
+  // PyTorch's module for the backend that the words are of.
+  [[nodiscard]] const char* module() const {
+    const std::string& words = message_.evidence;
+    if (words.starts_with("UR_") || words.starts_with("ZE_") || words.starts_with("PI_")) return "torch.xpu";
+    return words.starts_with("kIOGPU") || words.find("buffer size") != std::string::npos ? "torch.mps"
+                                                                                         : "torch.cuda";
+  }
+
   void driver() {
     answer_.verdict = fmt::format("device memory ran out (\"{}\"); no figures tell why", message_.evidence);
-    if (!message_.remark.empty())
+    if (!message_.remark.empty()) {
       answer_.notes.push_back("\"" + message_.evidence + "\": " + message_.remark + ".");
+    }
     if (message_.tried) answer_.key_figures = {fmt::format("asked {}", shown(*message_.tried))};
+    if (message_.remark.find("size of one allocation") != std::string::npos) return one_allocation();
+    const std::string emptying = fmt::format("{}.empty_cache() before the call", module());
     answer_.possible_causes = {
         {"PyTorch's cache", "a driver or library allocates outside it and cannot use what is idle in it",
-         "it runs with torch.cuda.empty_cache() before the call"},
+         "it runs with " + emptying},
         {"other processes", "they count here, too", "nvidia-smi (rocm-smi, xpu-smi) at the failure"},
         {"too big at any setting", "live tensors and the request exceed the card",
-         "torch.cuda.memory_summary() before the call"}};
+         fmt::format("{}.memory_summary() before the call", module())}};
     if (log_.pins_memory) {
       answer_.possible_causes.insert(answer_.possible_causes.begin(),
                                      {"the computer's memory", "the traceback leads through pinned memory",
                                       "it runs with pin_memory=False"});
     }
-    if (message_.evidence.find("buffer size") != std::string::npos) {
-      answer_.possible_causes = {{"limit on one allocation", "Metal limits the size of one buffer",
-                                  "two tensors of half the size each fit"}};
-    }
-    step("a smaller batch, or torch.cuda.empty_cache() before the call");
-    advise("torch.cuda.empty_cache() before the call", Help::perhaps,
+    step("a smaller batch, or " + emptying);
+    advise("emptying PyTorch's cache before the call", Help::perhaps,
            "a library or the driver allocates outside PyTorch's cache and cannot use what is idle in it");
-    advise("torch.cuda.memory_stats() and nvidia-smi at that moment", Help::yes,
+    advise("memory_stats() and nvidia-smi at that moment", Help::yes,
            "they tell whether the memory is in live tensors, idle, or held by others");
+  }
+
+  void one_allocation() {
+    answer_.verdict = fmt::format(
+        "a limit on one allocation refused, by its words (\"{}\"); no figures tell more", message_.evidence);
+    answer_.possible_causes = {
+        {"limit on one allocation", "the message says so", "two tensors of half the size each fit"}};
+    step("a smaller batch, or the tensor in pieces");
+    advise("smaller tensors", Help::yes, "the limit is on one allocation, not on their sum");
+    advise("settings of the allocator", Help::no, "the driver refused");
   }
 
   void cut_off() {

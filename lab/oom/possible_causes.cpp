@@ -69,7 +69,7 @@ class OpenVerdict {
   }
 
   void windows() {
-    const bool windows = log_.platform == "Windows";
+    const bool windows = log_.platform == "Windows" || message_.sizes_unknown;
     const bool nominal = has_nominal_total(message_) && !is("HIP") && !is("XPU") && !is("NPU");
     const bool elsewhere = !log_.platform.empty() && !windows && !nominal;
     const bool may_be = is("CUDA") || message_.backend.empty();

@@ -95,6 +95,7 @@ class StatsReader {
 
   std::vector<MemoryCounters> all() {
     while (!text_.empty()) {
+      if (read_bare_key()) continue;
       const char c = text_.front();
       text_.remove_prefix(1);
       if (c == '}') leave();
@@ -104,6 +105,18 @@ class StatsReader {
   }
 
  private:
+  // "allocated_bytes.all.current: 12", as loops over the result print it.
+  bool read_bare_key() {
+    const std::size_t end = std::min(text_.find_first_not_of(kKeyLetters), text_.size());
+    if (end == 0) return false;
+    const std::string_view key = text_.substr(0, end);
+    text_.remove_prefix(end);
+    if (key.find(".all.") == std::string_view::npos && !key.starts_with("num_")) return true;
+    text_.remove_prefix(std::min(text_.find_first_not_of("'\" \t:=,"), text_.size()));
+    if (const auto number = take_number(text_)) add(std::string{key}, *number);
+    return true;
+  }
+
   void read_key(char quote) {
     const std::size_t end = text_.find_first_of("'\"\n");
     if (end == std::string_view::npos || text_[end] != quote) return;
@@ -151,6 +164,8 @@ class StatsReader {
     if (found_.empty() || found_.back().values.contains(key)) found_.emplace_back();
     found_.back().values[key] = {number, number, number, std::to_string(number)};
   }
+
+  static constexpr std::string_view kKeyLetters = "abcdefghijklmnopqrstuvwxyz_.";
 
   std::string_view text_;
   std::string path_;

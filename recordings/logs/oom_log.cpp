@@ -34,6 +34,14 @@ std::string take_writer(std::string_view& line) {
   }
   const std::size_t pid = line.substr(0, 80).find(" pid=");
   const std::size_t end = line.find(')');
+  // Schedulers put more in front: "node7: [rank3]: …".
+  if (const std::size_t at = line.substr(0, 60).find("[rank"); at != 0 && at != std::string_view::npos) {
+    std::string_view rest = line.substr(at);
+    if (std::string name = take_writer(rest); !name.empty()) {
+      line = rest;
+      return name;
+    }
+  }
   if (!line.starts_with('(') || pid == std::string_view::npos || end == std::string_view::npos || end < pid)
     return {};
   const std::string name{line.substr(1, std::min(end, line.find(',')) - 1)};
@@ -59,6 +67,7 @@ std::vector<Writer> writers_of(std::string_view text) {
   for (std::size_t number = 0; !text.empty(); ++number) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with("> ")) line.remove_prefix(2);  // as mails and issues quote
     if (const std::string name = take_writer(line); !name.empty()) {
       const auto known =
           std::find_if(writers.begin(), writers.end(), [&](const Writer& one) { return one.name == name; });
@@ -176,16 +185,15 @@ std::vector<std::string> settings_in(std::string_view text) {
 
 std::string version_in(std::string_view text) {
   for (const std::string_view anchor :
-       {"PyTorch version: ", "PyTorch Version: ", "torch==", "torch version: ", "torch: "}) {
-    const std::size_t at = text.find(anchor);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = text.substr(at + anchor.size(), 8);
-    const std::size_t minor = rest.find('.');
-    if (minor == std::string_view::npos || minor == 0 ||
-        std::isdigit(static_cast<unsigned char>(rest[0])) == 0)
-      continue;
-    return std::string{
-        rest.substr(0, std::min(rest.find_first_not_of("0123456789", minor + 1), rest.size()))};
+       {"orch version: ", "orch Version: ", "torch==", "torch: ", "PyTorch ", "torch "}) {
+    for (std::size_t at = text.find(anchor); at != std::string_view::npos; at = text.find(anchor, at + 1)) {
+      std::string_view rest = text.substr(at + anchor.size(), 8);
+      const std::string_view begin = rest;
+      const auto major = take_number(rest);
+      if (!major || *major > 9 || !rest.starts_with('.')) continue;
+      rest.remove_prefix(1);
+      if (take_number(rest)) return std::string{begin.substr(0, begin.size() - rest.size())};
+    }
   }
   return {};
 }
@@ -224,6 +232,10 @@ OomLog read_oom_log(std::string_view text) {
   read_smi(text, log);
   log.settings = settings_in(text);
   log.torch_version = version_in(text);
+  log.is_before_2_5 = holds(text, "torch.cuda.OutOfMemoryError") || holds(text, "total capacty");
+  for (const std::string_view name : {"XLA_PYTHON_CLIENT_MEM_FRACTION=", "TF_FORCE_GPU_ALLOW_GROWTH="}) {
+    if (holds(text, name)) log.settings_of_frameworks.emplace_back(name);
+  }
   log.platform = platform_of(text);
   log.pins_memory = holds_any(text, kPinning);
   return log;

@@ -39,7 +39,9 @@ struct OomLog {
   std::vector<SmiCard> smi_cards;
   std::vector<SmiProcess> smi_processes;
   std::vector<std::string> settings;  ///< allocator settings that were in force, "max_split_size_mb:128"
-  std::string torch_version;          ///< "2.3" if it stands in the text
+  std::vector<std::string> settings_of_frameworks;  ///< "XLA_PYTHON_CLIENT_MEM_FRACTION=", with any value
+  bool is_before_2_5 = false;                       ///< names the class of the error as older versions do
+  std::string torch_version;                        ///< "2.3" if it stands in the text
   std::string platform;      ///< "Windows", "Linux", "macOS", "Jetson" as paths and names tell; may be empty
   bool pins_memory = false;  ///< the traceback leads through pinned memory of the computer
 };

@@ -38,6 +38,7 @@ void read_sentences(std::string_view text, OomMessage& message) {
   message.free = size_after(text, " of which ");
   message.others = processes_in(text);
   message.own_process = size_after(text, "this process has ");
+  message.sizes_unknown = text.find(" has 17179869184.00 GiB memory in use") != std::string_view::npos;
   message.allowed = size_before(text, " allowed;");
   message.allocated = size_after(text, "Of the allocated memory ");
   message.private_pools = size_before(text, " allocated in private pools");
@@ -158,6 +159,8 @@ const char* name_of(OomLayout layout) {
 
 std::vector<OomMessage> parse_oom_messages(std::string_view text) {
   const std::string line = one_line(text);
+  // Intel's extension: "Current platform can NOT allocate memory block with size larger than 4GB! Tried to …"
+  if (line.find("memory block with size larger than") != std::string::npos) return {parse_words(line)};
   const bool async_first = line.find(kAsync) < line.find(kTried);
   std::vector<OomMessage> messages = async_first ? async_messages(line) : torch_messages(line);
   if (messages.empty()) {

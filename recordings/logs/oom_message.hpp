@@ -55,6 +55,8 @@ struct OomMessage {
   std::optional<PrintedSize> outside;   ///< "other allocations" of MPS
   std::optional<PrintedSize> in_use;    ///< JAX and TensorFlow: live in the pool; `allowed` is its limit
   std::vector<Process> others;
+  bool sizes_unknown =
+      false;  ///< "has 17179869184.00 GiB": -1, the driver of Windows does not tell processes' sizes
   std::size_t messages = 0;  ///< how many the text holds; the first one was read
 };
 

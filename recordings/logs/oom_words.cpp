@@ -20,12 +20,16 @@ constexpr const char* kNvml =
 constexpr const char* kHandle =
     "a library's handle could not be made, which is usually a lack of device memory";
 
+constexpr const char* kLargest = "the driver limits the size of one allocation";
+constexpr const char* kCopied = "a copy to the card found no memory there";
+
 // What ran out of memory, in words. The first in the text counts, then the first here.
 constexpr std::array kMemoryWords{
     Words{"on host: CUDA_ERROR_OUT_OF_MEMORY", OomLayout::host_memory,
           "pinned memory of the computer, asked of CUDA"},
     Words{"could not allocate pinned host memory", OomLayout::host_memory,
           "pinned memory of the computer, asked of CUDA"},
+    Words{"can NOT allocate memory block with size larger than 4GB", OomLayout::driver, kLargest},
     Words{"CUDA error: out of memory", OomLayout::driver},
     Words{"HIP error: out of memory", OomLayout::driver},
     Words{"hipErrorOutOfMemory", OomLayout::driver},
@@ -51,8 +55,10 @@ constexpr std::array kMemoryWords{
     Words{"UR_RESULT_ERROR_OUT_OF_HOST_MEMORY", OomLayout::host_memory},
     Words{"PI_ERROR_OUT_OF_HOST_MEMORY", OomLayout::host_memory},
     Words{"kIOGPUCommandBufferCallbackErrorOutOfMemory", OomLayout::driver},
-    Words{"Invalid buffer size", OomLayout::driver, "Metal limits the size of one buffer"},
-    Words{"maximum allowed buffer size", OomLayout::driver, "Metal limits the size of one buffer"},
+    Words{"out of device memory", OomLayout::driver},
+    Words{"ACL_ERROR_RT_MEMORY_ALLOCATION", OomLayout::driver},
+    Words{"Invalid buffer size", OomLayout::driver, kLargest},
+    Words{"maximum allowed buffer size", OomLayout::driver, kLargest},
     Words{"cudaErrorMemoryAllocation", OomLayout::driver},
     Words{"Cuda failure 'out of memory'", OomLayout::driver},
     Words{"NVML_SUCCESS == ", OomLayout::driver, kNvml},
@@ -60,10 +66,19 @@ constexpr std::array kMemoryWords{
     Words{"Resource exhausted", OomLayout::resource_exhausted},
     Words{"ResourceExhaustedError", OomLayout::resource_exhausted},
     Words{"OOM when allocating tensor", OomLayout::resource_exhausted},
+    Words{"Dst tensor is not initialized", OomLayout::resource_exhausted, kCopied},
+    Words{"DNN library initialization failed", OomLayout::resource_exhausted, kHandle},
+    Words{"bytes for new constant", OomLayout::resource_exhausted},
+    Words{"Failed to allocate memory for requested buffer of size", OomLayout::driver},
     Words{"Out of memory while trying to allocate", OomLayout::resource_exhausted},
     Words{"out of memory trying to allocate", OomLayout::resource_exhausted},
     Words{"Ran out of memory in memory space hbm", OomLayout::resource_exhausted},
+    Words{"MemoryError: std::bad_alloc: out_of_memory: CUDA", OomLayout::driver},
+    Words{"MemoryError: std::bad_alloc: CUDA error", OomLayout::driver},
     Words{"DefaultCPUAllocator", OomLayout::host_memory},
+    Words{"Buy new RAM", OomLayout::host_memory},
+    Words{"std::bad_alloc: out_of_memory: CUDA", OomLayout::driver},
+    Words{"std::bad_alloc: CUDA error", OomLayout::driver},
     Words{"std::bad_alloc", OomLayout::host_memory},
     Words{"Unable to allocate", OomLayout::host_memory},
     Words{"MemoryError", OomLayout::host_memory},
@@ -78,6 +93,8 @@ constexpr std::array kMemoryWords{
           "nearly always the kernel or the cluster ending a process that used too much of the computer's "
           "memory"},
     Words{"insufficient shared memory", OomLayout::host_memory},
+    Words{"out of shared memory", OomLayout::host_memory,
+          "of the loader's workers: /dev/shm, which --shm-size sets"},
     Words{"CUDA out of memory", OomLayout::driver},
     Words{"OutOfMemoryError", OomLayout::driver},
     Words{"out of memory", OomLayout::driver},
@@ -104,6 +121,7 @@ std::string clause_at(std::string_view text, std::size_t at, std::string_view wo
   if (is_open(words)) end = std::min({text.find(". ", at), text.find(" at ", at), at + 100, text.size()});
   if (text.substr(end).starts_with(kCall))
     end = std::min(text.find('`', end + kCall.size()), text.size() - 1) + 1;
+  if (words.find('`') != std::string_view::npos) end = std::min(text.find('`', end), text.size() - 1) + 1;
   text = text.substr(at, end - at);
   return std::string{text.substr(0, text.find_last_not_of(" .\"") + 1)};
 }
@@ -147,7 +165,8 @@ std::optional<PrintedSize> tensor_size(std::string_view text) {
   constexpr std::array kTypes{Type{"half", 2},   Type{"bfloat16", 2}, Type{"float16", 2},  Type{"float", 4},
                               Type{"double", 8}, Type{"int32", 4},    Type{"int64", 8},    Type{"bool", 1},
                               Type{"int8", 1},   Type{"uint8", 1},    Type{"complex64", 8}};
-  const std::size_t shape = text.find("shape[");
+  std::size_t shape = text.find("shape[");
+  if (shape == std::string_view::npos) shape = text.find("shape [");
   const std::size_t type = text.find(" and type ", shape);
   if (shape == std::string_view::npos || type == std::string_view::npos) return {};
   const std::string_view name = text.substr(type + 10);
@@ -156,7 +175,8 @@ std::optional<PrintedSize> tensor_size(std::string_view text) {
   });
   if (found == kTypes.end()) return {};
   Bytes size = found->bytes;
-  std::string_view rest = text.substr(shape + 6, text.find(']', shape) - shape - 6);
+  const std::size_t open = text.find('[', shape) + 1;
+  std::string_view rest = text.substr(open, text.find(']', open) - open);
   while (!rest.empty()) {
     const auto side = take_number(rest);
     if (!side || (*side > 0 && size > (Bytes{1} << 59) / *side)) return {};
@@ -166,6 +186,16 @@ std::optional<PrintedSize> tensor_size(std::string_view text) {
   return exactly(size);
 }
 
+// "3,206,250,496" or "3206250496".
+std::optional<std::uint64_t> grouped_number(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789,"), text.size());
+  if (end == text.size() || text[end] == '.') return {};  // may be cut off
+  std::string digits{text.substr(0, end)};
+  std::erase(digits, ',');
+  std::string_view rest = digits;
+  return take_number(rest);
+}
+
 // The exact number where one stands beside the rounded size: "4.90GiB (rounded to 5259396608)", "2.99GiB
 // (3206250496B)", "17.79G (19104890880 bytes)".
 std::optional<PrintedSize> exact_size_after(std::string_view text, std::string_view anchor) {
@@ -173,10 +203,7 @@ std::optional<PrintedSize> exact_size_after(std::string_view text, std::string_v
   if (at == std::string_view::npos) return {};
   text = text.substr(at + anchor.size());
   auto size = parse_printed_size(text);
-  if (!size) {
-    const auto bytes = take_number(text);
-    return text.starts_with('.') ? std::nullopt : exactly(bytes);
-  }
+  if (!size) return exactly(grouped_number(text));
   const std::string_view rest = text.substr(size->text.size(), 40);
   auto exact = exactly(number_after(rest, "(rounded to "));
   if (!exact && rest.starts_with(" (")) exact = parse_printed_size(rest.substr(2));
@@ -186,10 +213,12 @@ std::optional<PrintedSize> exact_size_after(std::string_view text, std::string_v
 std::optional<PrintedSize> asked_size(std::string_view text) {
   for (const std::string_view anchor :
        {"trying to allocate ", "tried to allocate ", "Failed to allocate request for ",
-        "Out of memory allocating ", "failed to allocate ", "failed to alloc ",
-        "host memory of size: ", "Unable to allocate ", "Invalid buffer size: ", "Attempting to allocate "}) {
+        "Out of memory allocating ", "failed to allocate ", "failed to alloc ", "Failed to allocate ",
+        "host memory of size: ", "Unable to allocate ", "Invalid buffer size: ", "Attempting to allocate ",
+        "requested buffer of size ", "allocating "}) {
     if (auto size = exact_size_after(text, anchor)) return size;
   }
+  if (auto size = size_after(text, "Tried to allocate ")) return size;
   return tensor_size(text);
 }
 
@@ -200,6 +229,13 @@ void read_pool(std::string_view text, OomMessage& message) {
     const std::string_view rest = text.substr(stats);
     message.allowed = exactly(number_after(rest, "Limit: "));
     message.in_use = exactly(number_after(rest, "InUse: "));
+  }
+  // A warning of XLA before the failure: "Can't reduce memory use below 15.00GiB (…); only reduced
+  // to 39.2GiB"
+  if (const std::size_t below = text.find("reduce memory use below "); below != std::string_view::npos) {
+    message.total = exact_size_after(text, "reduce memory use below ");
+    message.in_use = exact_size_after(text, "only reduced to ");
+    return;
   }
   if (const std::size_t used = text.find("Used "); used != std::string_view::npos && has(text, " hbm")) {
     message.total = size_after(text.substr(used), " of ");

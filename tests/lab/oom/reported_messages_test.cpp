@@ -300,6 +300,49 @@ TEST(WordsAlone, TellWhatRanOut) {
   EXPECT_THAT(nvml.notes.at(0), HasSubstr("MIG, Jetson, containers"));
 }
 
+// Each names what it needs, or who refused.
+TEST(WordsAlone, OfOtherLibrariesAreKnown) {
+  const auto cause = [](const char* text) { return possible(explain(text)).at(0); };
+  EXPECT_EQ(cause("RuntimeError: Invalid buffer size: 8.21 GB"), "limit on one allocation");
+  EXPECT_EQ(cause("Current platform can NOT allocate memory block with size larger than 4GB! Tried to "
+                  "allocate 8.00 GiB "
+                  "(GPU 0; 15.59 GiB total capacity)"),
+            "limit on one allocation");
+  EXPECT_EQ(cause("  in pin_memory\nRuntimeError: CUDA error: out of memory"), "the computer's memory");
+  EXPECT_EQ(explain("MemoryError: std::bad_alloc: out_of_memory: CUDA error at: cuda_memory_resource.hpp:62")
+                .layout,
+            "driver");
+  EXPECT_EQ(
+      shown(
+          explain(
+              "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 3,206,250,496 bytes (allocated so "
+              "far: 12,345 bytes)."),
+          "tried"),
+      3'206'250'496u);
+  EXPECT_EQ(
+      explain(
+          "InternalError: Failed copying input tensor from CPU:0 to GPU:0 in order to run _EagerConst: Dst "
+          "tensor is not initialized.")
+          .layout,
+      "resource-exhausted");
+  EXPECT_EQ(
+      explain(
+          "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory "
+          "space hbm. Used 20.05G of 15.48G hbm. Exceeded hbm capacity by 4.57G.")
+          .cause,
+      OomCause::too_big);
+}
+
+// The driver of Windows reports -1 for what a process holds.
+TEST(Paging, UnknownSizesOfProcessesAreSaidToBe) {
+  const OomDiagnosis d =
+      explain(sentences("CUDA", "20.00 MiB", "8.00 GiB", "0 bytes",
+                        "Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. ",
+                        "7.10 GiB", "90.00 MiB"));
+  EXPECT_EQ(d.cause, OomCause::fragmentation);
+  EXPECT_THAT(d.notes.at(0), HasSubstr("-1"));
+}
+
 // ai-models-graphcast 18; tensorflow 52086 and 64764.
 TEST(OtherFrameworks, HaveAdviceOfTheirOwn) {
   const OomDiagnosis jax = explain(
@@ -367,6 +410,16 @@ TEST(PastedCounters, OfMemoryStatsAreRead) {
   EXPECT_EQ(shown(d, "reserved"), 1'218'445'312u);
   EXPECT_THAT(d.verdict, HasSubstr("failed allocations: 1, retries: 31"));
   EXPECT_EQ(possible(d).at(0), "too big at any setting");  // 14.68 of 14.80 GiB
+}
+
+// 18 GiB of idle memory lie in segments without a live tensor: given back before a request fails, so no
+// holes.
+TEST(PastedCounters, WhatCanBeGivenBackIsNoFragmentation) {
+  const std::string head =
+      "{'allocated_bytes.all.current': 4000000000, 'reserved_bytes.all.current': 23000000000, 'num_ooms': 1, "
+      "'inactive_split_bytes.all.current': ";
+  EXPECT_EQ(explain(head + "140000000}").cause, OomCause::undetermined);
+  EXPECT_EQ(explain(head + "14000000000}").cause, OomCause::fragmentation);
 }
 
 // algorithmic-efficiency 425 and fairseq 2442, whose table is cut off and stands below a message.

@@ -52,6 +52,21 @@ TEST(OomLog, LaunchersWriteRanksInTheirOwnWays) {
             "RayTrainWorker pid=71");
 }
 
+// As mails and issues quote, wrapped within the message.
+TEST(OomLog, QuotedLinesAreRead) {
+  const OomLog log = read_oom_log(
+      "> CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total\n> capacity of 79.15 GiB of "
+      "which 10.00\n> MiB is free.\n");
+  EXPECT_EQ(log.failures.at(0).message.total->text, "79.15 GiB");
+  EXPECT_EQ(log.failures.at(0).message.free->text, "10.00 MiB");
+}
+
+TEST(OomLog, TheVersionIsRead) {
+  EXPECT_EQ(read_oom_log("PyTorch version: 2.3.1+cu121").torch_version, "2.3");
+  EXPECT_EQ(read_oom_log("allocated by PyTorch, and; torch==2.10.0").torch_version, "2.10");
+  EXPECT_EQ(read_oom_log("torch version 2").torch_version, "");
+}
+
 TEST(OomLog, WhatIsPrintedTwiceIsOneFailure) {
   const OomLog log = read_oom_log(failure("64.00 MiB", 0) + "\nERROR | " + failure("64.00 MiB", 0));
   ASSERT_THAT(log.failures, SizeIs(1));
@@ -90,6 +105,7 @@ TEST(MemoryCountersText, EveryFormIsRead) {
        {"{'allocated_bytes.all.current': 100, 'reserved_bytes.all.current': 300}",
         "OrderedDict([('allocated_bytes.all.current', 100), ('reserved_bytes.all.current', 300)])",
         "{\"allocated_bytes.all.current\": 100,\n  \"reserved_bytes.all.current\": 300}",
+        "allocated_bytes.all.current: 100\nreserved_bytes.all.current: 300\n",
         "stats: {'allocated_bytes': {'all': {'current': 100, 'peak': 7}, 'small_pool': {'current': 1}},\n"
         " 'reserved_bytes': {'all': {'current': 300}}}"}) {
     const auto all = parse_memory_counters(text);
