@@ -112,7 +112,8 @@ class WrittenAnswer {
     }
     if (!sizes_.small_equals.empty()) {
       add(lines,
-          "{} processes hold about {} each, as much as a context: ranks of this job that touched this card.",
+          "{} processes hold about {} each, as much as a context: ranks of this job that touched this card, "
+          "it seems. torch.cuda.set_device(local_rank) before the first CUDA call keeps them off it.",
           sizes_.small_equals.size(), size_text(range_of(sizes_.small_equals.front().size)));
     }
     if (answer_.paging) {
