@@ -26,8 +26,8 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   if (unit.empty()) unit = "B";
   for (const auto& [name, factor] : kUnits) {
     if (unit != name) continue;
-    const double bytes = number * static_cast<double>(factor);
-    if (bytes > kLargest || bytes != std::floor(bytes)) return std::nullopt;
+    const double bytes = std::round(number * static_cast<double>(factor));
+    if (bytes > kLargest || (factor == 1 && bytes != number)) return std::nullopt;
     return static_cast<Bytes>(bytes);
   }
   return std::nullopt;

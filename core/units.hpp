@@ -26,8 +26,9 @@ constexpr Bytes operator""_GiB(unsigned long long n) { return n << 30; }
 /// `n` rounded up to a multiple of `unit` (unit > 0; the result must fit 64 bits).
 constexpr Bytes round_up(Bytes n, Bytes unit) { return (n + unit - 1) / unit * unit; }
 
-/// Reads "24GiB", "512 MiB", "1.5GiB", "64KiB" or a plain number of bytes ("1048576", "100B").
-/// Empty if `text` is anything else, is negative, is not a whole number of bytes, or exceeds 2^60.
+/// Reads "24GiB", "512 MiB", "7.93 GiB" as PyTorch prints it (rounded to the nearest byte), "64KiB" or a
+/// plain number of bytes ("1048576", "100B"). Empty if `text` is anything else, is negative, names a part of
+/// a byte ("0.3B"), or exceeds 2^60.
 std::optional<Bytes> parse_bytes(std::string_view text);
 
 /// A size for people, in the largest unit that keeps it at or above one: "512 B", "2.0 MiB", "21.9 GiB".

@@ -15,6 +15,15 @@ TEST(Units, ReadsSizes) {
   EXPECT_EQ(parse_bytes("0"), 0u);
 }
 
+// PyTorch prints two decimals; what stands between two bytes is rounded to the nearer one.
+TEST(Units, ReadsSizesAsPyTorchPrintsThem) {
+  EXPECT_EQ(parse_bytes("512.00 MiB"), 512_MiB);
+  EXPECT_EQ(parse_bytes("7.93GiB"), 8'514'772'664U);  // 8,514,772,664.32
+  EXPECT_EQ(parse_bytes("7.93 GiB"), 8'514'772'664U);
+  EXPECT_EQ(parse_bytes("22.03 GiB"), 23'654'532'383U);  // 23,654,532,382.72
+  EXPECT_EQ(parse_bytes("910.45 MiB"), 954'676'019U);    // 954,676,019.2
+}
+
 TEST(Units, RefusesWhatIsNoSize) {
   for (const char* text : {"", "GiB", "12 gigs", "12GB", "-1", "-1GiB", "1e3", "nan", "inf", "0.3B", "1GiB ",
                            "99999999TiB", "0x10"}) {
