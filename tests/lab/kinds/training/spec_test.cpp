@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
               "/workload/start/batch:", "allowed is 2 to 64"},
         Fault{"StartOfAnotherParameter", "\"batch\": 8", "\"batch\": 8, \"lq\": 64",
               "/workload/start/lq:", "no parameter \"lq\""},
-        Fault{"UnknownGpu", "\"total\": \"10000MiB\", \"context\": 0", "\"gpu\": \"rtx-3060\"",
+        Fault{"UnknownGpu", "\"total\": \"10000MiB\", \"context\": 0", "\"gpu\": \"rtx-3061\"",
               "/device/gpu:", "rtx-3060-12gb"},
         Fault{"TwoCards", "\"context\": 0", "\"gpu\": \"t4-16gb\"", "/device:", "give one of"},
         Fault{"ContextLargerThanCard", "\"context\": 0", "\"context\": \"20GiB\"",
