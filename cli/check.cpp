@@ -31,6 +31,7 @@ void add_check_options(Options& options) {
 /// One file with its expectations.
 struct CheckedFile {
   std::string file;
+  bool context_assumed = false;
   std::vector<CheckedExpectation> expectations;
 };
 
@@ -56,7 +57,8 @@ void print_file(const CheckedFile& file, Output& output) {
     summary += fmt::format("{}{} {} {} ({})", summary.empty() ? "" : "; ", one.policy, one.metric,
                            format_number(one.value), one.bound);
   }
-  output.line("{} {}: {}", holds ? "ok  " : "FAIL", file.file, summary);
+  output.line("{} {}{}: {}", holds ? "ok  " : "FAIL", file.file,
+              file.context_assumed ? " (context assumed)" : "", summary);
   std::vector<std::string> last;  // several failures often have one cause: it is shown once
   for (const CheckedExpectation& one : file.expectations) {
     if (one.ok || one.around.empty() || one.around == last) continue;
@@ -135,7 +137,7 @@ Json expectations_json(const CheckedFile& file) {
                     {"ok", one.ok}});
     if (!one.around.empty()) list.back()["around"] = one.around;
   }
-  return {{"file", file.file}, {"expectations", std::move(list)}};
+  return {{"file", file.file}, {"context_assumed", file.context_assumed}, {"expectations", std::move(list)}};
 }
 
 Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
@@ -160,7 +162,8 @@ int run_check(const Arguments& arguments, Output& output) {
   }
   std::vector<CheckedFile> checked(files.size());
   for_each_index(files.size(), chosen_threads(arguments), [&](std::size_t i) {
-    checked[i] = {files[i], check_expectations(scenarios[i])};
+    const bool assumed = scenarios[i].front()->scenario().context_assumed;
+    checked[i] = {files[i], assumed, check_expectations(scenarios[i])};
     scenarios[i].clear();
   });
 

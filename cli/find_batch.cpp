@@ -71,6 +71,7 @@ int run_find_batch(const Arguments& arguments, Output& output) {
     output.line("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
                 result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share);
   }
+  if (scenario.context_assumed) output.line(assumed_context_text(scenario));
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
     output.line("");
     if (!scenario.buckets[i].name.empty()) output.line(scenario.buckets[i].name);

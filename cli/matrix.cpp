@@ -52,6 +52,15 @@ std::string row_name(const MatrixRow& row) {
   return row.faults.empty() ? row.scenario : row.scenario + " + " + row.faults;
 }
 
+// The rows whose card has a context that nobody measured.
+std::string assumed_contexts(const std::vector<MatrixRow>& rows) {
+  std::string names;
+  for (const MatrixRow& row : rows) {
+    if (row.context_assumed) names += (names.empty() ? "" : ", ") + row_name(row);
+  }
+  return names;
+}
+
 // In tenths; what rounds to nothing has no sign.
 std::string percent(double share) { return fmt::format("{:.1f} %", std::round(1000 * share) / 10 + 0.0); }
 
@@ -112,6 +121,7 @@ Json matrix_json(const std::vector<MatrixRow>& rows, const std::vector<std::stri
   Json list = Json::array();
   for (const MatrixRow& row : rows) {
     Json json{{"scenario", row.scenario}, {"faults", row.faults}, {"seeds", row.seeds}};
+    json["context_assumed"] = row.context_assumed;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const MatrixCell& cell = row.cells[i];
       json["tuners"][labels[i]] = {
@@ -185,6 +195,9 @@ int run_matrix(const Arguments& arguments, Output& output) {
   output.next_table(summary_table(summaries));
   output.next_table(regret_table(rows, labels));
   output.next_table(settling_table(rows, labels));
+  if (const std::string names = assumed_contexts(rows); !names.empty()) {
+    output.line("\nContext assumed, not measured on the card: {}.", names);
+  }
   if (!picture.empty()) {
     draw_heat_map(heat_map(rows, labels), picture);
     output.wrote(picture);

@@ -36,13 +36,21 @@ std::unique_ptr<WorkloadModel> read_model(const std::string& name) {
 
 // ---- at given parameters
 
+// "l4-24gb (context assumed)"; a limit decides whatever the context takes.
+std::string card_name(const PredictionQuestion& question) {
+  const bool assumed = question.gpu->context_assumed() && !question.allocator.limit;
+  return std::string{question.gpu->id} + (assumed ? " (context assumed)" : "");
+}
+
 Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
   return {{"parameters", point_json(question)},
           {"fits", prediction.fits},
           {"peak_allocated_bytes", prediction.peak_allocated},
           {"peak_reserved_bytes", prediction.peak_reserved},
           {"step_seconds", prediction.step_seconds},
+          {"gpu", question.gpu->id},
           {"usable_bytes", question.usable()},
+          {"context_assumed", question.gpu->context_assumed()},
           {"outside_range", prediction.outside_range},
           {"workspace_refusals", prediction.allocator_ooms}};
 }
@@ -84,21 +92,23 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
     const LargestValue largest = find_largest(question, name);
     json["largest"] = {{"parameter", name}, {"value", largest.value}, {"bound", largest.at_bound}};
     if (largest.value == 0) {
-      output.line("Not even {} {} fits on {}.", name, largest.smallest, question.gpu->id);
+      json["gpu"] = question.gpu->id;
+      json["context_assumed"] = question.gpu->context_assumed();
+      output.line("Not even {} {} fits on {}.", name, largest.smallest, card_name(question));
       output.json(json);
       return kDone;
     }
     question.set(fmt::format("{}={}", name, largest.value));
-    output.line("{} {} is the largest that fits on {}{}.", name, largest.value, question.gpu->id,
+    output.line("{} {} is the largest that fits on {}{}.", name, largest.value, card_name(question),
                 largest.at_bound ? ", and the largest that the model knows" : "");
   }
   const Prediction prediction = predict_step(question);
   if (!arguments.contains("largest")) {
     output.line(prediction.fits
-                    ? fmt::format("Fits on {}: peak reserved {} of {} usable.", question.gpu->id,
+                    ? fmt::format("Fits on {}: peak reserved {} of {} usable.", card_name(question),
                                   format_bytes(prediction.peak_reserved), format_bytes(question.usable()))
                     : fmt::format("Does not fit on {}: {} usable, out of memory while asking for {}.",
-                                  question.gpu->id, format_bytes(question.usable()),
+                                  card_name(question), format_bytes(question.usable()),
                                   format_bytes(prediction.failed)));
   }
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");

@@ -78,11 +78,11 @@ WhatIfQuestion read_question(const Arguments& arguments) {
   question.confs = texts_of(arguments, "alloc-conf");
   for (const std::string& name : texts_of(arguments, "gpu")) {
     const Gpu& gpu = find_gpu(name, "--gpu");
-    question.cards.push_back({.name = name,
-                              .gpu = name,
+    question.cards.push_back({.name = std::string{gpu.id},
+                              .gpu = std::string{gpu.id},
                               .capacity = gpu.total,
                               .context = gpu.context,
-                              .context_assumed = gpu.figures != GpuFigures::measured});
+                              .context_assumed = gpu.context_assumed()});
   }
   for (const Bytes size : sizes(arguments, "capacity")) {
     question.cards.push_back({.name = "a card of " + format_bytes(size), .gpu = "", .capacity = size});
@@ -144,7 +144,8 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
   for (std::size_t at = 0; at < rows.size();) {
     const std::string name = room_name(rows[at]);
     const auto room = rows[at].room();
-    output.line("\n{}{}", name, room ? fmt::format(" ({} usable)", format_bytes(*room)) : "");
+    const char* mark = assumes_context(rows[at]) ? ", context assumed" : "";
+    output.line("\n{}{}", name, room ? fmt::format(" ({} usable{})", format_bytes(*room), mark) : "");
     Table table = empty_table(smallest);
     for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
       table.add_row(cells(programs[rows[at].program], rows[at], smallest));

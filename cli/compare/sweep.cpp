@@ -225,6 +225,19 @@ Json results_json(const Sweep& sweep, const SweepResults& results) {
   return json;
 }
 
+// Whether a run is on a card whose context nobody measured. Only axes of cards can tell runs apart.
+bool assumes_contexts(const Sweep& sweep) {
+  const bool one_for_all = std::none_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
+    return axis.pointer.starts_with("/device") || axis.pointer.starts_with("/more_devices") ||
+           axis.pointer.starts_with("/cards");
+  });
+  const auto assumes = [](const SweepRun& run) {
+    return read_experiment(run.scenario)->scenario().context_assumed;
+  };
+  const auto end = one_for_all ? sweep.runs.begin() + 1 : sweep.runs.end();
+  return std::any_of(sweep.runs.begin(), end, assumes);
+}
+
 // Stopped: what is there is kept, and the user is told how to go on.
 void say_stopped(std::size_t done, std::size_t all, const std::string& file) {
   std::cerr << fmt::format("Stopped after {} of {} runs. ", done, all);
@@ -309,7 +322,9 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
   const Json& json = scenario.json;
   const auto spreads = spreads_of(results, metric);
   const std::string name = json["name"].get<std::string>();
-  const std::string head = fmt::format("{}: {} runs of {} policies{}", name, done, spreads.size(),
+  const bool assumed = assumes_contexts(sweep);
+  const std::string head = fmt::format("{}: {} runs of {} policies{}{}", name, done, spreads.size(),
+                                       assumed ? " (context assumed)" : "",
                                        before > 0 ? fmt::format(", {} of them from {}", before, file) : "");
   output.line(sweep_verdict(spreads, metric, done));
   output.line(head);
@@ -321,7 +336,7 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
                                      {name, json.value("description", std::string{}), kind.name, metric.name},
                                      {sweep_verdict(spreads, metric, done), head}));
   }
-  Json whole = {{"scenario", name}};
+  Json whole = {{"scenario", name}, {"context_assumed", assumed}};
   whole.update(results_json(sweep, results));
   return whole;
 }

@@ -205,6 +205,7 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
     MatrixRow row{.scenario = tasks[task].scenario->name,
                   .faults = tasks[task].faults != nullptr ? tasks[task].faults->name : "",
                   .seeds = std::ssize(runs),
+                  .context_assumed = tasks[task].scenario->context_assumed,
                   .cells = {}};
     for (const std::string& label : labels) {
       row.cells.push_back(cell_of(runs, label, tasks[task].scenario->setup.iterations));

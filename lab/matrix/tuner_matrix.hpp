@@ -39,6 +39,7 @@ struct MatrixRow {
   std::string scenario;
   std::string faults;             ///< name of the scenario they are from; empty = its own, or none
   std::int64_t seeds = 0;         ///< runs a tuner; 1 where nothing is random
+  bool context_assumed = false;   ///< what a context takes of its card was not measured
   std::vector<MatrixCell> cells;  ///< in the order of matrix_labels()
 };
 

@@ -69,12 +69,14 @@ class CardsReader {
       return;
     }
     std::string name;
+    bool measured = device.context.has_value();
     if (device.gpu) {
       problems_.guarded(pointer + "/gpu", [&] {
         const Gpu& gpu = find_gpu(*device.gpu, pointer + "/gpu");
         name = gpu.name;
         process.card_total = gpu.total;
         process.context_bytes = gpu.context;
+        measured |= !gpu.context_assumed();
       });
     } else if (device.profile) {
       problems_.guarded(pointer + "/profile", [&] {
@@ -84,6 +86,7 @@ class CardsReader {
         process.card_total = profile.total;
         process.context_bytes = profile.context;
         process.driver_times = profile.times;
+        measured = true;
       });
     } else {
       process.card_total = *device.total;
@@ -91,6 +94,7 @@ class CardsReader {
       name = format_bytes(process.card_total) + " card";
     }
     if (cards_.gpu.empty()) cards_.gpu = name;
+    cards_.context_assumed |= !measured;
     if (device.context) process.context_bytes = *device.context;
     if (process.context_bytes > process.card_total) {
       problems_.add(pointer + "/context", "the context is larger than the card.");

@@ -55,12 +55,14 @@ inline constexpr const char* kModelHelp =
 inline constexpr const char* kLayersHelp = "how many of the model's layers lie on each card, such as [2, 10]";
 inline constexpr const char* kBoundsHelp = "where the parameters may lie (default: the model's range)";
 
-/// What a bare context takes where a card is given by size alone: that of the H100 is 526.8 MiB.
+/// What a bare context takes where a card is given by size alone, an assumption: that of the H100 and of the
+/// H200 is 526.8 MiB.
 inline constexpr Bytes kAssumedContext = 527_MiB;
 
 /// The cards of a scenario.
 struct ScenarioCards {
   std::string gpu;                   ///< name of the first, and how many more there are; for people
+  bool context_assumed = false;      ///< of one of them
   std::vector<ProcessSetup> cards;   ///< "device", then those of "more_devices"
   std::vector<OtherProcess> others;  ///< on all of them
 };

@@ -4,6 +4,16 @@
 
 namespace vramlab {
 
+std::string card_text(const Scenario& scenario, const std::optional<Bytes>& limit) {
+  return scenario.gpu + (scenario.context_assumed ? " (context assumed)" : "") +
+         (limit ? " limited to " + format_bytes(*limit) : "");
+}
+
+std::string assumed_context_text(const Scenario& scenario) {
+  if (!scenario.context_assumed) return {};
+  return "Context assumed: 527 MiB on " + scenario.gpu + ", as measured on an H100 and an H200.";
+}
+
 std::vector<Row<Scenario>> head_rows(const std::string& kind) {
   using S = Scenario;
   return {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/records/record.hpp"
+#include "core/units.hpp"
 #include "lab/scenario/expectations.hpp"
 #include "lab/scenario/fields.hpp"
 #include "lab/scenario/file.hpp"
@@ -22,11 +24,18 @@ struct Scenario {
   std::string name;
   std::string description;
   std::uint64_t seed = 1;
-  std::string gpu;  ///< name of the card, for people; empty where the kind names none
+  std::string gpu;               ///< name of the card, for people; empty where the kind names none
+  bool context_assumed = false;  ///< what a context takes was not measured on one of the cards
   std::shared_ptr<const PolicySet> known = builtin_policies();  ///< where its policies are found; never null
   std::vector<PolicyEntry> policies;
   std::vector<Expectation> expectations;
 };
+
+/// What heads of results call the card: "NVIDIA A10 (context assumed) limited to 12.0 GiB".
+std::string card_text(const Scenario& scenario, const std::optional<Bytes>& limit);
+
+/// The sentence for results without such a head; empty where nothing is assumed.
+std::string assumed_context_text(const Scenario& scenario);
 
 /// What a file of any kind says and a reader turns into the above.
 struct ScenarioSections {

@@ -84,7 +84,9 @@ std::string of_room(const WhatIfRow& row) {
 // "on rtx-4090-24gb", "in the recorded limit of 4.0 GiB".
 std::string place(const WhatIfRow& row) {
   if (row.card.name == "as recorded" && row.limit) return "in a limit of " + format_bytes(*row.limit);
-  return row.card.name == "as recorded" ? "on the card of the recording" : "on " + room_name(row);
+  return row.card.name == "as recorded"
+             ? "on the card of the recording"
+             : "on " + room_name(row) + (assumes_context(row) ? " (context assumed)" : "");
 }
 
 // Where requests failed in the recording, what would have come after them is not in it.
@@ -158,6 +160,11 @@ std::string room_name(const WhatIfRow& row) {
   return fmt::format("{}, limit {}", row.card.name, format_bytes(*row.limit));
 }
 
+bool assumes_context(const WhatIfRow& row) {
+  const bool limited = row.limit && row.limit == row.room();
+  return row.card.capacity && row.card.context_assumed && !limited;
+}
+
 double fragmentation(const ProgramOutcome& outcome) {
   if (outcome.reserved_at_peak == 0) return 0;
   return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
@@ -217,7 +224,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   bool assumed = false;
   bool tight = false;
   for (const WhatIfRow& row : answer.rows) {
-    assumed |= row.card.capacity && row.card.context_assumed;
+    assumed |= assumes_context(row);
     tight |= !row.outcome.fits() || row.outcome.stats.num_alloc_retries > 0;
     if (row.outcome.fault) add(conf_name(row.conf) + ": " + *row.outcome.fault);
     if (programs.front().on_windows && row.conf.find("expandable_segments:True") != std::string::npos) {
@@ -233,7 +240,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     add("On a smaller card the answer is on the safe side: libraries may fall back to smaller workspaces.");
   }
   if (assumed) {
-    add(fmt::format("usable = total - {:.0f} MiB context (assumed; measured on an H100 only).",
+    add(fmt::format("usable = total - {:.0f} MiB context (assumed; measured on an H100 and an H200 only).",
                     static_cast<double>(kContextBytes) / static_cast<double>(1_MiB)));
   }
   for (const ClientProgram& program : programs) {

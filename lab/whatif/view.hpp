@@ -26,6 +26,9 @@ std::string fit_text(const ClientProgram& program, const WhatIfRow& row);
 /// Name of the card with its limit: "rtx-4090-24gb, limit 20.0 GiB".
 std::string room_name(const WhatIfRow& row);
 
+/// Whether the row's room rests on a context that was not measured on its card; a limit below does not.
+bool assumes_context(const WhatIfRow& row);
+
 /// The share of the reserved memory that was not active when most of it was.
 double fragmentation(const ProgramOutcome& outcome);
 

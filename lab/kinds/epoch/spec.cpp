@@ -194,6 +194,7 @@ class EpochReader {
     file_.setup.seed = file_.seed;
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
+    file_.context_assumed = cards.context_assumed;
     file_.setup.process = cards.cards.front();
     file_.setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     file_.setup.others = std::move(cards.others);

@@ -184,10 +184,9 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   [[nodiscard]] std::string head_line() const override {
     const EpochSetup& setup = scenario_.setup;
     const auto& limit = setup.process.allocator.limit;
-    return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}{}", scenario_.name,
+    return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}", scenario_.name,
                        setup.samples.size(), data_shares(scenario_), setup.epochs,
-                       setup.epochs == 1 ? "" : "s", setup.target_batch, scenario_.gpu,
-                       limit ? " limited to " + format_bytes(*limit) : "");
+                       setup.epochs == 1 ? "" : "s", setup.target_batch, card_text(scenario_, limit));
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
@@ -223,6 +222,7 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
   Json json;
   json["scenario"] = scenario.name;
   json["seed"] = scenario.seed;
+  json["context_assumed"] = scenario.context_assumed;
   json["notes"] = scenario.notes;
   json["series"] = scenario.series_origin.empty() ? Json(nullptr) : Json(scenario.series_origin);
   json["policies"] = Json::array();

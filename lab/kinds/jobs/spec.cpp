@@ -37,6 +37,7 @@ class JobsReader {
     if (file_.jobs.empty() && !file_.trace && !file_.generate) {
       problems_.add("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
     }
+    mark_assumed_contexts();
     if (file_.simulates_steps) {
       contexts_.resize(file_.setup.cluster.pools.size(), kAssumedContext);
       file_.setup.steps = StepFidelity{contexts_, allocator_};
@@ -71,8 +72,10 @@ class JobsReader {
         problems_.add(pointer, "give either \"gpu\" (a card of `vramlab gpus`) or \"total\" (its memory).");
         continue;
       }
-      const Bytes total = section.gpu ? find_gpu(*section.gpu, pointer + "/gpu").total : *section.total;
-      const Bytes usual = section.gpu ? find_gpu(*section.gpu).context : kAssumedContext;
+      const Gpu* gpu = section.gpu ? &find_gpu(*section.gpu, pointer + "/gpu") : nullptr;
+      const Bytes total = gpu != nullptr ? gpu->total : *section.total;
+      const Bytes usual = gpu != nullptr ? gpu->context : kAssumedContext;
+      context_assumed_ |= !section.context && (gpu == nullptr || gpu->context_assumed());
       const Bytes reserve = section.reserve;
       if (reserve >= total) {
         problems_.add(pointer + "/reserve", "leaves nothing of the card.");
@@ -187,6 +190,14 @@ class JobsReader {
     });
   }
 
+  // Only simulated processes have a context; the need of a job with a model has it in it.
+  void mark_assumed_contexts() {
+    const bool has_model = std::any_of(file_.setup.jobs.begin(), file_.setup.jobs.end(),
+                                       [](const JobSpec& job) { return job.model.has_value(); });
+    const bool assumed = context_assumed_ || contexts_.size() < file_.setup.cluster.pools.size();
+    file_.context_assumed = assumed && (file_.simulates_steps || has_model);
+  }
+
   void spread_estimates() {
     const double error = file_.estimate_error;
     if (error <= 0) return;
@@ -221,7 +232,8 @@ class JobsReader {
   fs::path path_;
   JobsFile file_;
   std::map<std::string, std::uint32_t> accounts_;
-  std::vector<Bytes> contexts_;  ///< by pool
+  std::vector<Bytes> contexts_;   ///< by pool
+  bool context_assumed_ = false;  ///< of one of them
   AllocatorOptions allocator_;
   FileProblems problems_;
 };

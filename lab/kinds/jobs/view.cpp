@@ -269,6 +269,7 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     const std::size_t cards = scenario_.cards();
     return fmt::format("{}: {} jobs on {} card{}{}", scenario_.name, scenario_.setup.jobs.size(), cards,
                        cards == 1 ? "" : "s", scenario_.setup.steps ? ", step by step" : "") +
+           (scenario_.context_assumed ? " (contexts assumed)" : "") +
            (is_seeded() ? fmt::format(", seeds {} to {}: means and ± standard deviations",
                                       seeds_.front().seed, seeds_.back().seed)
                         : "");
@@ -339,6 +340,7 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
   Json json;
   json["scenario"] = scenario.name;
   json["seed"] = scenario.seed;
+  json["context_assumed"] = scenario.context_assumed;
   json["fidelity"] = scenario.setup.steps ? "steps" : "declared";
   json["notes"] = scenario.notes;
   json["policies"] = Json::array();

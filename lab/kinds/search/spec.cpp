@@ -142,6 +142,7 @@ class SearchReader {
   SearchScenario read() {
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
+    file_.context_assumed = cards.context_assumed;
     setup_.cards = std::move(cards.cards);
     setup_.others = std::move(cards.others);
     setup_.faults = read_faults(file_.faults, file_.seed, problems_);

@@ -153,8 +153,7 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
     const BatchSearchSetup& setup = scenario_.buckets.front().setup;
     const auto& limit = setup.cards.front().allocator.limit;
     return fmt::format(
-        "{}: batch {} to {} on {}{}{}", scenario_.name, setup.low, setup.high, scenario_.gpu,
-        limit ? " limited to " + format_bytes(*limit) : "",
+        "{}: batch {} to {} on {}{}", scenario_.name, setup.low, setup.high, card_text(scenario_, limit),
         has_epoch(scenario_) ? fmt::format(", then {} steps", scenario_.epoch.iterations) : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
@@ -181,6 +180,7 @@ Json find_batch_json(const SearchScenario& scenario, const SearchResult& result)
   Json json = bucket_json(scenario.buckets.back(), result.buckets.back());
   json.erase("bucket");
   json["scenario"] = scenario.name;
+  json["context_assumed"] = scenario.context_assumed;
   json["policy"] = result.label;
   if (scenario.buckets.size() > 1) {
     json["buckets"] = Json::array();
@@ -197,10 +197,12 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
   Json json;
   json["scenario"] = scenario.name;
   json["seed"] = scenario.seed;
+  json["context_assumed"] = scenario.context_assumed;
   json["policies"] = Json::array();
   for (const SearchResult& result : results) {
     Json entry = find_batch_json(scenario, result);
     entry.erase("scenario");
+    entry.erase("context_assumed");
     entry["policy"] = result.policy;
     entry["profile"] = result.profile;
     entry["label"] = result.label;

@@ -149,6 +149,7 @@ class SnapshotReader {
         }
         read_card(section.card, file_.device, pointer, row.question);
       });
+      for (const WhatIfCard& card : row.question.cards) file_.context_assumed |= card.context_assumed;
       file_.rows.push_back(std::move(row));
     }
   }
@@ -168,7 +169,7 @@ class SnapshotReader {
       card.name = card.gpu = gpu.name;
       card.capacity = gpu.total;
       card.context = gpu.context;
-      card.context_assumed = gpu.figures != GpuFigures::measured;
+      card.context_assumed = gpu.context_assumed();
     } else if (section.total) {
       card.capacity = section.total;
       card.name = "a card of " + format_bytes(*card.capacity);

@@ -60,7 +60,8 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
                  {"fits", Table::Align::left}}};
     for (const SnapshotResult& result : results_) {
       const ProgramOutcome& outcome = result.row.outcome;
-      table.add_row({result.label, conf_name(result.row.conf), room_name(result.row),
+      table.add_row({result.label, conf_name(result.row.conf),
+                     room_name(result.row) + (assumes_context(result.row) ? ", context assumed" : ""),
                      format_bytes(outcome.highest_reserved), format_bytes(outcome.highest_allocated),
                      fmt::format("{}", outcome.stats.num_alloc_retries), fit_text(program(), result.row)});
     }

@@ -238,6 +238,7 @@ class TrainingReader {
     ScenarioCards cards = read_cards(file_, path_, problems_);
     TrainingSetup& setup = file_.setup;
     file_.gpu = std::move(cards.gpu);
+    file_.context_assumed = cards.context_assumed;
     setup.process = cards.cards.front();
     setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     setup.others = std::move(cards.others);

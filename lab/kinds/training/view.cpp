@@ -269,9 +269,8 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
   [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
   [[nodiscard]] std::string head_line() const override {
     const auto& limit = scenario_.setup.process.allocator.limit;
-    return fmt::format("{}: {} iterations on {}{}, target {} ± {}, objective {}", scenario_.name,
-                       scenario_.setup.iterations, scenario_.gpu,
-                       limit ? " limited to " + format_bytes(*limit) : "",
+    return fmt::format("{}: {} iterations on {}, target {} ± {}, objective {}", scenario_.name,
+                       scenario_.setup.iterations, card_text(scenario_, limit),
                        percent_text(scenario_.target.usage), percent_text(scenario_.target.margin),
                        objective_name(scenario_.objective));
   }
@@ -332,6 +331,7 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
   Json json;
   json["scenario"] = scenario.name;
   json["seed"] = scenario.seed;
+  json["context_assumed"] = scenario.context_assumed;
   json["objective"] = objective_name(scenario.objective);
   json["target"] = {{"usage", scenario.target.usage}, {"margin", scenario.target.margin}};
   json["policies"] = Json::array();
