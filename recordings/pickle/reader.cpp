@@ -225,7 +225,7 @@ constexpr std::size_t kTaken = 1000;
 // Notes of containers: 0, or the memo number that names it plus one, or that more than one thing may refer to
 // it.
 constexpr std::uint32_t kShared = 0xFFFF'FFFF;
-// A writer numbers what it remembers one by one; a number far beyond that only costs memory.
+// A writer numbers what it remembers one by one; numbers left out, of the whole file, only cost memory.
 constexpr std::size_t kMemoGap = 1 << 16;
 
 /// A pickle is a program that builds its values on a stack; this is one run of it.
@@ -345,9 +345,14 @@ class PickleRun {
 
   void push_integer(std::int64_t number) { push(document_.new_integer(number)); }
 
-  // Two's complement of any length, the shortest that holds the number.
+  // Two's complement of any length, the shortest that holds the number. A number of 64 bits without a sign,
+  // as C++ writes them for line -1, is taken as the signed one of the same bits.
   void push_long(std::uint64_t size) {
-    const std::string_view bytes = bytes_.take(size);
+    std::string_view bytes = bytes_.take(size);
+    if (size == sizeof(std::uint64_t) + 1 && bytes.back() == 0) {
+      bytes.remove_suffix(1);
+      return push_integer(static_cast<std::int64_t>(little_endian(bytes, 0)));
+    }
     if (size > sizeof(std::uint64_t)) return push(PickleDocument::huge());
     const bool is_negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
     push_integer(static_cast<std::int64_t>(little_endian(bytes, is_negative ? ~std::uint64_t{0} : 0)));
@@ -483,8 +488,8 @@ class PickleRun {
   void remember(std::uint64_t number) {
     if (!memo_.has_room()) fail("remembers too much.");
     if (number >= memo_.size()) {
-      if (number - memo_.size() > kMemoGap)
-        fail("memo number " + std::to_string(number) + " is out of range.");
+      memo_gaps_ += number - memo_.size();
+      if (memo_gaps_ > kMemoGap) fail("memo number " + std::to_string(number) + " is out of range.");
       memo_.grow(number + 1);
     }
     const PickleValue value = top();
@@ -514,6 +519,7 @@ class PickleRun {
   std::vector<PickleValue> stack_;
   std::vector<std::size_t> marks_;  ///< heights of the stack
   PickleMemo memo_;
+  std::uint64_t memo_gaps_ = 0;  ///< numbers that were left out
 };
 
 }  // namespace

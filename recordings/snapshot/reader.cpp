@@ -20,7 +20,7 @@ constexpr std::size_t kRoundupClasses = 16;
 
 // Every key that is read, whatever dict it belongs to. Each text of a document is looked up once, and after
 // that a key is its place in this list; 0 = unknown.
-constexpr std::array<std::string_view, 33> kKeys{
+constexpr std::array<std::string_view, 37> kKeys{
     "",
     "segments",
     "device_traces",
@@ -54,6 +54,10 @@ constexpr std::array<std::string_view, 33> kKeys{
     "garbage_collection_threshold",
     "expandable_segments",
     "roundup_power2_divisions",
+    "external_annotations",
+    "stage",
+    "user_metadata",
+    "compile_context",
 };
 using Field = std::uint8_t;
 
@@ -117,6 +121,7 @@ class SnapshotReader : public PickleListTaker {
   SnapshotReader(const PickleDocument& document, const std::string& name, const SnapshotReadOptions& options)
       : document_(document), name_(name), options_(options) {
     stack_ids_[{}] = 0;
+    snapshot_.torch = options.torch;
   }
 
   // Trace entries are taken while the pickle is read, and need not be kept.
@@ -137,7 +142,7 @@ class SnapshotReader : public PickleListTaker {
     const PickleValue root = document_.root();
     if (root.kind() == PickleValue::Kind::list) {
       read_segments(root);
-      return std::move(snapshot_);
+      return finished();
     }
     bool is_snapshot = false;
     if (root.kind() == PickleValue::Kind::dict) {
@@ -145,14 +150,46 @@ class SnapshotReader : public PickleListTaker {
         if (field == known("segments") || field == known("device_traces")) is_snapshot = true;
         if (field == known("segments")) read_segments(value);
         if (field == known("device_traces")) read_traces(value);
-        if (field == known("allocator_settings")) read_settings(value);
+        if (field == known("allocator_settings")) unless_bad([&] { read_settings(value); });
+        if (field == known("external_annotations")) unless_bad([&] { read_annotations(value); });
       });
     }
     if (!is_snapshot) fail("is a pickle, but no memory snapshot: it has neither segments nor device_traces.");
-    return std::move(snapshot_);
+    return finished();
   }
 
  private:
+  TorchSnapshot finished() {
+    for (const auto& [what, left_out] : left_out_) {
+      const std::string more =
+          left_out.count == 1 ? "" : ' ' + std::to_string(left_out.count - 1) + " more are like it.";
+      snapshot_.warnings.push_back(left_out.first + " It is left out; no replay needs it." + more);
+    }
+    for (const auto& [action, count] : unknown_actions_) {
+      snapshot_.warnings.push_back(
+          name_ + ": " + std::to_string(count) + " entries \"" + action +
+          "\" of the history are of an action that is not known here. They are skipped.");
+    }
+    return std::move(snapshot_);
+  }
+
+  // What no replay needs refuses no file: where it cannot be read, it is left out, with a warning.
+  template <class Read>
+  void unless_bad(const Read& read) {
+    const std::size_t depth = place_.size();
+    try {
+      read();
+    } catch (const InputError& error) {
+      if (is_repeated()) throw;
+      const Problem& problem = error.problems().front();
+      LeftOut& left_out = left_out_[{kKeys[place_.back().field], problem.what}];
+      if (++left_out.count == 1) left_out.first = problem.where + ": " + problem.what;
+      place_.resize(depth);
+    }
+  }
+
+  [[nodiscard]] bool is_repeated() const { return visits_ > 2 * document_.element_count(); }
+
   // --- Values, with the place of the one being read ---
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -168,7 +205,7 @@ class SnapshotReader : public PickleListTaker {
   std::span<const PickleValue> items(PickleValue container) {
     const auto items = document_.items(container);
     visits_ += items.size();
-    if (visits_ > 2 * document_.element_count()) fail("the same data is repeated too often.");
+    if (is_repeated()) fail("the same data is repeated too often.");
     return items;
   }
 
@@ -224,6 +261,7 @@ class SnapshotReader : public PickleListTaker {
   [[nodiscard]] Address address(PickleValue value) const { return static_cast<Address>(number(value)); }
 
   [[nodiscard]] bool truth(PickleValue value) const {
+    if (value.kind() == PickleValue::Kind::integer) return number(value) != 0;
     if (value.kind() != PickleValue::Kind::boolean) fail("is neither True nor False.");
     return value.is_truth();
   }
@@ -243,13 +281,17 @@ class SnapshotReader : public PickleListTaker {
   SnapshotSegment read_segment(PickleValue dict) {
     SnapshotSegment segment;
     PickleValue blocks;
+    std::optional<Bytes> allocated, active, requested;
+    const auto take_sum = [&](PickleValue value, std::optional<Bytes>& sum) {
+      unless_bad([&] { sum = bytes(value); });
+    };
     each_field(dict, [&](Field field, PickleValue value) {
       if (field == known("device")) segment.device = static_cast<int>(bytes(value) & 0xFFFF);
       if (field == known("address")) segment.address = address(value);
       if (field == known("total_size")) segment.total_size = bytes(value);
-      if (field == known("allocated_size")) segment.allocated_size = bytes(value);
-      if (field == known("active_size")) segment.active_size = bytes(value);
-      if (field == known("requested_size")) segment.requested_size = bytes(value);
+      if (field == known("allocated_size")) take_sum(value, allocated);
+      if (field == known("active_size")) take_sum(value, active);
+      if (field == known("requested_size")) take_sum(value, requested);
       if (field == known("stream")) segment.stream = static_cast<StreamId>(number(value));
       if (field == known("segment_type")) segment.large = is_large(text(value));
       if (field == known("segment_pool_id")) segment.pool = read_pool(value);
@@ -257,7 +299,15 @@ class SnapshotReader : public PickleListTaker {
       if (field == known("frames")) segment.stack = read_stack(value);
       if (field == known("blocks")) blocks = value;
     });
-    if (blocks == PickleValue{}) return segment;
+    if (blocks != PickleValue{}) read_blocks(blocks, segment);
+    add_up(segment);
+    segment.allocated_size = allocated.value_or(segment.allocated_size);
+    segment.active_size = active.value_or(segment.active_size);
+    segment.requested_size = requested.value_or(segment.requested_size);
+    return segment;
+  }
+
+  void read_blocks(PickleValue blocks, SnapshotSegment& segment) {
     place_.push_back({known("blocks"), 0});
     Address after_last = segment.address;
     each_element(blocks, [&](PickleValue block) {
@@ -265,7 +315,16 @@ class SnapshotReader : public PickleListTaker {
       after_last = segment.blocks.back().address + segment.blocks.back().size;
     });
     place_.pop_back();
-    return segment;
+  }
+
+  // The sums, where a file lacks them.
+  static void add_up(SnapshotSegment& segment) {
+    for (const SnapshotBlock& block : segment.blocks) {
+      if (block.state == State::active_allocated) segment.allocated_size += block.size;
+      if (block.state == State::inactive) continue;
+      segment.active_size += block.size;
+      segment.requested_size += block.requested;
+    }
   }
 
   [[nodiscard]] bool is_large(std::string_view type) const {
@@ -308,6 +367,7 @@ class SnapshotReader : public PickleListTaker {
   }
 
   SnapshotPool read_pool(PickleValue pair) {
+    if (pair == PickleValue{}) return {};  // None
     std::vector<std::uint64_t> numbers;
     each_element(pair,
                  [&](PickleValue value) { numbers.push_back(static_cast<std::uint64_t>(number(value))); });
@@ -347,6 +407,7 @@ class SnapshotReader : public PickleListTaker {
     if (name.index() >= actions_.size()) actions_.resize(document_.text_count());
     std::optional<Action>& action = actions_[name.index()];
     if (!action) action = action_named(word);
+    if (*action == Action::other) ++unknown_actions_[std::string(word)];
     return *action;
   }
 
@@ -361,23 +422,59 @@ class SnapshotReader : public PickleListTaker {
       if (field == known("addr") || field == known("device_free")) entry.address = address(value);
       if (field == known("size")) entry.size = bytes(value);
       if (field == known("stream")) entry.stream = static_cast<StreamId>(number(value));
-      if (field == known("time_us")) entry.time_us = number(value);
+      if (field == known("time_us")) unless_bad([&] { entry.time_us = number(value); });
       if (field == known("pool_id")) entry.pool = pool_number(read_pool(value));
       if (field == known("frames")) entry.stack = read_stack(value);
+      if (field == known("user_metadata")) unless_bad([&] { read_label(value, "", entry); });
+      if (field == known("compile_context") && entry.label == 0)
+        unless_bad([&] { read_label(value, "torch.compile ", entry); });
     });
     if (!has_action) fail("has no action.");
     return entry;
   }
 
+  // PyTorch writes "" or "N/A" where there is none.
+  void read_label(PickleValue value, const std::string& before, TraceEntry& entry) {
+    if (value == PickleValue{}) return;
+    const std::string_view said = text(value);
+    if (said.empty() || said == "N/A") return;
+    const auto [known, is_new] =
+        label_ids_.emplace(before + std::string(said), static_cast<std::uint32_t>(snapshot_.labels.size()));
+    if (is_new) snapshot_.labels.push_back(known->first);
+    entry.label = known->second;
+  }
+
+  void read_annotations(PickleValue list) {
+    each_element(list, [&](PickleValue annotation) {
+      unless_bad([&] { snapshot_.annotations.push_back(read_annotation(annotation)); });
+    });
+  }
+
+  SnapshotAnnotation read_annotation(PickleValue dict) {
+    SnapshotAnnotation annotation;
+    each_field(dict, [&](Field field, PickleValue value) {
+      if (field == known("name")) annotation.name = text(value);
+      if (field == known("stage")) annotation.start = text(value) != "END";
+      if (field == known("device")) annotation.device = static_cast<int>(number(value) & 0xFFFF);
+      if (field == known("time_us")) annotation.time_us = number(value);
+    });
+    return annotation;
+  }
+
   // --- Stacks: shared lists and dicts are read once, equal ones become one ---
 
   StackId read_stack(PickleValue list) {
-    if (!options_.stacks || !list.is_container()) return 0;
+    StackId stack = 0;
+    if (options_.stacks && list.is_container()) unless_bad([&] { stack = read_frames(list); });
+    return stack;
+  }
+
+  StackId read_frames(PickleValue list) {
     if (stacks_read_.size() <= list.index()) stacks_read_.resize(document_.container_count());
     std::uint32_t& read = stacks_read_[list.index()];
     if (read != 0) return read - 1;
     std::vector<std::uint32_t> stack;
-    each_element(list, [&](PickleValue frame) { stack.push_back(read_frame(frame)); });
+    each_element(list, [&](PickleValue frame) { unless_bad([&] { stack.push_back(read_frame(frame)); }); });
     const auto [known, is_new] =
         stack_ids_.emplace(std::move(stack), static_cast<StackId>(snapshot_.stacks.size()));
     if (is_new) snapshot_.stacks.push_back(known->first);
@@ -392,9 +489,9 @@ class SnapshotReader : public PickleListTaker {
     if (read != 0) return read - 1;
     StackFrame frame;
     each_field(dict, [&](Field field, PickleValue value) {
-      if (field == known("name")) frame.function = text(value);
-      if (field == known("filename")) frame.file = text(value);
-      if (field == known("line")) frame.line = number(value);
+      if (field == known("name")) unless_bad([&] { frame.function = text(value); });
+      if (field == known("filename")) unless_bad([&] { frame.file = text(value); });
+      if (field == known("line")) unless_bad([&] { frame.line = number(value); });
     });
     const auto [known, is_new] =
         frame_ids_.emplace(frame, static_cast<std::uint32_t>(snapshot_.frames.size()));
@@ -408,14 +505,17 @@ class SnapshotReader : public PickleListTaker {
   void read_settings(PickleValue dict) {
     SnapshotSettings& settings = snapshot_.settings;
     each_field(dict, [&](Field field, PickleValue value) {
-      if (field == known("PYTORCH_CUDA_ALLOC_CONF")) settings.conf = text(value);
-      if (field == known("max_split_size")) settings.max_split_size = number(value);
-      if (field == known("garbage_collection_threshold")) {
-        settings.garbage_collection_threshold = document_.real(value);
-        if (!settings.garbage_collection_threshold) fail("is not a number.");
-      }
-      if (field == known("expandable_segments")) settings.expandable_segments = truth(value);
-      if (field == known("roundup_power2_divisions")) read_roundup(value);
+      if (value == PickleValue{}) return;  // None
+      unless_bad([&] {
+        if (field == known("PYTORCH_CUDA_ALLOC_CONF")) settings.conf = text(value);
+        if (field == known("max_split_size")) settings.max_split_size = number(value);
+        if (field == known("garbage_collection_threshold")) {
+          settings.garbage_collection_threshold = document_.real(value);
+          if (!settings.garbage_collection_threshold) fail("is not a number.");
+        }
+        if (field == known("expandable_segments")) settings.expandable_segments = truth(value);
+        if (field == known("roundup_power2_divisions")) read_roundup(value);
+      });
     });
   }
 
@@ -450,6 +550,13 @@ class SnapshotReader : public PickleListTaker {
   std::vector<std::uint32_t> frames_read_;  ///< by container: number of the frame + 1
   std::map<std::vector<std::uint32_t>, StackId> stack_ids_;
   std::map<StackFrame, std::uint32_t> frame_ids_;
+  std::map<std::string, std::uint32_t, std::less<>> label_ids_;
+  struct LeftOut {
+    std::string first;
+    std::size_t count = 0;
+  };
+  std::map<std::pair<std::string_view, std::string>, LeftOut> left_out_;  ///< by field and what is wrong
+  std::map<std::string, std::size_t> unknown_actions_;
 };
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "core/error.hpp"
-
 namespace vramlab {
 
 const char* name_of(TraceEntry::Action action) {
@@ -20,30 +18,57 @@ const char* name_of(SnapshotBlock::State state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot) {
+WriterVersion writer_version(const TorchSnapshot& snapshot) {
+  constexpr TorchVersion kPoolsInEntries{2, 12};  // R11.3
+  if (snapshot.torch) return {*snapshot.torch, "given"};
+  TorchVersion least = first_version_with(snapshot.settings.conf.value_or(""));
+  for (const std::vector<TraceEntry>& trace : snapshot.traces) {
+    if (!trace.empty() && trace.front().pool >= 0) least = std::max(least, kPoolsInEntries);
+  }
+  if (least > TorchVersion{}) return {least, "inferred"};
+  return {};
+}
+
+AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot, std::vector<std::string>* warnings) {
   const SnapshotSettings& recorded = snapshot.settings;
-  AllocatorSettings settings = parse_allocator_settings(recorded.conf.value_or(""));
+  const auto warn = [&](const std::string& key, const std::string& what) {
+    if (warnings != nullptr) warnings->push_back("/allocator_settings/" + key + ": " + what);
+  };
+  std::vector<std::string> unread;
+  AllocatorSettings settings =
+      parse_recorded_settings(recorded.conf.value_or(""), writer_version(snapshot).torch, unread);
+  for (const std::string& item : unread) {
+    warn("PYTORCH_CUDA_ALLOC_CONF", item + " It is passed over; the values beside the string count.");
+  }
   if (recorded.max_split_size) {
     settings.max_split_size =
         *recorded.max_split_size < 0 ? kUnlimited : static_cast<Bytes>(*recorded.max_split_size);
   }
   if (const auto threshold = recorded.garbage_collection_threshold) {
-    if (!(*threshold >= 0 && *threshold < 1)) {
-      throw InputError("/allocator_settings/garbage_collection_threshold", "is not from 0 to 1.");
+    if (*threshold >= 0 && *threshold < 1) {
+      settings.garbage_collection_threshold = *threshold;
+    } else {
+      warn("garbage_collection_threshold", "is not from 0 to 1; it is passed over.");
     }
-    settings.garbage_collection_threshold = *threshold;
   }
   if (recorded.expandable_segments) settings.expandable_segments = *recorded.expandable_segments;
   const std::vector<std::uint64_t>& divisions = recorded.roundup_power2_divisions;
-  if (divisions.size() == settings.roundup_power2_divisions.size()) {
-    for (const std::uint64_t count : divisions) {
-      if (count == 0 || std::has_single_bit(count)) continue;
-      throw InputError("/allocator_settings/roundup_power2_divisions",
-                       std::to_string(count) + " is not a power of two.");
-    }
+  const auto is_no_power = [](std::uint64_t count) { return count != 0 && !std::has_single_bit(count); };
+  const auto bad = std::find_if(divisions.begin(), divisions.end(), is_no_power);
+  if (bad != divisions.end()) {
+    warn("roundup_power2_divisions", std::to_string(*bad) + " is not a power of two; they are passed over.");
+  } else if (divisions.size() == settings.roundup_power2_divisions.size()) {
     std::copy(divisions.begin(), divisions.end(), settings.roundup_power2_divisions.begin());
   }
   return settings;
+}
+
+std::vector<std::string> file_warnings(const TorchSnapshot& snapshot, const std::string& file) {
+  std::vector<std::string> warnings = snapshot.warnings;
+  std::vector<std::string> of_settings;
+  allocator_settings_of(snapshot, &of_settings);
+  for (const std::string& warning : of_settings) warnings.push_back(file + ": " + warning);
+  return warnings;
 }
 
 }  // namespace vramlab

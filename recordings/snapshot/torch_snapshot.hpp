@@ -79,6 +79,7 @@ struct TraceEntry {
   StackId stack = 0;
   std::int32_t pool = -1;  ///< place in TorchSnapshot::pools; −1 = not recorded, as up to torch 2.11
   Action action{};
+  std::uint32_t label = 0;  ///< place in TorchSnapshot::labels: the program's own words for what it did
 };
 
 /// The name PyTorch gives an action.
@@ -102,6 +103,14 @@ struct SnapshotSettings {
   std::vector<std::uint64_t> roundup_power2_divisions;  ///< 16 values, or none
 };
 
+/// Something that the program noted beside the allocator: PyTorch's `external_annotations`.
+struct SnapshotAnnotation {
+  std::string name;
+  bool start = true;  ///< stage "START", else "END"
+  int device = 0;
+  std::int64_t time_us = 0;
+};
+
 struct TorchSnapshot {
   std::vector<SnapshotSegment> segments;        ///< of all devices
   std::vector<std::vector<TraceEntry>> traces;  ///< by device, oldest entry first
@@ -109,15 +118,31 @@ struct TorchSnapshot {
   std::vector<SnapshotPool> pools{SnapshotPool{}};  ///< every private pool named anywhere; [0] = default
   std::vector<StackFrame> frames;
   std::vector<std::vector<std::uint32_t>> stacks{{}};  ///< places in `frames`, innermost first
+
+  std::vector<SnapshotAnnotation> annotations;  ///< of all devices, as the file has them
+  /// `user_metadata` of the entries, else `compile_context`; [0] = none.
+  std::vector<std::string> labels{""};
+
+  std::optional<TorchVersion> torch;  ///< that wrote it, where somebody says so; no file does
+  /// What could not be read and no replay needs, one sentence each with file and place.
+  std::vector<std::string> warnings;
 };
 
 struct SnapshotReadOptions {
-  bool stacks = true;  ///< keep stack frames
+  bool stacks = true;                 ///< keep stack frames
+  std::optional<TorchVersion> torch;  ///< becomes TorchSnapshot::torch
+};
+
+/// What is said of a recording beside its file.
+struct ReadOptions {
+  std::optional<TorchVersion> torch;  ///< that wrote it
+  std::optional<int> device;          ///< the only one of a snapshot that is wanted
 };
 
 /// Reads a snapshot (plain, gzip or zstd). Unknown keys are ignored and missing ones have their defaults; a
-/// plain list of segments, as torch.cuda.memory_snapshot() returns it, is read too.
-/// Throws InputError, with the byte or the key, for what is not a snapshot.
+/// plain list of segments, as torch.cuda.memory_snapshot() returns it, is read too. A bad value that no
+/// replay needs (frames, times, notes, settings) is left out, with a warning. Throws InputError, with the
+/// byte or the key, for what is not a snapshot.
 TorchSnapshot read_torch_snapshot(const std::filesystem::path& file, const SnapshotReadOptions& options = {});
 TorchSnapshot read_torch_snapshot(InputFile& file, const SnapshotReadOptions& options = {});
 
@@ -125,8 +150,20 @@ TorchSnapshot read_torch_snapshot(InputFile& file, const SnapshotReadOptions& op
 TorchSnapshot parse_torch_snapshot(std::string_view pickle, const std::string& name,
                                    const SnapshotReadOptions& options = {});
 
+/// The PyTorch that wrote a snapshot.
+struct WriterVersion {
+  TorchVersion torch;
+  const char* from = "assumed";  ///< or "inferred" from keys and fields that older versions lack, or "given"
+};
+WriterVersion writer_version(const TorchSnapshot& snapshot);
+
 /// The settings that were in force when the snapshot was taken: those of its string, and over them what the
-/// snapshot says itself (sticky keys of earlier strings, R9.4). Throws InputError for a bad string.
-AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot);
+/// snapshot says itself (sticky keys of earlier strings, R9.4). What cannot be read has its default, and
+/// `warnings` (null = not wanted) gets a sentence with its place.
+AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot,
+                                        std::vector<std::string>* warnings = nullptr);
+
+/// All that could not be read of a snapshot: its own warnings, and those of its settings.
+std::vector<std::string> file_warnings(const TorchSnapshot& snapshot, const std::string& file);
 
 }  // namespace vramlab

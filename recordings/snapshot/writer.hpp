@@ -55,14 +55,6 @@ TraceEntry trace_entry_of(const AllocatorEvent& event, std::int64_t time_us = 0,
 // Writes memory snapshots as torch.cuda.memory._dump_snapshot() of torch 2.11 does (R11.1 to R11.9): the same
 // keys, types and order, so that PyTorch's own viewer and every reader of snapshots opens them.
 
-/// Something that happened beside the allocator: PyTorch's `external_annotations`.
-struct SnapshotAnnotation {
-  std::string name;
-  bool start = true;  ///< stage "START", else "END"
-  int device = 0;
-  std::int64_t time_us = 0;
-};
-
 /// One snapshot, written while its history is pushed: only the current 64 KiB are in memory, beside one
 /// number for each distinct stack. Calls in this order: the constructor, which writes the segments;
 /// begin_device() for each device in turn, from device 0 on, and add() for its entries; finish().

@@ -66,23 +66,31 @@ class SettingsReader {
     settings_.text = conf;
   }
 
+  /// What cannot be read is passed over and noted in `unread`, instead of an error.
+  void pass_over(std::vector<std::string>& unread) { unread_ = &unread; }
+
   AllocatorSettings read() {
     reset();
-    read_large_segment_size_first();
+    guarded([&] { read_large_segment_size_first(); });
     next_ = 0;
     while (!at_end()) {
-      key_ = tokens_[next_++];
-      const Key& known = find_key();
-      if (settings_.torch < known.since) {
-        refuse("torch " + to_text(settings_.torch) + " does not know this key; it came with " +
-               to_text(known.since) + '.');
-      }
-      take_separator(":");
-      (this->*known.read)();
-      if (!at_end()) take_separator(",");
+      const std::size_t first = next_;
+      if (!guarded([&] { read_item(); })) next_ = end_of_item(first);
     }
-    refuse_pages_without_granularity();
+    if (!guarded([&] { refuse_pages_without_granularity(); })) {
+      settings_.large_segment_size = S{}.large_segment_size;
+    }
     return std::move(settings_);
+  }
+
+  static TorchVersion first_version(std::string_view conf) {
+    TorchVersion first = kOldestTorch;
+    for (const std::string& token : tokenize(conf)) {
+      for (const Key& key : keys()) {
+        if (token == key.name) first = std::max(first, key.since);
+      }
+    }
+    return first;
   }
 
  private:
@@ -115,6 +123,45 @@ class SettingsReader {
         {"throw_on_cudamalloc_oom", &R::read_flag<&S::throw_on_cudamalloc_oom>, {2, 12}},
     };
     return table;
+  }
+
+  void read_item() {
+    key_ = tokens_[next_++];
+    const Key& known = find_key();
+    if (settings_.torch < known.since) {
+      refuse("torch " + to_text(settings_.torch) + " does not know this key; it came with " +
+             to_text(known.since) + '.');
+    }
+    take_separator(":");
+    (this->*known.read)();
+    if (!at_end()) take_separator(",");
+  }
+
+  // Whether `read` succeeded; false only where unread items are passed over.
+  template <class Read>
+  bool guarded(const Read& read) {
+    if (unread_ == nullptr) return read(), true;
+    const S before = settings_;
+    try {
+      read();
+      return true;
+    } catch (const InputError& error) {
+      settings_ = before;
+      const std::string note = key_ + ": " + error.problems().front().what;
+      if (std::find(unread_->begin(), unread_->end(), note) == unread_->end()) unread_->push_back(note);
+      return false;
+    }
+  }
+
+  // Past the comma behind the item that begins there.
+  [[nodiscard]] std::size_t end_of_item(std::size_t at) const {
+    int depth = 0;
+    for (; at < tokens_.size(); ++at) {
+      if (tokens_[at] == "[") ++depth;
+      if (tokens_[at] == "]") --depth;
+      if (tokens_[at] == "," && depth <= 0) return at + 1;
+    }
+    return at;
   }
 
   [[noreturn]] void refuse(std::string what) const {
@@ -321,6 +368,7 @@ class SettingsReader {
   std::size_t next_ = 0;
   std::string key_;  // what is being read
   AllocatorSettings settings_;
+  std::vector<std::string>* unread_ = nullptr;
 };
 
 }  // namespace
@@ -341,5 +389,16 @@ std::string to_text(TorchVersion version) {
 AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSettings current) {
   return SettingsReader(conf, std::move(current)).read();
 }
+
+AllocatorSettings parse_recorded_settings(std::string_view conf, TorchVersion torch,
+                                          std::vector<std::string>& unread) {
+  AllocatorSettings settings;
+  settings.torch = torch;
+  SettingsReader reader(conf, std::move(settings));
+  reader.pass_over(unread);
+  return reader.read();
+}
+
+TorchVersion first_version_with(std::string_view conf) { return SettingsReader::first_version(conf); }
 
 }  // namespace vramlab

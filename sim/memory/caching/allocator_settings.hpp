@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/units.hpp"
 
@@ -70,5 +71,13 @@ struct AllocatorSettings {
 /// bad values and values out of range are told apart in the text, and so are keys that came with a later
 /// version than `current.torch` (docs/allocator-rules.md, section 15).
 AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSettings current = {});
+
+/// The same for a string that a recording holds: the PyTorch that wrote it has accepted it. An item that
+/// cannot be read here is passed over, and `unread` gets its key and the reason.
+AllocatorSettings parse_recorded_settings(std::string_view conf, TorchVersion torch,
+                                          std::vector<std::string>& unread);
+
+/// The first version that knows every key of `conf` that is known here.
+TorchVersion first_version_with(std::string_view conf);
 
 }  // namespace vramlab

@@ -313,6 +313,9 @@ TEST(PickleHostile, TheMemoIsBounded) {
   EXPECT_EQ(refusal(whole(raw("h\x05"))), "x.pickle: byte 2: memo number 5 is used and was never set.");
   EXPECT_THAT(refusal(whole("Nr" + number(0xFFFFFFFF, 4))),
               HasSubstr("byte 3: memo number 4294967295 is out of range."));
+  std::string sparse = "N";  // each number 65,536 beyond the last
+  for (std::uint64_t i = 1; i <= 1000; ++i) sparse += "r" + number(i << 16, 4);
+  EXPECT_EQ(refusal(whole(sparse)), "x.pickle: byte 8: memo number 131072 is out of range.");
   EXPECT_THAT(refusal(whole("j" + number(0xFFFFFFFF, 4))), HasSubstr("is used and was never set."));
   EXPECT_THAT(refusal(whole(raw("Nq\x05"
                                 "0h\x04"))),

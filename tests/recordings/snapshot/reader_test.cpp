@@ -14,6 +14,7 @@ namespace vramlab {
 namespace {
 
 using namespace pickle_text;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using Action = TraceEntry::Action;
 using State = SnapshotBlock::State;
@@ -192,19 +193,103 @@ TEST(TorchSnapshot, SettingsAreThoseOfTheStringAndWhatTheFileSaysItself) {
   EXPECT_EQ(settings.roundup_power2_divisions[10], 4u);
 }
 
-TEST(TorchSnapshot, SettingsThatCannotBeAreRefused) {
-  const auto with = [](const std::string& setting) {
-    return parse(dict(field("segments", "]") + field("allocator_settings", dict(setting))));
+// A recorded string was accepted by the PyTorch that wrote it: what is not understood is said, and the rest
+// counts.
+TEST(TorchSnapshot, SettingsThatCannotBeAreSaidAndPassedOver) {
+  std::vector<std::string> warnings;
+  const auto with = [&](const std::string& setting) {
+    warnings.clear();
+    const auto snapshot = parse(dict(field("segments", "]") + field("allocator_settings", dict(setting))));
+    return allocator_settings_of(snapshot, &warnings);
   };
-  EXPECT_THROW(allocator_settings_of(
-                   with(field("garbage_collection_threshold", raw("G\x7f\xf8\x00\x00\x00\x00\x00\x00")))),
-               InputError);  // not a number
-  EXPECT_THROW(allocator_settings_of(with(field("roundup_power2_divisions", dict(field("1", 3))))),
-               InputError);
-  EXPECT_THROW(allocator_settings_of(with(field("PYTORCH_CUDA_ALLOC_CONF", text("no_such_key:1")))),
-               InputError);
-  EXPECT_EQ(allocator_settings_of(with(field("max_split_size", -1))).max_split_size, kUnlimited);
+  const std::string not_a_number = raw("G\x7f\xf8\x00\x00\x00\x00\x00\x00");
+  EXPECT_EQ(with(field("garbage_collection_threshold", not_a_number)).garbage_collection_threshold, 0);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("/garbage_collection_threshold: is not from 0 to 1")));
+  EXPECT_EQ(with(field("roundup_power2_divisions", dict(field("1", 3)))).roundup_power2_divisions[0], 0u);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("3 is not a power of two")));
+  const std::string conf =
+      "no_such_key:[1,2],max_split_size_mb:64,garbage_collection_threshold:7,expandable_segments:True";
+  const AllocatorSettings settings = with(field("PYTORCH_CUDA_ALLOC_CONF", text(conf)));
+  EXPECT_EQ(settings.max_split_size, 64_MiB);
+  EXPECT_EQ(settings.garbage_collection_threshold, 0);
+  EXPECT_TRUE(settings.expandable_segments);
+  EXPECT_EQ(settings.text, conf);
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("/allocator_settings/PYTORCH_CUDA_ALLOC_CONF: no_such_key: unrecognized"),
+                          HasSubstr("garbage_collection_threshold: \"7\" is out of range")));
+  EXPECT_EQ(with(field("max_split_size", -1)).max_split_size, kUnlimited);
   EXPECT_EQ(allocator_settings_of(parse(dict(field("segments", "]")))), AllocatorSettings{});
+}
+
+// No file says which PyTorch wrote it. throw_on_cudamalloc_oom and pool_id came after 2.11.
+TEST(TorchSnapshot, TheVersionIsReadOffKeysAndFieldsOrGiven) {
+  const auto version = [](const TorchSnapshot& snapshot) {
+    return to_text(writer_version(snapshot).torch) + ' ' + writer_version(snapshot).from;
+  };
+  EXPECT_EQ(version(parse(dict(field("segments", "]")))), "2.11 assumed");
+  const std::string newer =
+      dict(field("segments", "]") +
+           field("allocator_settings",
+                 dict(field("PYTORCH_CUDA_ALLOC_CONF", text("throw_on_cudamalloc_oom:True")))));
+  EXPECT_EQ(version(parse(newer)), "2.12 inferred");
+  EXPECT_TRUE(allocator_settings_of(parse(newer)).throw_on_cudamalloc_oom);
+  const std::string entry = dict(field("action", text("alloc")) + field("pool_id", kPool));
+  EXPECT_EQ(version(parse(dict(field("device_traces", list(list(entry)))))), "2.12 inferred");
+  TorchSnapshot given = parse(newer);
+  given.torch = TorchVersion{2, 6};
+  EXPECT_EQ(version(given), "2.6 given");
+  EXPECT_FALSE(allocator_settings_of(given).throw_on_cudamalloc_oom);  // which 2.6 does not know
+}
+
+// pytorch writes line -1 as an unsigned number.
+TEST(TorchSnapshot, WhatNoReplayNeedsIsLeftOutWithAWarning) {
+  const std::string minus_one = raw("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00");
+  const std::string too_large = raw("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01");
+  const auto with_frame = [](const std::string& line) {
+    const std::string frames = list(dict(field("name", text("f")) + field("filename", text("a.py")) + line));
+    return parse(dict(
+        field("device_traces", list(list(dict(field("action", text("alloc")) + field("size", 512) +
+                                              field("time_us", text("now")) + field("frames", frames)))))));
+  };
+  EXPECT_EQ(with_frame(field("line", minus_one)).frames.at(0).line, -1);
+  const TorchSnapshot snapshot = with_frame(field("line", too_large));
+  EXPECT_EQ(snapshot.frames.at(0).function, "f");
+  EXPECT_EQ(snapshot.traces.at(0).at(0).size, 512u);
+  EXPECT_THAT(
+      snapshot.warnings,
+      ElementsAre("x.pickle: /device_traces/0/0/frames/0/line: does not fit 64 bits. It is left out; no "
+                  "replay needs it.",
+                  "x.pickle: /device_traces/0/0/time_us: is not a whole number. It is left out; no replay "
+                  "needs it."));
+}
+
+TEST(TorchSnapshot, EntriesOfUnknownActionsAreCounted) {
+  const auto entry = [](const char* action) { return dict(field("action", text(action))); };
+  const TorchSnapshot snapshot =
+      parse(dict(field("device_traces", list(list(entry("skipped") + entry("alloc") + entry("skipped"))))));
+  EXPECT_THAT(snapshot.warnings,
+              ElementsAre("x.pickle: 2 entries \"skipped\" of the history are of an action that "
+                          "is not known here. They are skipped."));
+}
+
+TEST(TorchSnapshot, ReadsTheProgramsOwnNotes) {
+  const auto entry = [](const char* context, const char* metadata) {
+    return dict(field("action", text("alloc")) + field("compile_context", text(context)) +
+                field("user_metadata", text(metadata)));
+  };
+  const std::string annotation = dict(field("name", text("step 1")) + field("stage", text("END")) +
+                                      field("device", 0) + field("time_us", 12));
+  const TorchSnapshot snapshot = parse(
+      dict(field("device_traces", list(list(entry("N/A", "") + entry("0/0", "") + entry("0/0", "warm up")))) +
+           field("external_annotations", list(annotation))));
+  const std::vector<TraceEntry>& trace = snapshot.traces.at(0);
+  EXPECT_EQ(snapshot.labels.at(trace[0].label), "");
+  EXPECT_EQ(snapshot.labels.at(trace[1].label), "torch.compile 0/0");
+  EXPECT_EQ(snapshot.labels.at(trace[2].label), "warm up");
+  ASSERT_EQ(snapshot.annotations.size(), 1u);
+  EXPECT_EQ(snapshot.annotations[0].name, "step 1");
+  EXPECT_FALSE(snapshot.annotations[0].start);
+  EXPECT_EQ(snapshot.annotations[0].time_us, 12);
 }
 
 TEST(TorchSnapshot, SaysWhatIsWrongAndWhere) {
@@ -229,7 +314,6 @@ TEST(TorchSnapshot, SaysWhatIsWrongAndWhere) {
   };
   EXPECT_EQ(in_block(field("state", text("lost"))),
             "x.pickle: /segments/0/blocks/0/state: \"lost\" is not a state of a block.");
-  EXPECT_EQ(in_block(field("frames", list("N"))), "x.pickle: /segments/0/blocks/0/frames/0: is not a dict.");
 }
 
 // One list of a thousand entries in a thousand places: a million entries from a few kilobytes.
