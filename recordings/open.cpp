@@ -25,8 +25,8 @@ enum class Form : std::uint8_t {
 
 /// What reads a kind of recording.
 struct Readers {
-  std::vector<ClientProgram> (*programs)(InputFile&) = nullptr;
-  std::vector<VerifiedRecording> (*verify)(InputFile&) = nullptr;
+  std::vector<ClientProgram> (*programs)(InputFile&, const ReadOptions&) = nullptr;
+  std::vector<VerifiedRecording> (*verify)(InputFile&, const ReadOptions&) = nullptr;
   /// Where more was recorded than the programs.
   std::vector<ReplayableRecording> (*replayable)(InputFile&) = nullptr;
 };
@@ -197,10 +197,10 @@ const KindRow& require_row(InputFile& file, const std::function<bool(const KindR
 }
 
 template <class Reader>
-auto read_with(const std::filesystem::path& file, Reader Readers::*reader) {
+auto read_with(const std::filesystem::path& file, Reader Readers::*reader, const ReadOptions& options) {
   InputFile in(file);
   const KindRow& row = require_row(in, [&](const KindRow& one) { return one.readers.*reader != nullptr; });
-  return (row.readers.*reader)(in);
+  return (row.readers.*reader)(in, options);
 }
 
 }  // namespace
@@ -218,12 +218,14 @@ FileKind require_kind(InputFile& file, const std::vector<FileKind>& wanted) {
       .kind;
 }
 
-std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file) {
-  return read_with(file, &Readers::programs);
+std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file,
+                                                const ReadOptions& options) {
+  return read_with(file, &Readers::programs, options);
 }
 
-std::vector<VerifiedRecording> verify_recording(const std::filesystem::path& file) {
-  return read_with(file, &Readers::verify);
+std::vector<VerifiedRecording> verify_recording(const std::filesystem::path& file,
+                                                const ReadOptions& options) {
+  return read_with(file, &Readers::verify, options);
 }
 
 std::vector<ReplayableRecording> read_replayable(const std::filesystem::path& file) {
@@ -231,7 +233,7 @@ std::vector<ReplayableRecording> read_replayable(const std::filesystem::path& fi
   const Readers& read = require_row(in, [](const KindRow& row) {
                           return row.readers.replayable != nullptr || row.readers.programs != nullptr;
                         }).readers;
-  return read.replayable != nullptr ? read.replayable(in) : replayable_programs(file, read.programs(in));
+  return read.replayable != nullptr ? read.replayable(in) : replayable_programs(file, read.programs(in, {}));
 }
 
 }  // namespace vramlab

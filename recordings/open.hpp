@@ -46,13 +46,16 @@ FileKind kind_of(InputFile& file);
 FileKind require_kind(InputFile& file, const std::vector<FileKind>& wanted);
 
 /// The programs of a file, whatever records one: of each device of a snapshot, with NAME.truth.json or
-/// NAME.marks.json beside it where there is one (or .gz, .zst), or the one of an allocation script.
-std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file);
+/// NAME.marks.json beside it where there is one (or .gz, .zst), or the one of an allocation script, for which
+/// `options` mean nothing.
+std::vector<ClientProgram> read_client_programs(const std::filesystem::path& file,
+                                                const ReadOptions& options = {});
 
 /// Replays what a file recorded of a real allocator and compares: an oracle log, or each device of a
 /// snapshot, with NAME.truth.json beside it where there is one (or .gz, .zst). Throws InputError for a file
-/// that is neither, or cannot be replayed.
-std::vector<VerifiedRecording> verify_recording(const std::filesystem::path& file);
+/// that is neither, or contradicts itself.
+std::vector<VerifiedRecording> verify_recording(const std::filesystem::path& file,
+                                                const ReadOptions& options = {});
 
 /// Reads an oracle log, a snapshot (one entry a device) or an allocation script to be replayed on a card.
 /// Empty for a log of backend:cudaMallocAsync, which is another allocator. Throws InputError for others.

@@ -236,7 +236,7 @@ class ProgramReplay {
     const SimSegments::State segments_before = simulated_->save();
     const SimTime time_before = simulated_->driver_time();
     allocator_.set_listener(nullptr);
-    if (allocator_.allocate(action.bytes, action.stream)) ++outcome_.attempts_served;
+    outcome_.attempts.push_back(bool{allocator_.allocate(action.bytes, action.stream)});
     allocator_.set_listener(told_.history);
     allocator_.restore(before);
     simulated_->restore(segments_before);

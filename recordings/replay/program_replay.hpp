@@ -1,6 +1,7 @@
 // Replays a client program on the simulated allocator under any settings and on any card.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,7 +51,9 @@ struct ProgramOutcome {
   std::optional<FailedRequest> first_oom;
   std::optional<std::string>
       fault;  ///< an error of PyTorch itself ended the program (R4.7); figures up to it
-  std::uint64_t attempts_served = 0;  ///< of the recording's failed requests, those that would succeed here
+  /// Of each of the recording's failed requests, whether it would succeed here, tried alone at its place;
+  /// empty if they were not probed.
+  std::vector<bool> attempts;
   std::vector<MarkFigures> marks;
 
   Bytes active_at_peak = 0;    ///< active bytes when the reserved peak was first reached
@@ -61,8 +64,13 @@ struct ProgramOutcome {
   std::uint64_t operations = 0;          ///< allocations and frees performed
   SimTime driver_time{0};                ///< of all driver calls (R10.6: orders of magnitude)
 
+  [[nodiscard]] std::uint64_t attempts_served() const {
+    return static_cast<std::uint64_t>(std::count(attempts.begin(), attempts.end(), true));
+  }
   /// No request that succeeded in the recording fails.
   [[nodiscard]] bool fits() const { return ooms == 0 && !fault; }
+  /// Nor would one that failed in it fail again, as far as they were probed.
+  [[nodiscard]] bool serves_all() const { return fits() && attempts_served() == attempts.size(); }
 };
 
 /// What one action left behind, to hold two replays of a program against each other.

@@ -72,6 +72,7 @@ void SnapshotReplay::check_entries(const TraceStep& step) {
         ++result_.segment_events_matched;
       }
     }
+    ++result_.entries_checked;
     const bool present = next < simulated.size();
     if (!present || !equal(*recorded, simulated[next])) {
       ++result_.entry_mismatches;

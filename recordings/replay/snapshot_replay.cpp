@@ -16,17 +16,7 @@ using Action = TraceEntry::Action;
 // More than any card has. Stands for the card where no truth file tells its size, on which only the length of
 // reserved ranges depends (R5.2); and keeps the counters of a made-up file from running over.
 constexpr Bytes kMostMemory = Bytes{1} << 42;
-// Readings of one step that are tried.
-constexpr std::size_t kMostBorders = 64;
-
-// How many of the deferred frees before a request completed at its beginning: usually all, or none, and
-// otherwise rather many than few.
-std::vector<std::size_t> possible_borders(std::size_t completed) {
-  std::vector<std::size_t> borders{completed};
-  if (completed > 0) borders.push_back(0);
-  for (std::size_t count = completed; count > 1 && borders.size() < kMostBorders;) borders.push_back(--count);
-  return borders;
-}
+constexpr Bytes kAnything = Bytes{1} << 60;  // a limit that refuses and collects nothing
 
 const std::vector<TraceEntry>& trace_of(const TorchSnapshot& snapshot, int device) {
   require_history(snapshot, device);
@@ -34,6 +24,19 @@ const std::vector<TraceEntry>& trace_of(const TorchSnapshot& snapshot, int devic
 }
 
 }  // namespace
+
+void SnapshotReplay::Recorder::on_event(const AllocatorEvent& event) {
+  events.push_back(event);
+  using A = AllocatorEvent::Action;
+  if (event.action != A::segment_free && event.action != A::segment_unmap) return;
+  ++releases;
+  if (after_release) after_release();
+}
+
+void SnapshotReplay::Recorder::clear() {
+  events.clear();
+  releases = 0;
+}
 
 std::optional<Address> SnapshotReplay::Refusal::reserve(Bytes size) {
   return active ? std::nullopt : SegmentAdaptor::reserve(size);
@@ -71,11 +74,16 @@ void SnapshotReplay::make_allocator() {
   }
   options.limit = options_.limit;
   if (truth != nullptr && !options.limit) options.limit = truth->limit;
+  limit_known_ = truth != nullptr || options.limit;
   const Bytes total = truth != nullptr ? std::min(truth->total_memory, kMostMemory) : kMostMemory;
   segments_ = std::make_unique<RecordedSegments>(total, total);
   refusal_ = std::make_unique<Refusal>(*segments_);
   allocator_ = std::make_unique<CachingAllocator>(*refusal_, std::move(options));
   allocator_->set_listener(&recorder_);
+  if (limit_known_) return;
+  // A fraction of a card of unknown size is no limit that can be used. Ages count while there is one.
+  const bool collects = allocator_->settings().garbage_collection_threshold > 0;
+  allocator_->set_limit(collects ? std::optional(kAnything) : std::nullopt);
 }
 
 void SnapshotReplay::list_approximations() {
@@ -83,7 +91,7 @@ void SnapshotReplay::list_approximations() {
   if (!initial_.empty() && collects && allocator_->limit()) {
     result_.approximate.push_back("garbage collection ages");
   }
-  if (options_.truth != nullptr || allocator_->limit()) return;
+  if (limit_known_) return;
   const auto is_failure = [](Action action) { return action == Action::oom; };
   if (any_entry(0, trace_.size(), is_failure)) result_.approximate.push_back("failures");
   if (any_entry(0, trace_.size(), is_release)) result_.approximate.push_back("retries");
@@ -135,7 +143,7 @@ const SnapshotReplayResult& SnapshotReplay::run() {
 }
 
 void SnapshotReplay::perform(const TraceStep& step) {
-  recorder_.events.clear();
+  recorder_.clear();
   begin_pool_uses(step);
   if (step.is_request()) {
     request(step);
@@ -146,96 +154,6 @@ void SnapshotReplay::perform(const TraceStep& step) {
   forget_completed();
   check_entries(step);
   end_pool_uses(step);
-}
-
-// --- Requests ---
-
-// What led to a request can be read in several ways. Deferred frees that completed before anything was
-// released may have done so at the beginning of the request, or in a full release of its own, or some then
-// and some there (R4.8, R4.11); the history shows no border. And releases are the request's own if it needs
-// any in this state, else they are an explicit empty_cache (R11.13).
-void SnapshotReplay::request(const TraceStep& step) {
-  const std::size_t completed = completed_first(step);
-  const bool releases = any_entry(step.first, step.action, is_release);
-  const bool may_have_synchronized = completed > 0 && step.kind == TraceStep::Kind::failure;
-  if (!releases && !may_have_synchronized) return settle(step, attempt(step, completed));
-
-  const AllocatorState before = allocator_->save();
-  const RecordedSegments segments_before = *segments_;
-  const auto pending_before = pending_;
-  const auto start_again = [&] {
-    allocator_->restore(before);
-    *segments_ = segments_before;
-    pending_ = pending_before;
-    recorder_.events.clear();
-  };
-  bool needs_release = false;
-  for (const std::size_t count : possible_borders(completed)) {
-    const AllocationResult result = attempt(step, count);
-    if (count == completed) needs_release = released_anything();
-    if (entries_match(step)) return settle(step, result);
-    start_again();
-  }
-  if (releases && !needs_release) {
-    complete_deferred(step, completed);
-    empty_cache(step);
-    return settle(step, attempt(step, 0));
-  }
-  settle(step, attempt(step, completed));
-}
-
-AllocationResult SnapshotReplay::attempt(const TraceStep& step, std::size_t completed) {
-  complete_deferred(step, completed);
-  supply_bases(step);
-  const TraceEntry& entry = trace_[step.action];
-  // A limit of the recording that is not known, or a device that was full: the failure is taken as it is.
-  refusal_->active = step.kind == TraceStep::Kind::failure && !allocator_->limit();
-  const AllocationResult result = allocator_->allocate(entry.size, entry.stream);
-  refusal_->active = false;
-  return result;
-}
-
-bool SnapshotReplay::released_anything() const {
-  return std::any_of(recorder_.events.begin(), recorder_.events.end(), [](const AllocatorEvent& event) {
-    return event.action == AllocatorEvent::Action::segment_free ||
-           event.action == AllocatorEvent::Action::segment_unmap;
-  });
-}
-
-// A new reserved range is mapped from its beginning on.
-void SnapshotReplay::supply_bases(const TraceStep& step) {
-  segments_->discard_supplied();
-  bool mapped = false;
-  for (std::size_t i = step.first; i < step.action; ++i) {
-    if (trace_[i].action == Action::segment_alloc) segments_->supply_segment(trace_[i].address);
-    if (trace_[i].action == Action::segment_map && !std::exchange(mapped, true)) {
-      segments_->supply_range(trace_[i].address);
-    }
-  }
-}
-
-// Notes what a request gave. Its address was given by the recording if the request began a segment.
-void SnapshotReplay::settle(const TraceStep& step, const AllocationResult& result) {
-  const TraceEntry& entry = trace_[step.action];
-  const bool given = any_entry(step.first, step.action, is_acquisition) && segments_->supplied() == 0;
-  segments_->discard_supplied();
-  if (!result) last_oom_ = result.oom();
-  if (step.kind == TraceStep::Kind::failure) {
-    ++result_.ooms;
-    if (result) allocator_->free(result->block);
-    return;
-  }
-  ++result_.allocations;
-  if (result) live_[entry.address] = result->block;
-  if (given && result) {
-    ++result_.addresses_given;
-    return;
-  }
-  ++result_.addresses_checked;
-  if (result && result->address == entry.address) return;
-  ++result_.address_mismatches;
-  diverge(step.action, "address", std::to_string(entry.address),
-          result ? std::to_string(result->address) : "out of memory");
 }
 
 // --- Frees ---
@@ -289,16 +207,17 @@ void SnapshotReplay::forget_completed() {
 void SnapshotReplay::lead_without_request(const TraceStep& step) {
   complete_deferred(step, completed_first(step));
   const std::size_t end = step.kind == TraceStep::Kind::none ? step.end : step.action;
-  if (any_entry(step.first, end, is_release)) empty_cache(step);
+  if (!any_entry(step.first, end, is_release)) return;
+  note_empty_cache(step);
+  allocator_->empty_cache();
 }
 
 // The program's own call, which gave memory back in this step.
-void SnapshotReplay::empty_cache(const TraceStep& step) {
+void SnapshotReplay::note_empty_cache(const TraceStep& step) {
   std::size_t entry = step.first;
   while (entry < step.end && !is_release(trace_[entry].action)) ++entry;
   result_.empty_cache_entries.push_back(entry);
   ++result_.empty_caches;
-  allocator_->empty_cache();
 }
 
 // --- Private pools ---

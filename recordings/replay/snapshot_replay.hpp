@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ struct SnapshotReplayResult : ReplayResult {
   std::uint64_t inferred_blocks = 0;    ///< those of them whose size had to be inferred
   Bytes inferred_bytes = 0;             ///< in these
 
-  std::uint64_t entry_mismatches = 0;  ///< entries that differ in action, address, size or stream
+  std::uint64_t entries_checked = 0;   ///< entries that the allocator's own work leaves
+  std::uint64_t entry_mismatches = 0;  ///< those that differ in action, address, size or stream
   std::uint64_t allocations = 0;
   std::uint64_t ooms = 0;
   std::uint64_t marks_checked = 0;
@@ -61,8 +63,9 @@ struct SnapshotReplayOptions {
 /// of free blocks no requested sizes.
 ///
 /// Without truth file and limit, `approximate` lists what cannot be predicted then: "failures" (they are
-/// taken from the recording), "retries" (releases before a request count as empty_cache calls), "garbage
-/// collection" (none is simulated). With a rebuilt initial state, "garbage collection ages".
+/// taken from the recording), "retries" (releases before a request count as empty_cache calls if these would
+/// release the same, else as the request's own), "garbage collection" (how much is released is taken from the
+/// recording; which blocks, is predicted). With a rebuilt initial state, "garbage collection ages".
 class SnapshotReplay {
  public:
   /// `snapshot` must outlive the replay. Throws InputError if the device has no history, if the history
@@ -89,8 +92,11 @@ class SnapshotReplay {
   /// Keeps the events of one step.
   class Recorder : public AllocatorListener {
    public:
-    void on_event(const AllocatorEvent& event) override { events.push_back(event); }
+    void on_event(const AllocatorEvent& event) override;
     std::vector<AllocatorEvent> events;
+    std::size_t releases = 0;               ///< among them
+    std::function<void()> after_release{};  ///< is told of each
+    void clear();
   };
 
   /// Refuses all memory while it is told to.
@@ -114,13 +120,18 @@ class SnapshotReplay {
   [[nodiscard]] std::vector<SegmentView> initial_views() const;
   void take_over_blocks();
 
-  // Requests and what led to them.
+  // snapshot_requests.cpp
   void request(const TraceStep& step);
   AllocationResult attempt(const TraceStep& step, std::size_t completed);
+  std::optional<AllocationResult> attempt_forced(const TraceStep& step, std::size_t completed,
+                                                 std::size_t collected, bool by_limit);
+  [[nodiscard]] std::optional<Bytes> collecting_limit(const TraceStep& step, std::size_t collected) const;
+  [[nodiscard]] std::vector<std::size_t> possible_collections(std::size_t releases) const;
   [[nodiscard]] bool released_anything() const;
   void supply_bases(const TraceStep& step);
   void settle(const TraceStep& step, const AllocationResult& result);
-  void empty_cache(const TraceStep& step);
+  void note_empty_cache(const TraceStep& step);
+  [[nodiscard]] std::size_t releases_in(const TraceStep& step) const;
 
   // Frees.
   void free(const TraceStep& step);
@@ -153,6 +164,7 @@ class SnapshotReplay {
   std::size_t next_mark_ = 0;
   std::unique_ptr<RecordedSegments> segments_;
   std::unique_ptr<Refusal> refusal_;
+  bool limit_known_ = false;  ///< that the allocator has, or that it had none
   std::unique_ptr<CachingAllocator> allocator_;
   Recorder recorder_;
 

@@ -1,6 +1,7 @@
 #include "recordings/replay/verification.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "recordings/replay/oracle_replay.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
 #include "recordings/scripts/recorded_program.hpp"
+#include "recordings/snapshot/history.hpp"
 #include "recordings/snapshot/marks.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 
@@ -45,18 +47,26 @@ std::string VerifiedRecording::name() const {
   return device == 0 ? name : name + " device " + std::to_string(device);
 }
 
-std::vector<VerifiedRecording> verify_oracle_log(InputFile& file) {
+std::vector<VerifiedRecording> verify_oracle_log(InputFile& file, const ReadOptions& /*options*/) {
   const OracleLog log = parse_oracle_log(file.rest(), file.name());
-  return {{.file = file.name(), .kind = "oracle", .replay = replay_oracle_log(log)}};
+  const ReplayResult replay = replay_oracle_log(log);
+  return {{.file = file.name(), .kind = "oracle", .checked = replay.operations > 0, .replay = replay}};
 }
 
-std::vector<VerifiedRecording> verify_snapshot(InputFile& file) {
-  const TorchSnapshot snapshot = read_torch_snapshot(file);
+std::vector<VerifiedRecording> verify_snapshot(InputFile& file, const ReadOptions& options) {
+  TorchSnapshot snapshot = read_torch_snapshot(file, {.torch = options.torch});
   const std::optional<TruthFile> truth = truth_beside(file.path());
+  if (!snapshot.torch) snapshot.torch = torch_version(truth);
+  const WriterVersion version = writer_version(snapshot);
+  const std::vector<std::string> warnings = file_warnings(snapshot, file.name());
   std::vector<VerifiedRecording> recordings;
-  for (const int device : recorded_devices(snapshot)) {
-    const SnapshotReplayResult result =
-        replay_snapshot(snapshot, device, {.truth = truth ? &*truth : nullptr, .limit = std::nullopt});
+  for (const int device : devices_to_answer(snapshot, options.device, file.name())) {
+    SnapshotReplayResult result;
+    const bool tells = tells_of_program(history_of(snapshot, device));
+    if (tells) {
+      result = replay_snapshot(snapshot, device, {.truth = truth ? &*truth : nullptr, .limit = std::nullopt});
+    }
+    std::ranges::copy(warnings, std::back_inserter(result.warnings));
     recordings.push_back({.file = file.name(),
                           .kind = "snapshot",
                           .device = device,
@@ -64,11 +74,15 @@ std::vector<VerifiedRecording> verify_snapshot(InputFile& file) {
                           .initial_blocks = result.initial_blocks,
                           .inferred_blocks = result.inferred_blocks,
                           .inferred_bytes = result.inferred_bytes,
+                          .checked = result.entries_checked > 0,
+                          .torch_version = to_text(version.torch),
+                          .torch_from = version.from,
+                          .skipped_entries = skipped_entries(history_of(snapshot, device)),
                           .replay = result});
   }
   if (recordings.empty()) {
     throw InputError(file.name(),
-                     "the snapshot holds no history. Record one with "
+                     "the snapshot holds neither memory nor a history. Record one with "
                      "torch.cuda.memory._record_memory_history(), best before the first allocation.");
   }
   return recordings;

@@ -10,6 +10,7 @@
 #include "recordings/replay/oracle_replay.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 
@@ -22,6 +23,10 @@ struct VerifiedRecording {
   std::uint64_t initial_blocks = 0;     ///< in use at the start
   std::uint64_t inferred_blocks = 0;    ///< those of them whose size had to be inferred
   Bytes inferred_bytes = 0;             ///< in these
+  bool checked = true;  ///< false: the recording holds nothing that could be held against the simulator
+  std::string torch_version{};        ///< of the rules that were followed; empty for an oracle log
+  std::string torch_from{};           ///< "given", "inferred" from the file, or "assumed"
+  std::uint64_t skipped_entries = 0;  ///< of a history, of an action that is not known here
   ReplayResult replay;
 
   /// The file's name without folder and endings.
@@ -29,10 +34,11 @@ struct VerifiedRecording {
 };
 
 /// Replays an oracle log and compares. Throws InputError if it cannot be replayed.
-std::vector<VerifiedRecording> verify_oracle_log(InputFile& file);
+std::vector<VerifiedRecording> verify_oracle_log(InputFile& file, const ReadOptions& options);
 
-/// The same for each device of a snapshot, with NAME.truth.json beside it where there is one.
-std::vector<VerifiedRecording> verify_snapshot(InputFile& file);
+/// The same for each device of a snapshot, with NAME.truth.json beside it where there is one. One whose
+/// history says nothing is not checked.
+std::vector<VerifiedRecording> verify_snapshot(InputFile& file, const ReadOptions& options);
 
 // Recordings of real allocators, of either kind, as programs to be replayed on a card.
 

@@ -351,7 +351,7 @@ ClientProgram parse_allocation_script(std::string_view text, const std::string& 
   return ScriptReader(name).read(text);
 }
 
-std::vector<ClientProgram> script_programs(InputFile& file) {
+std::vector<ClientProgram> script_programs(InputFile& file, const ReadOptions& /*options*/) {
   return {parse_allocation_script(file.rest(), file.name())};
 }
 

@@ -29,7 +29,7 @@
 namespace vramlab {
 
 /// Reads a script: one program. Throws InputError with all problems of the file, each with its line.
-std::vector<ClientProgram> script_programs(InputFile& file);
+std::vector<ClientProgram> script_programs(InputFile& file, const ReadOptions& options);
 
 /// The same from text; `name` stands for the file in errors.
 ClientProgram parse_allocation_script(std::string_view text, const std::string& name);

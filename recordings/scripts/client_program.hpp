@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "recordings/snapshot/held_state.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
@@ -93,6 +94,29 @@ struct ClientProgram {
 
   /// What was not recorded and had to be supposed, one sentence each.
   std::vector<std::string> notes;
+  /// What could not be read of the file, one sentence each with its place.
+  std::vector<std::string> warnings;
+
+  /// A request that failed in the recording: each `attempt`, with what the history says of that moment.
+  struct Failure {
+    std::size_t action = 0;
+    Bytes device_free = 0;  ///< of the card
+    Bytes live = 0;         ///< as requested, in blocks in use
+    std::uint64_t live_blocks = 0;
+    Bytes reserved = 0;
+  };
+  std::vector<Failure> failures;
+
+  /// Where the history does not tell all: the most that the file itself shows reserved at any moment. A
+  /// replay of the program that reserves less is a lower bound.
+  std::optional<Bytes> shown_reserved;
+  bool has_history = true;  ///< false: the history says nothing of what the program did
+  HeldState held;           ///< when the snapshot was taken; empty for a script
+  /// Bytes of the card outside this allocator, as the marks measured them: context, libraries, NCCL, and
+  /// other processes if there were any.
+  std::optional<Bytes> outside;
+  const char* torch_from = "assumed";  ///< of `settings.torch`: "given" or "inferred"
+  std::uint64_t skipped_entries = 0;   ///< of the history, of an action that is not known here
 };
 
 /// The name of the mark in whose stretch an action lies: the next one after it. Empty if there is none.

@@ -25,16 +25,20 @@ OracleProgram oracle_program(const OracleLog& log);
 /// What is known beside the snapshot.
 struct SnapshotProgramOptions {
   const TruthFile* truth = nullptr;  ///< gives the limit and the card
-  std::vector<StepMark> marks;       ///< in order of time; their labels name stretches of the program
+  std::vector<StepMark> marks;  ///< in order of time; their labels name stretches of the program. Empty =
+                                ///< those that the snapshot itself holds
+  std::vector<StepMark> measured{};  ///< those that measured the used memory of the card
 };
 
 /// The program of one device. The history is replayed once under its own settings, to tell explicit
 /// empty_cache calls from releases that a request needed. Requests that failed become `attempt` actions.
-/// Without a truth file, the limit is read off the failures where there are any.
-/// Throws InputError if the history of the device is not whole.
+/// Without a truth file, the limit is read off the failures where there are any. Of a device without history,
+/// the program is what was in use.
+/// Throws InputError if history and segments contradict each other.
 ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options);
 
-/// The program of each device of a snapshot, with what lies beside it: NAME.truth.json or NAME.marks.json.
-std::vector<ClientProgram> snapshot_programs(InputFile& file);
+/// The program of each device of a snapshot that has a history (of each that holds memory, if none has), with
+/// what lies beside it: NAME.truth.json or NAME.marks.json.
+std::vector<ClientProgram> snapshot_programs(InputFile& file, const ReadOptions& options);
 
 }  // namespace vramlab

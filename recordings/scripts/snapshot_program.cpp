@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
 #include "recordings/scripts/recorded_program.hpp"
+#include "recordings/snapshot/annotations.hpp"
 #include "recordings/snapshot/history.hpp"
 #include "recordings/snapshot/initial_state.hpp"
 #include "recordings/snapshot/stack_groups.hpp"
@@ -25,7 +26,8 @@ class ProgramWriter {
                 ClientProgram known)
       : trace_(snapshot.traces.at(static_cast<std::size_t>(device))),
         stacks_(snapshot, device),
-        options_(options),
+        marks_(options.marks.empty() ? own_marks(snapshot, device) : place_marks(trace_, options.marks)),
+        reserved_(reserved_at_start(snapshot, device)),
         uses_(find_pool_uses(snapshot, device)),
         ends_(uses_.size(), false),
         next_unknown_stream_(std::numeric_limits<StreamId>::max()),
@@ -54,7 +56,8 @@ class ProgramWriter {
   ClientProgram write(const std::vector<std::size_t>& empty_caches) {
     auto next_empty_cache = empty_caches.begin();
     for (std::size_t i = 0; i < trace_.size(); ++i) {
-      add_marks_before(trace_[i]);
+      add_marks_before(i);
+      reserved_ += reserved_change(trace_[i]);
       if (next_empty_cache != empty_caches.end() && *next_empty_cache == i) {
         add({.kind = Kind::empty_cache}, i);
         ++next_empty_cache;
@@ -63,7 +66,7 @@ class ProgramWriter {
       add_entry(i);
       end_pool_uses(i);
     }
-    while (next_mark_ < options_.marks.size()) add_mark();
+    add_marks_before(trace_.size());
     return std::move(program_);
   }
 
@@ -82,7 +85,7 @@ class ProgramWriter {
          .kind = Kind::alloc},
         0);
     if (block.state == SnapshotBlock::State::active_allocated) {
-      live_[block.address] = number;
+      begin_life(block.address, number, block.requested);
     } else {
       add_deferral(block.address, number, 0);
       add({.block = number, .kind = Kind::free}, 0);
@@ -96,29 +99,36 @@ class ProgramWriter {
   }
 
   void note_initial(Bytes cached, bool in_pools) {
+    const std::string blocks =
+        std::to_string(program_.blocks) + (program_.blocks == 1 ? " block" : " blocks");
     std::vector<std::string> notes{
-        "Recording began with " + std::to_string(program_.blocks) +
-        " blocks in use; they are allocated first, in the order of their addresses. The " +
-        format_bytes(cached) + " that were cached then are not."};
+        program_.has_history
+            ? "Recording began with " + blocks +
+                  " in use; they are allocated first, in the order of their addresses. The " +
+                  format_bytes(cached) + " that were cached then are not."
+            : "The history says nothing of what the program asked for. Replayed is the " + blocks +
+                  " in use when the snapshot was taken, in the order of the addresses."};
     if (in_pools) notes.emplace_back("Some of them lay in private pools and are replayed outside.");
     program_.notes.insert(program_.notes.begin(), notes.begin(), notes.end());
   }
 
-  void add_marks_before(const TraceEntry& entry) {
-    while (next_mark_ < options_.marks.size() && options_.marks[next_mark_].time_us < entry.time_us)
-      add_mark();
+  void add_marks_before(std::size_t entry) {
+    for (; next_mark_ < marks_.size() && marks_[next_mark_].entry <= entry; ++next_mark_) {
+      add({.detail = static_cast<std::uint32_t>(program_.texts.size()), .kind = Kind::mark}, 0);
+      program_.texts.push_back(marks_[next_mark_].label);
+    }
   }
 
-  void add_mark() {
-    add({.detail = static_cast<std::uint32_t>(program_.texts.size()), .kind = Kind::mark}, 0);
-    program_.texts.push_back(options_.marks[next_mark_++].label);
+  void begin_life(Address address, ProgramBlock block, Bytes requested) {
+    live_[address] = {block, requested};
+    live_bytes_ += requested;
   }
 
   void add_entry(std::size_t i) {
     const TraceEntry& entry = trace_[i];
     switch (entry.action) {
       case Action::alloc:
-        live_[entry.address] = program_.blocks;
+        begin_life(entry.address, program_.blocks, entry.size);
         return add({.bytes = entry.size,
                     .stream = entry.stream,
                     .block = program_.blocks++,
@@ -127,6 +137,8 @@ class ProgramWriter {
                    i);
       case Action::oom:
         ++program_.attempts;
+        program_.failures.push_back({program_.actions.size(), entry.address, live_bytes_, live_.size(),
+                                     static_cast<Bytes>(std::max<std::int64_t>(reserved_, 0))});
         return add(
             {.bytes = entry.size, .stream = entry.stream, .detail = entry.stack, .kind = Kind::attempt}, i);
       case Action::free_requested:
@@ -143,8 +155,10 @@ class ProgramWriter {
     if (found == live_.end()) return;
     const bool completes = i + 1 < trace_.size() && trace_[i + 1].action == Action::free_completed &&
                            trace_[i + 1].address == trace_[i].address;
-    if (!completes) add_deferral(found->first, found->second, i);
-    add({.block = found->second, .kind = Kind::free}, i);
+    const auto [block, requested] = found->second;
+    if (!completes) add_deferral(found->first, block, i);
+    add({.block = block, .kind = Kind::free}, i);
+    live_bytes_ -= requested;
     live_.erase(found);
   }
 
@@ -173,12 +187,18 @@ class ProgramWriter {
 
   const std::vector<TraceEntry>& trace_;
   AllocationStacks stacks_;
-  const SnapshotProgramOptions& options_;
+  std::vector<PlacedMark> marks_;
+  std::int64_t reserved_;  ///< after the latest entry
   std::vector<PoolUse> uses_;
   std::vector<bool> ends_;  ///< uses that are over
   std::size_t next_use_ = 0;
   std::map<SnapshotPool, ProgramPool> pools_;
-  std::unordered_map<Address, ProgramBlock> live_;
+  struct LiveBlock {
+    ProgramBlock block = 0;
+    Bytes requested = 0;
+  };
+  std::unordered_map<Address, LiveBlock> live_;
+  Bytes live_bytes_ = 0;  ///< requested of them
   std::unordered_map<Address, ProgramBlock> pending_;
   StreamId next_unknown_stream_;
   std::size_t next_mark_ = 0;
@@ -198,6 +218,44 @@ std::optional<Bytes> smaller_of(std::optional<Bytes> a, std::optional<Bytes> b) 
   return std::min(*a, *b);
 }
 
+// The most that the history of a device, undone from its final segments, shows reserved.
+Bytes most_reserved(const TorchSnapshot& snapshot, int device) {
+  std::int64_t reserved = reserved_at_start(snapshot, device);
+  std::int64_t most = reserved;
+  for (const TraceEntry& entry : history_of(snapshot, device)) {
+    reserved += reserved_change(entry);
+    most = std::max(most, reserved);
+  }
+  return static_cast<Bytes>(std::max<std::int64_t>(most, 0));
+}
+
+// What the card had in use beside this allocator. Other programs come and go; the figure counts where it
+// stood still in the second half of the marks.
+void find_outside(const TorchSnapshot& snapshot, int device, const std::vector<StepMark>& marks,
+                  ClientProgram& program) {
+  constexpr std::int64_t kStill = 64 << 20;  // bytes that kernels and handles load late
+  const std::span<const TraceEntry> trace = history_of(snapshot, device);
+  std::vector<std::int64_t> outside;
+  std::int64_t reserved = reserved_at_start(snapshot, device);
+  std::size_t entry = 0;
+  for (const StepMark& mark : marks) {
+    for (; entry < trace.size() && trace[entry].time_us <= mark.time_us; ++entry)
+      reserved += reserved_change(trace[entry]);
+    if (mark.device_used) outside.push_back(static_cast<std::int64_t>(*mark.device_used) - reserved);
+  }
+  if (outside.empty()) return;
+  const auto half = outside.begin() + static_cast<std::ptrdiff_t>(outside.size() / 2);
+  const auto [least, most] = std::minmax_element(half, outside.end());
+  if (*least > 0 && *most - *least <= kStill) {
+    program.outside = static_cast<Bytes>(*most);
+  } else {
+    program.notes.push_back(
+        "What the card held beside this allocator moved while it was recorded, by up to " +
+        format_bytes(static_cast<Bytes>(*most - *least)) +
+        ": other programs ran on it, so what context and libraries took is not known from the marks.");
+  }
+}
+
 // Explicit empty_cache calls, found by the exact replay. If the limit that was read off the failures does not
 // explain the history, the failures are taken as they are.
 std::vector<std::size_t> find_empty_caches(const TorchSnapshot& snapshot, int device,
@@ -213,6 +271,7 @@ std::vector<std::size_t> find_empty_caches(const TorchSnapshot& snapshot, int de
   }
   if (result.first_divergence) {
     program.notes.emplace_back("The recording itself is not reproduced exactly (vramlab verify says where).");
+    program.shown_reserved = most_reserved(snapshot, device);
   }
   if (std::find(result.approximate.begin(), result.approximate.end(), "retries") !=
       result.approximate.end()) {
@@ -237,13 +296,21 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
     known.limit_inferred = false;
     known.device_total = options.truth->total_memory;
   }
-  const std::vector<std::size_t> empty_caches = find_empty_caches(snapshot, device, options, known);
+  const std::span<const TraceEntry> trace = history_of(snapshot, device);
+  known.has_history = tells_of_program(trace);
+  known.held = held_state(snapshot, device);
+  known.skipped_entries = skipped_entries(trace);
   known.settings = recorded_settings(snapshot, options.truth);
+  known.torch_from = writer_version(snapshot).from;
+  find_outside(snapshot, device, options.measured, known);
+  std::vector<std::size_t> empty_caches;
+  if (known.has_history) empty_caches = find_empty_caches(snapshot, device, options, known);
   known.frames = snapshot.frames;
   known.stacks = snapshot.stacks;
   known.on_windows = has_windows_paths(snapshot.frames);
   std::optional<InitialState> initial;
   if (reserved_at_start(snapshot, device) > 0) {
+    known.shown_reserved = most_reserved(snapshot, device);
     initial = rebuild_initial_state(snapshot, device, known.settings);
   } else {
     known.segments = segment_places(snapshot, device);
@@ -255,27 +322,40 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
 
 namespace {
 
-std::vector<StepMark> marks_beside(const fs::path& file, const std::optional<TruthFile>& truth) {
-  if (!truth) {
-    const auto marks_file = find_beside(file, ".marks.json");
-    return marks_file ? read_mark_times(*marks_file) : std::vector<StepMark>{};
-  }
-  std::vector<StepMark> marks;
-  for (const TruthMark& mark : truth->marks) marks.push_back({.time_us = mark.time_us, .label = mark.label});
-  return marks;
+std::vector<StepMark> marks_beside(const fs::path& file) {
+  const auto marks_file = find_beside(file, ".marks.json");
+  return marks_file ? read_mark_times(*marks_file) : std::vector<StepMark>{};
+}
+
+// What was noted beside the recording: a truth file says more, but its card was not alone.
+SnapshotProgramOptions program_options(const fs::path& file, const std::optional<TruthFile>& truth) {
+  SnapshotProgramOptions options{.truth = nullptr, .marks = marks_beside(file)};
+  options.measured = options.marks;
+  if (!truth) return options;
+  options.truth = &*truth;
+  options.marks.clear();
+  for (const TruthMark& mark : truth->marks)
+    options.marks.push_back({.time_us = mark.time_us, .label = mark.label});
+  return options;
 }
 
 }  // namespace
 
-std::vector<ClientProgram> snapshot_programs(InputFile& file) {
-  const TorchSnapshot snapshot = read_torch_snapshot(file);
+std::vector<ClientProgram> snapshot_programs(InputFile& file, const ReadOptions& asked) {
+  TorchSnapshot snapshot = read_torch_snapshot(file, {.torch = asked.torch});
   const std::optional<TruthFile> truth = truth_beside(file.path());
-  const SnapshotProgramOptions options{.truth = truth ? &*truth : nullptr,
-                                       .marks = marks_beside(file.path(), truth)};
+  if (!snapshot.torch) snapshot.torch = torch_version(truth);
+  const std::vector<std::string> warnings = file_warnings(snapshot, file.name());
+  SnapshotProgramOptions options = program_options(file.path(), truth);
+  const std::vector<int> devices = devices_to_answer(snapshot, asked.device, file.name());
+  if (devices.size() != 1) options.measured.clear();  // the marks are of one card, and do not say of which
   std::vector<ClientProgram> programs;
-  for (const int device : recorded_devices(snapshot)) {
+  for (const int device : devices) {
+    const auto place = static_cast<std::size_t>(device);
+    if (snapshot.traces.size() <= place) snapshot.traces.resize(place + 1);
     try {
       programs.push_back(program_of(snapshot, device, options));
+      programs.back().warnings = warnings;
     } catch (const InputError& error) {
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) problem.where = file.name() + ": " + problem.where;
@@ -285,7 +365,7 @@ std::vector<ClientProgram> snapshot_programs(InputFile& file) {
   }
   if (programs.empty()) {
     throw InputError(file.name(),
-                     "the snapshot holds no history. Record one with "
+                     "the snapshot holds neither memory nor a history. Record one with "
                      "torch.cuda.memory._record_memory_history() before the first allocation.");
   }
   return programs;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -69,6 +70,39 @@ AllocationStacks::AllocationStacks(const TorchSnapshot& snapshot, int device)
 StackId AllocationStacks::at(std::size_t entry) const {
   const auto known = of_final_blocks_.find(entry);
   return known == of_final_blocks_.end() ? trace_[entry].stack : known->second;
+}
+
+bool tells_of_program(std::span<const TraceEntry> trace) {
+  return std::any_of(trace.begin(), trace.end(), [](const TraceEntry& entry) {
+    return entry.action != Action::snapshot && entry.action != Action::other;
+  });
+}
+
+std::uint64_t skipped_entries(std::span<const TraceEntry> trace) {
+  return static_cast<std::uint64_t>(std::count_if(
+      trace.begin(), trace.end(), [](const TraceEntry& entry) { return entry.action == Action::other; }));
+}
+
+std::vector<int> devices_to_answer(const TorchSnapshot& snapshot, std::optional<int> device,
+                                   const std::string& file) {
+  std::set<int> telling;
+  std::set<int> holding;
+  std::set<int> known;
+  for (std::size_t i = 0; i < snapshot.traces.size(); ++i) {
+    if (tells_of_program(snapshot.traces[i])) telling.insert(static_cast<int>(i));
+  }
+  for (const SnapshotSegment& segment : snapshot.segments) holding.insert(segment.device);
+  if (!device) {
+    const std::set<int>& chosen = telling.empty() ? holding : telling;
+    return {chosen.begin(), chosen.end()};
+  }
+  if (telling.contains(*device) || holding.contains(*device)) return {*device};
+  known.merge(telling);
+  known.merge(holding);
+  std::string names;
+  for (const int one : known) names += (names.empty() ? "" : ", ") + std::to_string(one);
+  throw InputError(file, "holds nothing of device " + std::to_string(*device) +
+                             (names.empty() ? "." : "; it has " + names + '.'));
 }
 
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +34,18 @@ class AllocationStacks {
   std::span<const TraceEntry> trace_;
   std::unordered_map<std::size_t, StackId> of_final_blocks_;  ///< by entry
 };
+
+/// Whether a history tells anything of what the program asked for; notes of earlier snapshots do not.
+bool tells_of_program(std::span<const TraceEntry> trace);
+
+/// Entries of an action that is not known here; they are passed over.
+std::uint64_t skipped_entries(std::span<const TraceEntry> trace);
+
+/// The devices that an answer is about: those whose history tells of the program; if none does, those that
+/// hold memory. With `device`, that one. Throws InputError, naming `file`, if the snapshot knows no such
+/// device.
+std::vector<int> devices_to_answer(const TorchSnapshot& snapshot, std::optional<int> device,
+                                   const std::string& file);
 
 /// One action of the program with all entries that it left, or entries that belong to no later action.
 struct TraceStep {

@@ -142,6 +142,17 @@ void read_parameters(const Place& params, StepParameters& out) {
   }
 }
 
+// Nothing but an answer about the room on a card needs it, so a bad one is passed over.
+void read_used_memory(const Place& entry, StepMark& mark) {
+  if (!entry.has("mem_get_info")) return;
+  const json& info = entry.at("mem_get_info").value();
+  if (!info.is_array() || info.size() != 2) return;
+  if (!info[0].is_number_unsigned() || !info[1].is_number_unsigned()) return;
+  const auto free = info[0].get<Bytes>();
+  const auto total = info[1].get<Bytes>();
+  if (free <= total) mark.device_used = total - free;
+}
+
 void read_step(const Place& entry, StepMark& mark) {
   const std::string phase = entry.text("phase", "step");
   if (phase != "step" && phase != "other") {
@@ -149,6 +160,7 @@ void read_step(const Place& entry, StepMark& mark) {
   }
   mark.is_step = phase == "step";
   if (entry.has("oom")) mark.oom = entry.at("oom").as<bool>();
+  read_used_memory(entry, mark);
   if (entry.has("params")) read_parameters(entry.at("params"), mark.parameters);
 }
 
@@ -186,7 +198,7 @@ std::vector<StepMark> read_marks_file(const std::filesystem::path& file) {
 
 std::vector<StepMark> read_mark_times(const std::filesystem::path& file) {
   const json root = parse(read_input_file(file), file.string());
-  return read_marks<StepMark>(Place(root, file.string() + ": ", kMarksFile), [](const Place&, StepMark&) {});
+  return read_marks<StepMark>(Place(root, file.string() + ": ", kMarksFile), read_used_memory);
 }
 
 std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
@@ -204,6 +216,15 @@ std::optional<std::filesystem::path> find_beside(const std::filesystem::path& sn
 
 std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path& snapshot) {
   return find_beside(snapshot, ".truth.json");
+}
+
+std::optional<TorchVersion> torch_version(const std::optional<TruthFile>& truth) {
+  if (!truth || truth->torch.empty()) return std::nullopt;
+  try {
+    return parse_torch_version(truth->torch);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<TruthFile> truth_beside(const std::filesystem::path& snapshot) {

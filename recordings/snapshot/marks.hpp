@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "sim/memory/caching/allocator_settings.hpp"
 
 namespace vramlab {
 
@@ -46,15 +47,19 @@ std::optional<std::filesystem::path> find_truth_file(const std::filesystem::path
 std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
                                                  const std::string& ending);
 
+/// The version of PyTorch that a truth file names, if it can be read.
+std::optional<TorchVersion> torch_version(const std::optional<TruthFile>& truth);
+
 /// What the truth file beside the snapshot holds, if there is one.
 std::optional<TruthFile> truth_beside(const std::filesystem::path& snapshot);
 
 // When each step of a recording ended, and with which parameters: NAME.marks.json beside NAME.pickle.
 //
 // A JSON object:
-//   marks   [{t_us, phase: "step" or "other", label, params: {NAME: integer}, oom: true or false}], in order
-//           of time. `params` may also hold per-item values: lists of integers or of words with one entry an
-//           item, directly or in `micro_batches`, a list of one such object.
+//   marks   [{t_us, phase: "step" or "other", label, params: {NAME: integer}, oom: true or false,
+//           mem_get_info: [free, total]}], in order of time. `params` may also hold per-item values: lists of
+//           integers or of words with one entry an item, directly or in `micro_batches`, a list of one such
+//           object. `mem_get_info` is what torch.cuda.mem_get_info() said there; it may be missing.
 
 /// The parameters of one recorded or measured step.
 struct StepParameters {
@@ -72,6 +77,8 @@ struct StepMark {
   bool oom = false;          ///< it failed for lack of memory
   std::string label;
   StepParameters parameters;
+  /// Bytes of the card that were not free then; empty = not recorded.
+  std::optional<Bytes> device_used;
 };
 
 /// Reads a marks file (plain, gzip or zstd). Throws InputError naming the place of what is missing or wrong.
@@ -80,7 +87,7 @@ std::vector<StepMark> read_marks_file(const std::filesystem::path& file);
 /// The same from text; `name` stands for the file in errors.
 std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name);
 
-/// Only the labels and times of a marks file; whatever else its marks hold is not looked at.
+/// Only labels, times and used memory of a marks file; whatever else its marks hold is not looked at.
 std::vector<StepMark> read_mark_times(const std::filesystem::path& file);
 
 }  // namespace vramlab

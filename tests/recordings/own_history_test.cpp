@@ -184,6 +184,25 @@ TEST(OwnHistoryWithoutTruth, ReplaysEveryEntry) {
   }
 }
 
+// What forced a release, a limit or garbage collection, is not in the file: that it was forced is found from
+// what was released (R4.3 to R4.8).
+TEST(OwnHistoryWithoutTruth, FindsReleasesThatALimitForced) {
+  for (const char* conf :
+       {"max_split_size_mb:32", "garbage_collection_threshold:0.6",
+        "max_split_size_mb:32,garbage_collection_threshold:0.6", "per_process_memory_fraction:0.05",
+        "expandable_segments:True,max_split_size_mb:32"}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Recorder recorder(Program{conf, 400_MiB, false}, seed);
+      recorder.run(1500);
+      const SnapshotReplayResult result = replay_snapshot(recorder.snapshot, 0);
+      EXPECT_TRUE(result.exact()) << conf << ", seed " << seed << ", entry "
+                                  << result.first_divergence->operation << ": recorded "
+                                  << result.first_divergence->recorded << ", simulated "
+                                  << result.first_divergence->simulated;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Written, OwnHistory,
                          testing::Values(Program{"", 300_MiB, false}, Program{"", 300_MiB, true},
                                          Program{"expandable_segments:True", 300_MiB, true},

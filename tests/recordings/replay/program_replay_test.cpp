@@ -116,7 +116,7 @@ TEST(ProgramReplay, AttemptsAreNoPartOfTheHistory) {
     std::vector<std::tuple<TraceEntry::Action, Address, Bytes>> entries;
     for (const TraceEntry& entry : history.entries())
       entries.emplace_back(entry.action, entry.address, entry.size);
-    return std::pair(outcome.attempts_served, entries);
+    return std::pair(outcome.attempts_served(), entries);
   };
   const auto without = history_of();
   ASSERT_GT(without.second.size(), 4u);
