@@ -38,6 +38,23 @@ std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments) {
   return policies;
 }
 
+void add_torch_version_option(Options& options) {
+  options.add_options()(
+      "torch-version", text_value("VERSION"),
+      "the PyTorch that wrote the snapshot, such as 2.6 (default: that of the truth file; else read "
+      "off keys and fields, else 2.11)");
+}
+
+std::optional<TorchVersion> chosen_torch_version(const Arguments& arguments) {
+  const std::string version = text_of(arguments, "torch-version");
+  if (version.empty()) return std::nullopt;
+  try {
+    return parse_torch_version(version);
+  } catch (const InputError& error) {
+    throw InputError("--torch-version", error.problems().front().what);
+  }
+}
+
 void add_threads_option(Options& options) {
   options.add_options()("jobs,j", po::value<std::int64_t>()->default_value(0, "all cores")->value_name("N"),
                         "threads; the results do not depend on it");

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/verb.hpp"
 #include "policies/contract/policy_set.hpp"
 #include "recordings/snapshot/stack_groups.hpp"
+#include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
@@ -55,6 +57,13 @@ void add_grouping_options(Options& options, const char* folded);
 
 /// Throws InputError for a name there is not and for a depth below 1.
 Grouping chosen_grouping(const Arguments& arguments);
+
+// The option --torch-version, of verbs that read recordings.
+
+void add_torch_version_option(Options& options);
+
+/// Empty if it was not given. Throws InputError for what is not a version.
+std::optional<TorchVersion> chosen_torch_version(const Arguments& arguments);
 
 // Looks at the names of files before any work is done, so that a late mistake costs no time and no file.
 

@@ -80,6 +80,11 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
     }
     question.allocator.limit = *limit;
   }
+  const double fraction = question.allocator.settings.per_process_memory_fraction;
+  if (fraction < 1) {  // R9.1
+    const auto share = static_cast<Bytes>(fraction * static_cast<double>(question.gpu->total));
+    question.allocator.limit = std::min(question.allocator.limit.value_or(share), share);
+  }
   for (const std::string& setting : texts_of(arguments, "set")) question.set(setting);
   return question;
 }

@@ -37,6 +37,10 @@ Json recording_json(const VerifiedRecording& recording) {
           {"initial_blocks", recording.initial_blocks},
           {"inferred_blocks", recording.inferred_blocks},
           {"inferred_bytes", recording.inferred_bytes},
+          {"checked", recording.checked},
+          {"torch_version", recording.torch_version.empty() ? Json(nullptr) : Json(recording.torch_version)},
+          {"torch_version_from", recording.torch_from.empty() ? Json(nullptr) : Json(recording.torch_from)},
+          {"skipped_entries", recording.skipped_entries},
           {"approximate", r.approximate},
           {"warnings", r.warnings},
           {"first_divergence", divergence_json(recording)}};
@@ -63,20 +67,31 @@ Table recordings_table(const std::vector<VerifiedRecording>& recordings) {
 
 std::string verdict(const std::vector<VerifiedRecording>& recordings) {
   std::size_t exact = 0;
+  std::size_t checked = 0;
   std::uint64_t addresses = 0;
   std::uint64_t counters = 0;
   for (const VerifiedRecording& recording : recordings) {
+    if (!recording.checked) continue;
+    ++checked;
     exact += recording.replay.exact() ? 1 : 0;
     addresses += recording.replay.addresses_checked;
     counters += recording.replay.counters_checked;
   }
-  return fmt::format("{} of {} recordings are reproduced exactly ({} addresses and {} counters checked).",
-                     exact, recordings.size(), addresses, counters);
+  const std::size_t silent = recordings.size() - checked;
+  const std::string nothing = fmt::format("othing to check{}: {} no history of what the program asked for.",
+                                          checked == 0 ? "" : fmt::format(" in {} more", silent),
+                                          recordings.size() == 1 ? "the file holds"
+                                          : silent == 1          ? "it holds"
+                                                                 : "they hold");
+  if (checked == 0) return "N" + nothing;
+  return fmt::format("{} of {} recordings are reproduced exactly ({} addresses and {} counters checked).{}",
+                     exact, checked, addresses, counters, silent == 0 ? "" : " N" + nothing);
 }
 
 void print_details(const VerifiedRecording& recording, Output& output) {
   for (const std::string& warning : recording.replay.warnings) {
-    output.line("warning: {}: {}", recording.name(), warning);
+    const bool says_file = warning.starts_with(recording.file);
+    output.line("warning: {}{}", says_file ? "" : recording.name() + ": ", warning);
   }
   if (recording.initial_state != "empty") {
     output.line("{}: blocks in use at the start: {}, of inferred size: {} ({}).", recording.name(),
@@ -89,9 +104,16 @@ void print_details(const VerifiedRecording& recording, Output& output) {
               divergence.simulated, divergence.state);
 }
 
+void add_verify_options(Options& options) {
+  add_torch_version_option(options);
+  add_output_options(options);
+}
+
 int run_verify(const Arguments& arguments, Output& output) {
   require_output_names(with_siblings(operands(arguments)), {text_of(arguments, "json")});
-  const auto recordings = read_each(operands(arguments), verify_recording);
+  const ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
+  const auto recordings = read_each(operands(arguments),
+                                    [&](const std::string& file) { return verify_recording(file, options); });
   output.line(verdict(recordings));
   output.next_table(recordings_table(recordings));
   for (const VerifiedRecording& recording : recordings) print_details(recording, output);
@@ -111,7 +133,7 @@ Verb verify_verb() {
           .operands = "FILE...",
           .count = {1, 100000},
           .example = "vramlab verify tests/data/oracle/default_1.json.gz",
-          .add_options = add_output_options,
+          .add_options = add_verify_options,
           .run = run_verify};
 }
 

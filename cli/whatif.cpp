@@ -19,9 +19,12 @@
 #include "lab/metric.hpp"
 #include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
+#include "lab/whatif/oom_card.hpp"
+#include "lab/whatif/recording.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "models/recorded_model.hpp"
+#include "recordings/input_file.hpp"
 #include "recordings/open.hpp"
 #include "recordings/snapshot/marks.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
@@ -49,8 +52,11 @@ void add_whatif_options(Options& options) {
       "set", po::value<Texts>()->value_name("NAME=N"),
       "fit the recording and ask for other parameters, batch=16; repeatable")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
-      "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)");
+      "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)")(
+      "oom", text_value("FILE"),
+      "an out-of-memory message: its card, its limit and what other processes held there");
   add_grouping_options(options, "write the stacks of the peak for flame graph tools: frames, bytes");
+  add_torch_version_option(options);
   add_threads_option(options);
   add_report_option(options);
   add_output_options(options);
@@ -73,6 +79,16 @@ std::vector<Bytes> sizes(const Arguments& arguments, const char* name) {
   return values;
 }
 
+// The message is of one card, and of the limit that was in force there.
+void add_oom_card(const std::string& file, WhatIfQuestion& question) {
+  if (!question.cards.empty()) {
+    throw InputError("--oom", "names the card of the message. Leave --gpu and --capacity out.");
+  }
+  OomCard found = read_oom_card(read_input_file(file), file);
+  question.cards.push_back(std::move(found.card));
+  if (question.limits.empty() && found.limit) question.limits.emplace_back(*found.limit);
+}
+
 WhatIfQuestion read_question(const Arguments& arguments) {
   WhatIfQuestion question;
   question.confs = texts_of(arguments, "alloc-conf");
@@ -89,6 +105,7 @@ WhatIfQuestion read_question(const Arguments& arguments) {
   }
   for (const Bytes size : sizes(arguments, "limit")) question.limits.emplace_back(size);
   question.grouping = chosen_grouping(arguments);
+  if (const std::string file = text_of(arguments, "oom"); !file.empty()) add_oom_card(file, question);
   question.smallest = arguments["smallest"].as<bool>();
   question.threads = chosen_threads(arguments);
   return question;
@@ -113,27 +130,31 @@ std::string short_conf(const std::string& conf) {
 
 std::string size_or_dash(const std::optional<Bytes>& size) { return size ? format_bytes(*size) : "-"; }
 
-Table empty_table(bool smallest) {
+Table empty_table(bool smallest, bool attempts) {
   std::vector<Table::Column> columns{left("alloc-conf"), "reserved", "allocated", "idle", "retries"};
   if (smallest) {
     columns.insert(columns.end(), {"smallest", "no retry"});
   } else {
     columns.push_back("driver");
   }
+  if (attempts) columns.push_back(left("failed would succeed"));
   columns.push_back(left("fits"));
   return Table{std::move(columns)};
 }
 
-std::vector<std::string> cells(const ClientProgram& program, const WhatIfRow& row, bool smallest) {
+std::vector<std::string> cells(const ClientProgram& program, const WhatIfRow& row, bool smallest,
+                               bool attempts) {
   const ProgramOutcome& outcome = row.outcome;
   std::vector<std::string> cells{
-      short_conf(row.conf), format_bytes(outcome.highest_reserved), format_bytes(outcome.highest_allocated),
-      percent_text(fragmentation(outcome)), fmt::format("{}", outcome.stats.num_alloc_retries)};
+      short_conf(row.conf), (row.lower_bound ? ">= " : "") + format_bytes(outcome.highest_reserved),
+      format_bytes(outcome.highest_allocated), percent_text(fragmentation(outcome)),
+      fmt::format("{}", outcome.stats.num_alloc_retries)};
   if (smallest) {
     cells.insert(cells.end(), {size_or_dash(row.smallest), size_or_dash(row.smallest_without_retry)});
   } else {
     cells.push_back(fmt::format("{:.0f} ms", to_seconds(outcome.driver_time) * 1e3));
   }
+  if (attempts) cells.push_back(outcome.attempts.empty() ? "-" : served_attempts(outcome));
   cells.push_back(fit_text(program, row));
   return cells;
 }
@@ -141,14 +162,16 @@ std::vector<std::string> cells(const ClientProgram& program, const WhatIfRow& ro
 void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
                 Output& output) {
   const std::vector<WhatIfRow>& rows = answer.rows;
+  const bool attempts =
+      std::ranges::any_of(rows, [&](const WhatIfRow& row) { return programs[row.program].attempts > 0; });
   for (std::size_t at = 0; at < rows.size();) {
     const std::string name = room_name(rows[at]);
-    const auto room = rows[at].room();
+    const auto room = rows[at].room_of_card();
     const char* mark = assumes_context(rows[at]) ? ", context assumed" : "";
     output.line("\n{}{}", name, room ? fmt::format(" ({} usable{})", format_bytes(*room), mark) : "");
-    Table table = empty_table(smallest);
+    Table table = empty_table(smallest, attempts);
     for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
-      table.add_row(cells(programs[rows[at].program], rows[at], smallest));
+      table.add_row(cells(programs[rows[at].program], rows[at], smallest, attempts));
     }
     output.table(table);
   }
@@ -222,6 +245,17 @@ void write_folded(const std::string& file, const ClientProgram& program, const P
   output.write(file, text);
 }
 
+// What the recording itself shows of the program whose rows count.
+void print_failures(const ClientProgram& program, Output& output) {
+  if (program.failures.size() > 1) output.next_table(failures_table(program));
+}
+
+void print_held(const ClientProgram& program, Output& output) {
+  if (!program.shown_reserved || program.held.segments.empty()) return;
+  output.line("\n{}", held_sentence(program));
+  output.next_table(held_table(program));
+}
+
 // The address space under one row, over everything the program did.
 void add_map(const ClientProgram& program, const WhatIfRow& row, Output& output) {
   const SegmentMap& map = row.kept->map;
@@ -261,7 +295,8 @@ void need_marks(const Texts& snapshots, const Texts& marks, const Texts& setting
 // Fits each of `snapshots` with its file of `marks` and takes its model at `settings` (batch=16); parameters
 // that none names are in the middle of their recorded range. Throws InputError where marks are missing, a
 // setting names no parameter, or one that never moved.
-PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const Texts& settings) {
+PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const Texts& settings,
+                                   const ReadOptions& options) {
   need_marks(snapshots, marks, settings);
   PredictedPrograms predicted;
   predicted.parameters = Json::object();
@@ -276,7 +311,7 @@ PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, c
     predicted.parameters.update(point_json(question));
     if (!model.in_recorded_range(model.with_items(question.point))) predicted.outside_range = true;
     ClientProgram program =
-        predicted_program(model, question.point, read_client_programs(snapshots[i]).front());
+        predicted_program(model, question.point, read_client_programs(snapshots[i], options).front());
     for (const std::string& warning : fitted.warnings) program.notes.push_back("fit: " + warning);
     predicted.programs.push_back(std::move(program));
     if (i == 0) recorded = ranges_text(model.spec().recorded);
@@ -293,8 +328,12 @@ PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, c
 PredictedPrograms programs_asked_for(const Arguments& arguments) {
   const Texts marks = texts_of(arguments, "marks");
   const Texts settings = texts_of(arguments, "set");
-  if (!marks.empty() || !settings.empty()) return predict_programs(operands(arguments), marks, settings);
-  return {.programs = read_each(operands(arguments), read_client_programs), .sentence = "", .parameters = {}};
+  const ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
+  if (!marks.empty() || !settings.empty()) {
+    return predict_programs(operands(arguments), marks, settings, options);
+  }
+  const auto read = [&](const std::string& file) { return read_client_programs(file, options); };
+  return {.programs = read_each(operands(arguments), read), .sentence = "", .parameters = {}};
 }
 
 int run_whatif(const Arguments& arguments, Output& output) {
@@ -302,6 +341,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   Texts inputs = operands(arguments);
   for (const std::string& marks : texts_of(arguments, "marks")) inputs.push_back(marks);
   const auto folded = text_of(arguments, "folded");
+  if (const std::string message = text_of(arguments, "oom"); !message.empty()) inputs.push_back(message);
   require_output_names(with_siblings(inputs),
                        {text_of(arguments, "json"), exported, folded, output.report_file()});
   WhatIfQuestion question = read_question(arguments);
@@ -312,11 +352,13 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const std::vector<ClientProgram>& programs = asked.programs;
   WhatIfAnswer answer = answer_whatif(programs, question);
   answer.predicted = !asked.sentence.empty();
+  const std::size_t rank = answer.rows.front().program;
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
   if (answer.predicted) output.line(asked.sentence);
+  print_failures(programs[rank], output);
   print_rows(programs, answer, question.smallest, output);
   print_first_oom(answer, output);
-  const std::size_t rank = answer.rows.front().program;
+  print_held(programs[rank], output);
   if (programs.size() > 1) {
     output.line("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
                 programs.size(), programs[rank].file, programs[rank].device);
@@ -325,6 +367,9 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
+  for (const ClientProgram& program : programs) {
+    for (const std::string& warning : program.warnings) output.line("warning: " + warning);
+  }
   write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
   if (!exported.empty()) {
     OutputFile file{exported};

@@ -168,6 +168,9 @@ ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
   program.room = recording.room;
   program.limit_inferred = recording.limit_inferred;
   program.device_total = recording.device_total;
+  program.outside = recording.outside;
+  program.warnings = recording.warnings;
+  program.torch_from = recording.torch_from;
   ProgramAuthor author(program);
   author.perform(model.build(), "built");
   const StepProgram step = model.step(point);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/whatif/recording.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {
@@ -49,8 +50,8 @@ const WhatIfRow& baseline(Rows rows) {
 // Fits first; then fewest retries, then least reserved; the earlier among equals.
 const WhatIfRow& best(Rows rows) {
   return *std::min_element(rows.begin(), rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
-    if (a.outcome.fits() != b.outcome.fits()) return a.outcome.fits();
-    if (!a.outcome.fits()) return a.smallest.value_or(kNeverFull) < b.smallest.value_or(kNeverFull);
+    if (a.fit() != b.fit()) return a.fit() > b.fit();
+    if (a.fit() == Fit::no) return a.smallest.value_or(kNeverFull) < b.smallest.value_or(kNeverFull);
     const auto retries = [](const WhatIfRow& row) { return row.outcome.stats.num_alloc_retries; };
     if (retries(a) != retries(b)) return retries(a) < retries(b);
     return reserved(a) < reserved(b);
@@ -77,13 +78,13 @@ std::string cost(const WhatIfRow& row, const WhatIfRow& beside) {
 std::string of_room(const WhatIfRow& row) {
   const auto room = row.room();
   if (!room) return "";
-  return fmt::format(" of {} {}", format_bytes(*room),
-                     row.limit && *row.limit == *room ? "allowed" : "usable");
+  return fmt::format(" of {} {}", format_bytes(*room), row.least_limit() == room ? "allowed" : "usable");
 }
 
 // "on rtx-4090-24gb", "in the recorded limit of 4.0 GiB".
 std::string place(const WhatIfRow& row) {
-  if (row.card.name == "as recorded" && row.limit) return "in a limit of " + format_bytes(*row.limit);
+  const bool any_card = row.never_full() || row.card.name == "as recorded";
+  if (any_card && row.limit) return "in a limit of " + format_bytes(*row.limit);
   return row.card.name == "as recorded"
              ? "on the card of the recording"
              : "on " + room_name(row) + (assumes_context(row) ? " (context assumed)" : "");
@@ -91,7 +92,7 @@ std::string place(const WhatIfRow& row) {
 
 // Where requests failed in the recording, what would have come after them is not in it.
 const char* fits_word(const std::vector<ClientProgram>& programs, const WhatIfRow& row) {
-  return programs[row.program].attempts > 0 ? "What succeeded in the recording fits" : "Fits";
+  return programs[row.program].attempts > 0 ? "All that the recording asked for fits" : "Fits";
 }
 
 // A setting that would make it clearly worse, for readers who were told that it always helps.
@@ -103,6 +104,25 @@ std::string warning_of_the_worst(const WhatIfRow& base, Rows rows) {
   if (more < kClearlyWorse) return "";
   return fmt::format(" {} would raise it to {} (+{:.0f} %).", conf_name(worst.conf),
                      format_bytes(reserved(worst)), 100 * more);
+}
+
+// Where the file shows more than its history tells of, no row says that the program fits.
+std::string sentence_of_lower_bound(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
+                                    Rows rows) {
+  const ClientProgram& program = programs[base.program];
+  std::string text = fmt::format(
+      "A lower bound: {} at least {}{}{}, and the file itself shows {} reserved",
+      base.conf.empty() ? "default settings reserve" : base.conf + " reserves", format_bytes(reserved(base)),
+      of_room(base), base.room() ? ' ' + place(base) : "", format_bytes(program.shown_reserved.value_or(0)));
+  text += program.has_history ? ", which its history does not explain."
+                              : "; it holds no history of what the program asked for.";
+  if (base.room()) text += " Whether the program fits is not known.";
+  const WhatIfRow& least = best(rows);
+  if (reserved(least) < reserved(base)) {
+    text +=
+        fmt::format(" With {} it is at least {}.", settings_name(least.conf), format_bytes(reserved(least)));
+  }
+  return text;
 }
 
 std::string sentence_where_it_fits(const std::vector<ClientProgram>& programs, const WhatIfRow& base,
@@ -131,11 +151,21 @@ std::string sentence_where_it_does_not(const std::vector<ClientProgram>& program
                                        Rows rows) {
   const WhatIfRow& helps = best(rows);
   std::string need = base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
-  if (base.smallest && base.room()) {
+  if (base.failed_in_recording) {
+    need = "ran out of memory in the recording";
+  } else if (base.smallest && base.room()) {
     need += fmt::format(" ({} more than there is)",
                         format_bytes(*base.smallest - std::min(*base.smallest, *base.room())));
   }
-  if (helps.outcome.fits()) {
+  if (helps.fit() == Fit::open) {
+    return fmt::format(
+        "Does not fit {} with {}; what the file tells of would with {} (peak reserved {}{}), which is a "
+        "lower "
+        "bound.",
+        place(base), settings_name(base.conf), settings_name(helps.conf), format_bytes(reserved(helps)),
+        of_room(helps));
+  }
+  if (helps.fit() == Fit::yes) {
     return fmt::format("{} {} with {} (peak reserved {}{}), at {}; {} {}.", fits_word(programs, base),
                        place(base), settings_name(helps.conf), format_bytes(reserved(helps)), of_room(helps),
                        cost(helps, base), settings_name(base.conf), need);
@@ -143,8 +173,9 @@ std::string sentence_where_it_does_not(const std::vector<ClientProgram>& program
   std::string text = fmt::format(
       "Does not fit {} with {}: ", place(base),
       rows.size() == 1 ? settings_name(base.conf) : fmt::format("any of the {} settings tried", rows.size()));
-  if (!helps.smallest) return text + "it fails at any size.";
+  if (!helps.smallest || !base.room()) return text + "it fails at any size.";
   const Bytes room = *base.room();
+  if (*helps.smallest <= room) return text + "requests failed in the recording.";
   text += fmt::format("{} need{} the least, {}{}", settings_name(helps.conf), helps.conf.empty() ? "" : "s",
                       format_bytes(*helps.smallest), of_room(base));
   return text +
@@ -170,10 +201,25 @@ double fragmentation(const ProgramOutcome& outcome) {
   return 1.0 - static_cast<double>(outcome.active_at_peak) / static_cast<double>(outcome.reserved_at_peak);
 }
 
+namespace {
+
+// What succeeded in the recording fits, but not all that failed in it.
+std::string again_text(const WhatIfRow& row) {
+  const std::size_t again = row.outcome.attempts.size() - row.outcome.attempts_served();
+  std::string text = fmt::format("no: {} fail{} again", again, again == 1 ? "s" : "");
+  if (!row.smallest || !row.room()) return text;
+  return text + fmt::format(", {} short", format_bytes(*row.smallest - std::min(*row.smallest, *row.room())));
+}
+
+}  // namespace
+
 std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
   if (row.outcome.fault) return "no: PyTorch itself fails";
   if (!row.outcome.first_oom) {
-    if (!row.room()) return "-";
+    if (row.failed_in_recording) return "no: failed in the recording";
+    if (row.fit() == Fit::no) return again_text(row);
+    if (!row.room()) return row.lower_bound ? "a lower bound" : "-";
+    if (row.lower_bound) return "not known: a lower bound";
     return "yes, " + format_bytes(*row.room() - std::min(reserved(row), *row.room())) + " to spare";
   }
   const std::size_t action = row.outcome.first_oom->action;
@@ -187,22 +233,24 @@ std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
 
 std::vector<std::string> whatif_verdict(const std::vector<ClientProgram>& programs,
                                         const WhatIfAnswer& answer) {
-  std::vector<std::string> sentences;
+  std::vector<std::string> sentences = failure_sentences(programs);
   for (const Rows rows : groups(answer)) {
     const WhatIfRow& base = baseline(rows);
-    sentences.push_back(base.outcome.fits() ? sentence_where_it_fits(programs, base, rows)
-                                            : sentence_where_it_does_not(programs, base, rows));
+    const auto sentence = base.fit() == Fit::no     ? sentence_where_it_does_not
+                          : base.fit() == Fit::open ? sentence_of_lower_bound
+                                                    : sentence_where_it_fits;
+    sentences.push_back(sentence(programs, base, rows));
     const std::uint64_t attempts = programs[base.program].attempts;
     if (attempts == 0) continue;
     const WhatIfRow& most =
         *std::max_element(rows.begin(), rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
-          return a.outcome.attempts_served < b.outcome.attempts_served;
+          return a.outcome.attempts_served() < b.outcome.attempts_served();
         });
     sentences.back() += fmt::format(
         " Of {} requests that failed in it, each tried alone, {} would succeed with {}{}.", attempts,
-        base.outcome.attempts_served, settings_name(base.conf),
-        most.outcome.attempts_served > base.outcome.attempts_served
-            ? fmt::format(" and {} with {}", most.outcome.attempts_served, settings_name(most.conf))
+        base.outcome.attempts_served(), settings_name(base.conf),
+        most.outcome.attempts_served() > base.outcome.attempts_served()
+            ? fmt::format(" and {} with {}", most.outcome.attempts_served(), settings_name(most.conf))
         : rows.size() > 1 ? ", and no more with any other settings tried"
                           : "");
   }
@@ -217,7 +265,8 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   };
   const WhatIfRow& first = answer.rows.front();
   const bool as_recorded = first.card.name == "as recorded";
-  if (as_recorded && first.recorded_conf && !first.outcome.fits() && !answer.predicted) {
+  if (as_recorded && first.recorded_conf && !first.outcome.fits() && !first.failed_in_recording &&
+      !answer.predicted) {
     add("The recording itself just ran under its own settings and limit; a replay places segments by a "
         "fitted rule and is good to about 1 %, so what is that near the edge can fall on either side.");
   }
@@ -225,13 +274,24 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   bool tight = false;
   for (const WhatIfRow& row : answer.rows) {
     assumed |= assumes_context(row);
-    tight |= !row.outcome.fits() || row.outcome.stats.num_alloc_retries > 0;
+    for (const std::string& note : row.card.notes) add(note);
+    if (row.card.capacity && row.card.context_recorded) {
+      add(
+          fmt::format("usable = total - {:.0f} MiB that lay outside the allocator in the recording, as its "
+                      "marks measured "
+                      "it: context, libraries, NCCL, and other processes if there were any.",
+                      static_cast<double>(row.card.context) / static_cast<double>(1_MiB)));
+    }
+    if (!row.fraction_limit && row.conf.find("per_process_memory_fraction") != std::string::npos) {
+      add("per_process_memory_fraction is a share of a card, and none is known: add --gpu or --capacity.");
+    }
+    tight |= row.fit() == Fit::no || row.outcome.stats.num_alloc_retries > 0;
     if (row.outcome.fault) add(conf_name(row.conf) + ": " + *row.outcome.fault);
     if (programs.front().on_windows && row.conf.find("expandable_segments:True") != std::string::npos) {
       add("expandable_segments does nothing on Windows, where this was recorded: PyTorch warns and goes on "
           "without.");
     }
-    if (!row.limit && row.conf.find("garbage_collection_threshold") != std::string::npos) {
+    if (!row.least_limit() && row.conf.find("garbage_collection_threshold") != std::string::npos) {
       add("garbage_collection_threshold does nothing without a limit (per_process_memory_fraction, "
           "--limit).");
     }
@@ -315,6 +375,18 @@ void add_peak(Json& json, const PeakMemory& peak) {
                         {"mark", peak.mark}};
 }
 
+// What the recording itself shows.
+void add_recording(Json& json, const ClientProgram& program) {
+  json["torch_version"] = to_text(program.settings.torch);
+  json["torch_version_from"] = program.torch_from;
+  json["skipped_entries"] = program.skipped_entries;
+  json["warnings"] = program.warnings;
+  json["failures"] = failures_json(program);
+  if (!program.shown_reserved) return;
+  json["shown_reserved_bytes"] = *program.shown_reserved;
+  json["held"] = held_json(program);
+}
+
 Json rows_json(const std::vector<ClientProgram>& programs, const std::vector<WhatIfRow>& rows) {
   Json list = Json::array();
   for (const WhatIfRow& row : rows) list.push_back(whatif_row_json(programs[row.program], row));
@@ -350,14 +422,19 @@ Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
             {"capacity_bytes", or_null(row.card.capacity)},
             {"context_bytes", row.card.context},
             {"context_assumed", row.card.context_assumed},
-            {"limit_bytes", or_null(row.limit)},
+            {"context_from", context_from(row.card)},
+            {"others_bytes", row.card.others},
+            {"limit_bytes", or_null(row.least_limit())},
             {"usable_bytes", row.usable},
-            {"fits", outcome.fits()},
+            {"fits", row.fit() == Fit::open ? Json(nullptr) : Json(row.fit() == Fit::yes)},
+            {"lower_bound", row.lower_bound},
+            {"failed_in_recording", row.failed_in_recording},
             {"ooms", outcome.ooms},
             {"allocator_ooms", stats.num_ooms},
             {"retries", stats.num_alloc_retries},
             {"unreplayed_attempts", program.attempts},
-            {"attempts_that_would_succeed", outcome.attempts_served},
+            {"attempts_that_would_succeed", outcome.attempts_served()},
+            {"attempts", outcome.attempts},
             {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
             {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
             {"peak_requested_bytes", stats.requested_bytes.all().peak},
@@ -387,6 +464,7 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
   json["verdict"] = whatif_verdict(programs, answer);
   json["notes"] = whatif_notes(programs, answer);
   json["rows"] = rows_json(programs, answer.rows);
+  add_recording(json, programs.front());
   add_peak(json, answer.ranks.front().front().kept->peak);
   if (programs.size() == 1) return json;
   json["ranks"] = Json::array();
@@ -395,6 +473,7 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
     rank["file"] = programs[i].file;
     rank["device"] = programs[i].device;
     rank["rows"] = rows_json(programs, answer.ranks[i]);
+    add_recording(rank, programs[i]);
     add_peak(rank, answer.ranks[i].front().kept->peak);
     json["ranks"].push_back(std::move(rank));
   }

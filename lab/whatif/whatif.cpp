@@ -16,10 +16,12 @@ constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
 // can pass the limit by one (R4.9); the card must not be what refuses them.
 constexpr Bytes kBesideLimit = 1_GiB;
 
-AllocatorSettings settings_of(const std::string& conf) {
+// The recorded string is not parsed again: what the file says beside it counts.
+AllocatorSettings settings_of(const std::string& conf, const ClientProgram& program) {
   AllocatorSettings settings;
+  settings.torch = program.settings.torch;
   try {
-    settings = parse_allocator_settings(conf);
+    settings = conf == program.settings.text ? program.settings : parse_allocator_settings(conf, settings);
   } catch (const InputError& error) {
     std::vector<Problem> problems = error.problems();
     for (Problem& problem : problems) {
@@ -37,11 +39,24 @@ AllocatorSettings settings_of(const std::string& conf) {
   return settings;
 }
 
+// Less than this is what a replay may be off by where the whole history is known (R10.8).
+constexpr double kReplayMargin = 0.01;
+
+// Whether the file itself shows more reserved than a replay of what it tells of the program.
+bool is_lower_bound(const ClientProgram& program) {
+  if (!program.shown_reserved || program.settings.backend != AllocatorBackend::native) return false;
+  const Bytes replayed = replay_program(program, {.settings = program.settings}).highest_reserved;
+  const bool whole = program.initial_actions == 0 && program.has_history;
+  const double margin = whole ? kReplayMargin * static_cast<double>(*program.shown_reserved) : 0;
+  return static_cast<double>(replayed) + margin < static_cast<double>(*program.shown_reserved);
+}
+
 // The card of the recording: what it had for the allocator if it was full at a failure, else its size.
 WhatIfCard recorded_card(const ClientProgram& program) {
   WhatIfCard card;
   const bool known = program.device_total || program.room || program.limit;
   card.name = known ? "as recorded" : "no limit";
+  card.recorded = true;
   if (program.device_total) {
     card.capacity = program.device_total;
     card.context_assumed = false;
@@ -60,7 +75,7 @@ ReplaySetup setup_of(const WhatIfRow& row, const AllocatorSettings& settings) {
   setup.context = row.card.context;
   setup.total = row.never_full() ? (row.limit ? *row.limit + row.card.context + kBesideLimit : kNeverFull)
                                  : *row.card.capacity - row.card.others;
-  setup.limit = row.limit;
+  setup.limit = row.least_limit();
   return setup;
 }
 
@@ -80,6 +95,7 @@ ProgramOutcome replay_at(const Job& job, Bytes size) {
   } else {
     setup.total = size + setup.context;
   }
+  setup.probe_attempts = job.program->attempts > 0;
   return replay_program(*job.program, setup);
 }
 
@@ -103,11 +119,20 @@ std::optional<Bytes> bisect(const Job& job, Bytes most,
 
 // What the program needs where nothing limits it is looked for up to `most`.
 void find_smallest(const Job& job, Bytes most, bool without_retry) {
-  job.row->smallest = bisect(job, most, [](const ProgramOutcome& outcome) { return outcome.fits(); });
+  job.row->smallest = bisect(job, most, [](const ProgramOutcome& outcome) { return outcome.serves_all(); });
   if (!without_retry) return;
   job.row->smallest_without_retry = bisect(job, most, [](const ProgramOutcome& outcome) {
-    return outcome.fits() && outcome.stats.num_alloc_retries == 0;
+    return outcome.serves_all() && outcome.stats.num_alloc_retries == 0;
   });
+}
+
+// The largest request that failed in the recording, which its peak does not hold.
+Bytes largest_attempt(const ClientProgram& program) {
+  Bytes largest = 0;
+  for (const ClientProgram::Failure& failure : program.failures) {
+    largest = std::max(largest, program.actions[failure.action].bytes);
+  }
+  return std::min(largest, kNeverFull);
 }
 
 // One replay shows everything that is kept, and another one without any limit what a program would need that
@@ -132,8 +157,9 @@ void fill(const Job& job, const WhatIfQuestion& question) {
   setup.probe_attempts = program.attempts > 0;
   row.outcome = replay_program(program, setup, keeps);
   const bool fits = row.outcome.fits();
+  const bool serves_all = row.outcome.serves_all();
   std::size_t peak_at = row.outcome.highest_allocated_at;
-  const bool searched = question.smallest || (!fits && row.room());
+  const bool searched = question.smallest || (!serves_all && row.room());
   if (searched || (job.keep_peak && !fits)) {
     ReplaySetup unlimited = setup_of(row, job.settings);
     unlimited.total = kNeverFull;
@@ -141,7 +167,8 @@ void fill(const Job& job, const WhatIfQuestion& question) {
     const ReplayKeeps free_keeps{.held = job.keep_peak && !fits ? &held : nullptr};
     const ProgramOutcome free_run = replay_program(program, unlimited, free_keeps);
     if (!fits) peak_at = free_run.highest_allocated_at;
-    if (searched) find_smallest(job, std::max(free_run.highest_reserved, kPage), question.smallest);
+    const Bytes most = free_run.highest_reserved + largest_attempt(program);
+    if (searched) find_smallest(job, std::max(most, kPage), question.smallest);
   }
   if (job.keep_peak) kept.peak = peak_memory(program, held, peak_at, question.grouping);
   if (keeps.history != nullptr) kept.snapshot.traces = {history.entries()};
@@ -150,22 +177,45 @@ void fill(const Job& job, const WhatIfQuestion& question) {
   row.kept = std::make_shared<const WhatIfKept>(std::move(kept));
 }
 
+// What the marks of a recording measured replaces a context that nobody measured for this program.
+WhatIfCard with_outside(WhatIfCard card, const ClientProgram& program) {
+  if (!program.outside || card.context_given) return card;
+  card.context = *program.outside;
+  card.context_assumed = false;
+  card.context_recorded = true;
+  return card;
+}
+
+std::optional<Bytes> fraction_limit(const AllocatorSettings& settings, const WhatIfCard& card) {
+  const double fraction = settings.per_process_memory_fraction;
+  if (!(fraction < 1) || !card.capacity) return std::nullopt;
+  return static_cast<Bytes>(fraction * static_cast<double>(*card.capacity));  // R9.1
+}
+
+// `settings`: those of each string of the question.
 std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQuestion& question,
-                                  std::size_t rank) {
+                                  const std::vector<AllocatorSettings>& settings, std::size_t rank) {
   const bool own = question.cards.empty();
+  const bool lower_bound = is_lower_bound(program);
   std::vector<std::optional<Bytes>> limits = question.limits;
   if (limits.empty()) limits.push_back(own ? program.limit : std::nullopt);
   const std::vector<WhatIfCard> cards = own ? std::vector{recorded_card(program)} : question.cards;
   std::vector<WhatIfRow> rows;
-  for (const WhatIfCard& card : cards) {
+  for (const WhatIfCard& asked_card : cards) {
+    const WhatIfCard card = with_outside(asked_card, program);
     for (const std::optional<Bytes>& limit : limits) {
-      for (const std::string& conf : question.confs) {
+      for (std::size_t i = 0; i < question.confs.size(); ++i) {
         WhatIfRow row;
-        row.conf = conf;
-        row.recorded_conf = conf == program.settings.text;
+        row.conf = question.confs[i];
+        row.recorded_conf = row.conf == program.settings.text;
         row.card = card;
         row.limit = limit;
         row.program = rank;
+        row.fraction_limit = fraction_limit(settings[i], card);
+        row.lower_bound = lower_bound;
+        const bool same_limit = question.limits.empty() || card.context_given;
+        row.failed_in_recording =
+            row.recorded_conf && card.recorded && same_limit && (program.attempts > 0 || card.failed);
         const Bytes total = card.capacity.value_or(kNeverFull);
         if (total < card.context + card.others) {
           throw InputError(card.name, format_bytes(total) + " do not even hold the CUDA context (" +
@@ -181,7 +231,7 @@ std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQues
 
 // A rank that fails decides over one that does not, then the one that needs more.
 bool is_worse(const WhatIfRow& a, const WhatIfRow& b) {
-  if (a.outcome.fits() != b.outcome.fits()) return !a.outcome.fits();
+  if (a.fit() != b.fit()) return a.fit() < b.fit();
   const Bytes need_a = a.smallest.value_or(a.outcome.highest_reserved);
   const Bytes need_b = b.smallest.value_or(b.outcome.highest_reserved);
   return need_a > need_b;
@@ -204,7 +254,28 @@ std::vector<std::string> settings_worth_trying(const AllocatorSettings& settings
 
 }  // namespace
 
+const char* context_from(const WhatIfCard& card) {
+  if (card.context_assumed) return "assumed";
+  return card.context_recorded ? "recording" : card.context_given ? "given" : "measured";
+}
+
+Fit WhatIfRow::fit() const {
+  if (failed_in_recording || !outcome.serves_all()) return Fit::no;
+  return lower_bound ? Fit::open : Fit::yes;
+}
+
+std::optional<Bytes> WhatIfRow::least_limit() const {
+  if (!limit || !fraction_limit) return limit ? limit : fraction_limit;
+  return std::min(*limit, *fraction_limit);
+}
+
 std::optional<Bytes> WhatIfRow::room() const {
+  const std::optional<Bytes> of_card = room_of_card();
+  if (!of_card || !fraction_limit) return of_card ? of_card : fraction_limit;
+  return std::min(*of_card, *fraction_limit);
+}
+
+std::optional<Bytes> WhatIfRow::room_of_card() const {
   if (never_full()) return limit;
   return limit ? std::min(*limit, usable) : usable;
 }
@@ -217,21 +288,21 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                                   [](const auto& limit) { return limit.has_value(); });
     question.confs = settings_worth_trying(programs.front().settings, limited, programs.front().on_windows);
   }
-  std::vector<AllocatorSettings> settings;
-  for (const std::string& conf : question.confs) {
-    settings.push_back(settings_of(conf));
-    if (programs.front().on_windows) settings.back().expandable_segments = false;  // a warning there (R9.5)
-  }
-
+  std::vector<std::vector<AllocatorSettings>> settings;  // by program
   WhatIfAnswer answer;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    answer.ranks.push_back(empty_rows(programs[i], question, i));
+    settings.emplace_back();
+    for (const std::string& conf : question.confs) {
+      settings[i].push_back(settings_of(conf, programs[i]));
+      if (programs[i].on_windows) settings[i].back().expandable_segments = false;  // a warning there (R9.5)
+    }
+    answer.ranks.push_back(empty_rows(programs[i], question, settings[i], i));
   }
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     for (std::size_t row = 0; row < answer.ranks[i].size(); ++row) {
-      jobs.push_back(
-          {&programs[i], settings[row % settings.size()], &answer.ranks[i][row], question.peaks && row == 0});
+      jobs.push_back({&programs[i], settings[i][row % settings[i].size()], &answer.ranks[i][row],
+                      question.peaks && row == 0});
     }
   }
   if (question.snapshot && jobs.size() != 1) {

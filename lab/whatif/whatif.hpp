@@ -21,9 +21,20 @@ struct WhatIfCard {
   std::string gpu;   ///< id in the catalogue; empty if none was named
   std::optional<Bytes> capacity;  ///< its total; empty = never full
   Bytes context = kContextBytes;
-  bool context_assumed = true;  ///< not measured on this card
-  Bytes others = 0;             ///< taken by other processes
+  bool context_assumed = true;       ///< not measured on this card
+  bool context_given = false;        ///< by whoever asks: it holds, whatever the recording's marks measured
+  bool context_recorded = false;     ///< those marks measured it: with libraries and NCCL
+  Bytes others = 0;                  ///< taken by other processes
+  bool recorded = false;             ///< the card of the recording, by itself or by its message
+  bool failed = false;               ///< a message says that the program ran out of memory there
+  std::vector<std::string> notes{};  ///< what must be known of its figures
 };
+
+/// Where the context comes from: "given", "recording", "measured" on such a card, or "assumed".
+const char* context_from(const WhatIfCard& card);
+
+/// Whether a program fits: `open` where nothing of it fails, and the recording does not tell all of it.
+enum class Fit : std::uint8_t { no, open, yes };
 
 struct WhatIfQuestion {
   std::vector<std::string> confs;            ///< settings strings; empty = those worth trying
@@ -57,12 +68,20 @@ struct WhatIfRow {
   /// by bisection to 2 MiB. Empty if not looked for, or if no size works.
   std::optional<Bytes> smallest;
   std::optional<Bytes> smallest_without_retry;
-  std::size_t program = 0;  ///< the rank it is of
+  std::size_t program = 0;              ///< the rank it is of
+  std::optional<Bytes> fraction_limit;  ///< of per_process_memory_fraction in `conf`, on this card
+  bool lower_bound = false;          ///< the file itself shows more reserved than the replay of its history
+  bool failed_in_recording = false;  ///< these are its settings and its card, and there requests failed
   std::shared_ptr<const WhatIfKept> kept;
 
   [[nodiscard]] bool never_full() const { return !card.capacity; }
+  /// Nothing that the recording asked for may fail: neither what succeeded in it nor what did not.
+  [[nodiscard]] Fit fit() const;
+  /// The most that the allocator may reserve, by `limit` and by the fraction; empty = no limit.
+  [[nodiscard]] std::optional<Bytes> least_limit() const;
   /// What the allocator can have at most; empty = anything.
   [[nodiscard]] std::optional<Bytes> room() const;
+  [[nodiscard]] std::optional<Bytes> room_of_card() const;  ///< the same without the fraction in `conf`
 };
 
 struct WhatIfAnswer {

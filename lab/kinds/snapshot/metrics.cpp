@@ -27,7 +27,14 @@ const std::vector<PlacedMetric>& rows() {
       {{"usable_bytes", "usable", "bytes", neither,
         "what the card has for the program; a limit may lie below",
         "capacity_bytes − context_bytes − what others hold"}},
-      {{"fits", "fits", "count", more, "1 if no allocation that succeeded in the recording fails"}},
+      {{"fits", "fits", "count", more,
+        "1 if no allocation of the recording fails, whether it succeeded there or not; none where the "
+        "recording "
+        "does not tell all of the program"}},
+      {{"lower_bound", "lower bound", "count", neither,
+        "1 if the file itself shows more reserved than the replay of its history"}},
+      {{"failed_in_recording", "failed in recording", "count", neither,
+        "1 for settings and card of a recording in which allocations failed"}},
       {{"ooms", "OOMs", "count", less,
         "allocations of the program that failed; at a mark what `allocator_ooms` was there"},
        Where::both},

@@ -30,7 +30,9 @@ struct RowSection {
 struct SnapshotFile : SnapshotScenario {
   DeviceSection device;
   std::string conf;
+  std::optional<std::string> torch_version;
   std::string snapshot;
+  std::optional<std::int64_t> of_device;
   std::vector<RowSection> row_sections;
 };
 
@@ -71,14 +73,19 @@ const Record<Expectation>& row_expectation_table() {
 
 const Record<SnapshotFile>& allocator_table() {
   static const Record<SnapshotFile> table{
-      {"conf", &SnapshotFile::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"}};
+      {"conf", &SnapshotFile::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
+      {"torch_version", &SnapshotFile::torch_version, "", 0, 0,
+       "the PyTorch that wrote the snapshot, 2.1 or newer (default: read off its keys and fields, else "
+       "2.11)"}};
   return table;
 }
 
 const Record<SnapshotFile>& workload_table() {
   static const Record<SnapshotFile> table{
       {"snapshot", &SnapshotFile::snapshot, "", 0, 0,
-       "a memory snapshot (.pickle) or an allocation script (.csv), also .gz or .zst", kRequired}};
+       "a memory snapshot (.pickle) or an allocation script (.csv), also .gz or .zst", kRequired},
+      {"device", &SnapshotFile::of_device, "", 0, 65535,
+       "the device that is replayed, of a snapshot of several (default: the only one)"}};
   return table;
 }
 
@@ -116,17 +123,40 @@ class SnapshotReader {
  private:
   void read_program() {
     const fs::path path = data_file(file_.snapshot, path_, "/workload/snapshot");
-    file_.programs = read_client_programs(path.string());
+    file_.programs = read_client_programs(path.string(), read_options());
     if (file_.programs.size() != 1) {
+      std::string devices;
+      for (const ClientProgram& program : file_.programs)
+        devices += (devices.empty() ? "" : ", ") + std::to_string(program.device);
       throw InputError("/workload/snapshot",
-                       "holds several devices; a scenario replays a file of one (`vramlab whatif` takes "
-                       "them as ranks).");
+                       "holds several devices (" + devices +
+                           "); a scenario replays one: add \"device\" beside it (`vramlab whatif` takes them "
+                           "as ranks).");
     }
     for (const ClientAction& action : file_.programs.front().actions) {
       if (action.kind == ClientAction::Kind::mark) {
         marks_.push_back(file_.programs.front().texts[action.detail]);
       }
     }
+  }
+
+  [[nodiscard]] ReadOptions read_options() const {
+    ReadOptions options;
+    if (file_.of_device) options.device = static_cast<int>(*file_.of_device);
+    if (!file_.torch_version) return options;
+    try {
+      options.torch = parse_torch_version(*file_.torch_version);
+    } catch (const InputError& error) {
+      throw InputError("/allocator/torch_version", error.problems().front().what);
+    }
+    return options;
+  }
+
+  // Settings are read as the PyTorch of the recording reads them.
+  [[nodiscard]] AllocatorSettings settings_before() const {
+    AllocatorSettings settings;
+    if (!file_.programs.empty()) settings.torch = file_.programs.front().settings.torch;
+    return settings;
   }
 
   void read_rows() {
@@ -143,7 +173,7 @@ class SnapshotReader {
       row.question.confs = {conf};
       problems_.guarded(pointer, [&] {
         try {
-          parse_allocator_settings(conf);
+          parse_allocator_settings(conf, settings_before());
         } catch (const InputError& error) {
           throw InputError(pointer + "/conf", error.problems().front().what);
         }
@@ -178,6 +208,7 @@ class SnapshotReader {
       if (one->context && (one == &row || !own)) {
         card.context = *one->context;
         card.context_assumed = false;
+        card.context_given = true;
       }
       if (one->limit) question.limits = {*one->limit};
     }

@@ -16,7 +16,7 @@ namespace vramlab {
 namespace {
 
 std::string verdict_on(const std::vector<SnapshotResult>& results) {
-  const auto fits = [](const SnapshotResult& result) { return result.row.outcome.fits(); };
+  const auto fits = [](const SnapshotResult& result) { return result.row.fit() == Fit::yes; };
   const auto fitting = std::ranges::count_if(results, fits);
   if (fitting == 0) return fmt::format("None of the {} rows fits.", results.size());
   const auto least = std::ranges::min_element(results, {}, [&](const SnapshotResult& result) {
