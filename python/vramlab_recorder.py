@@ -89,8 +89,10 @@ class Recorder:
 
     def _mark(self, phase, label, params, oom):
         torch.cuda.synchronize()
+        # [free, total] of the card: what neither is free nor the allocator's is context, libraries, NCCL and others
+        info = list(torch.cuda.mem_get_info())
         self.marks.append({"t_us": time.time_ns() // 1000, "phase": phase, "label": label,
-                           "params": dict(params), "oom": oom})
+                           "params": dict(params), "oom": oom, "mem_get_info": info})
         # an entry of the next step must be later than the mark, to the microsecond
         while time.time_ns() // 1000 <= self.marks[-1]["t_us"]:
             pass

@@ -68,6 +68,7 @@ def main(vramlab):
         assert [m["phase"] for m in marks] == ["other"] * 2 + ["step"] * 9 + ["other"]
         assert [m["oom"] for m in marks] == [False] * 10 + [True, False]
         assert marks[4]["params"] == {"batch": 4, "seq": 256}
+        assert marks[0]["mem_get_info"] == [7 << 30, 8 << 30]
 
         fitted = json.loads(run(vramlab, "fit", name + ".pickle", "--marks", name + ".marks.json", "-o",
                                 name + ".json", "--json", "-"))
