@@ -24,6 +24,7 @@ const std::vector<PlacedMetric>& rows() {
   static const std::vector<PlacedMetric> rows{
       {{"context_bytes", "context", "bytes", neither, "what the CUDA context takes of the card"}},
       {{"context_assumed", "context assumed", "count", neither, "1 if nobody measured that on this card"}},
+      {{"others_bytes", "others", "bytes", neither, "what other processes hold of the card"}},
       {{"usable_bytes", "usable", "bytes", neither,
         "what the card has for the program; a limit may lie below",
         "capacity_bytes − context_bytes − what others hold"}},

@@ -156,8 +156,8 @@ TEST_F(RecordingTest, AFailureComesFirstAndItsOwnSettingsNeverFit) {
   EXPECT_EQ(answered.rows[1].fit(), Fit::no);  // it fails again
   EXPECT_THAT(
       whatif_verdict(programs, answered).at(0),
-      StartsWith("The recorded program ran out of memory: 2.00 GiB asked for at train.py:10 load, with 1.00 "
-                 "GiB free on the card; 3.0 GiB were live in 1 block and 3.0 GiB reserved then."));
+      StartsWith("The recorded program ran out of memory: 2.00 GiB asked for at train.py:10 load, with "
+                 "1024.00 MiB free on the card; 3.0 GiB were live in 1 block and 3.0 GiB reserved then."));
   const Json json = whatif_json(programs, answered);
   EXPECT_EQ(json["failures"][0]["requested_bytes"], 2_GiB);
   EXPECT_EQ(json["failures"][0]["device_free_bytes"], 1_GiB);
