@@ -45,7 +45,7 @@ class CardPerformer : public StepPerformer {
 
   ProcessSetup setup_;
   CardInfo card_;
-  HeldMemory ballast_;  ///< makes the card as small as the scenario's
+  CardBallast ballast_;  ///< makes the card as small as the scenario's
   CardMemory memory_;
   CudaSegments segments_;
   CachingAllocator allocator_;

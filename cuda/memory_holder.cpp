@@ -43,7 +43,7 @@ Pipe make_pipe() {
 }  // namespace
 
 // In few large pieces, and where those no longer fit in smaller ones.
-void HeldMemory::hold(Bytes bytes) {
+void CardBallast::hold(Bytes bytes) {
   const Bytes target = round_up(bytes, kPage);
   for (; held_ > target; pieces_.pop_back()) {
     segments_.release(pieces_.back().base);
@@ -129,7 +129,7 @@ Bytes MemoryHolder::ask(const std::string& request) {
 
 int run_memory_holder() {
   open_card();
-  HeldMemory memory;
+  CardBallast memory;
   std::string request;
   Bytes bytes = 0;
   while (std::cin >> request >> bytes) {

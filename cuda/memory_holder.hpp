@@ -12,7 +12,7 @@
 namespace vramlab {
 
 /// Some bytes of the current device, given back when this dies.
-class HeldMemory {
+class CardBallast {
  public:
   [[nodiscard]] Bytes held() const { return held_; }
 
