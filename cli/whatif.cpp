@@ -223,9 +223,9 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
 
 void print_peak(const PeakMemory& peak, Output& output) {
   if (peak.blocks == 0) return;
-  output.line("\nAt the peak{}: {} allocated in {} blocks ({} of it rounding).",
+  output.line("\nAt the peak{}: {} allocated in {} block{} ({} of it rounding).",
               peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes), peak.blocks,
-              format_bytes(peak.bytes - peak.requested));
+              peak.blocks == 1 ? "" : "s", format_bytes(peak.bytes - peak.requested));
   print_shares("allocated at", peak.by_group, peak.bytes, output);
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
