@@ -19,7 +19,6 @@
 #include "lab/metric.hpp"
 #include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
-#include "lab/whatif/oom_card.hpp"
 #include "lab/whatif/recording.hpp"
 #include "lab/whatif/view.hpp"
 #include "models/gpu_catalogue.hpp"

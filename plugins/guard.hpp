@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "plugins/heap_count.hpp"
-#include "policies/contract/policy.hpp"
+#include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
 
@@ -136,5 +136,14 @@ class Guard {
   Bytes grown_ = 0;  // what it has taken in its calls and not given back
   std::optional<std::string> fault_;
 };
+
+/// Adds `added`, the kinds of a plugin whose code is in `code`, to `known`: equal to the plugin's own, but
+/// what they make is guarded, and their options are checked against their description before the plugin sees
+/// them.
+void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code);
+
+/// `given` with every value as its description's type has it. Throws InputError with every problem.
+OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,
+                          const OptionMap& given);
 
 }  // namespace vramlab

@@ -1,8 +1,8 @@
-#include "plugins/guarded_policies.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "plugins/guard.hpp"
 
 namespace vramlab {
 namespace {

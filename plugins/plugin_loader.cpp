@@ -12,7 +12,7 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "core/error.hpp"
-#include "plugins/guarded_policies.hpp"
+#include "plugins/guard.hpp"
 #include "plugins/plugin.hpp"
 
 namespace vramlab {

@@ -1,10 +1,9 @@
-#include "lab/whatif/oom_card.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "lab/whatif/whatif.hpp"
 #include "recordings/logs/oom_message.hpp"
 
 namespace vramlab {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/page/drawing.hpp"
@@ -94,5 +95,16 @@ struct WhatIfAnswer {
 /// looked for too. Every row is replayed once, apart from that search. Throws InputError naming a bad
 /// settings string, a card smaller than its context, or a snapshot asked for of more than one row.
 WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const WhatIfQuestion& question);
+
+/// Card, limit, and what context and other processes took, from the first out-of-memory message in a text.
+/// What the message does not print is assumed, and the card's notes say so.
+struct OomCard {
+  WhatIfCard card;
+  std::optional<Bytes> limit;
+};
+
+/// Throws InputError, naming `file`, for a text without a message or a message that does not print the card's
+/// size.
+OomCard read_oom_card(std::string_view text, const std::string& file);
 
 }  // namespace vramlab

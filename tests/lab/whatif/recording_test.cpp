@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "lab/whatif/oom_card.hpp"
 #include "lab/whatif/view.hpp"
+#include "lab/whatif/whatif.hpp"
 #include "recordings/open.hpp"
 #include "recordings/snapshot/writer.hpp"
 #include "tests/cli/scratch_folder.hpp"
