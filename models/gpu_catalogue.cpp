@@ -146,7 +146,8 @@ std::string_view size_in(std::string_view word) {
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   bool apart = true;
-  for (const unsigned char c : name) {
+  for (const char letter : name) {
+    const auto c = static_cast<unsigned char>(letter);
     if (std::isalnum(c) == 0) {
       apart = true;
       continue;
