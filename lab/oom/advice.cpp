@@ -91,6 +91,10 @@ class Advisor {
     if (was_set("max_split_size_mb"))
       return add(kMeasure, Helps::perhaps, "it was set already; a smaller one splits less");
     if (sizes_.all_idle().value <= 0) return add(kMeasure, Helps::no, "nothing is idle");
+    if (was_set("expandable_segments:True")) {
+      return add(kMeasure, Helps::no,
+                 "with expandable segments it only keeps large ranges from smaller requests");
+    }
     if (idle_is_too_little()) {
       return add(kMeasure, Helps::no,
                  fmt::format("it only changes how the {} idle are cut; {} would still be missing",

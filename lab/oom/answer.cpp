@@ -189,7 +189,7 @@ class WrittenAnswer {
       add(answer_.steps, "a newer PyTorch: this version has no settings of the allocator");
     } else if (!no_expandable && !was_set("expandable_segments:True")) {
       answer_.commands.push_back(conf_command("expandable_segments:True", message_, log_));
-    } else if (!was_set("max_split_size_mb")) {
+    } else if (!was_set("expandable_segments:True") && !was_set("max_split_size_mb")) {
       answer_.commands.push_back(conf_command("max_split_size_mb:128", message_, log_));
     }
     if (parentheses && !without_settings)

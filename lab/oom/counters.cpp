@@ -46,6 +46,13 @@ SizeRange value_of(const MemoryCounters& counters, std::string_view key, const S
   return value == nullptr ? otherwise : range_of(*value);
 }
 
+// Whether nearly all reserved memory was live at the peaks: what is idle now was freed after the failure.
+bool was_full(const MemoryCounters& counters) {
+  const SizeRange allocated = value_of(counters, "allocated_bytes.all.peak");
+  const SizeRange reserved = value_of(counters, "reserved_bytes.all.peak");
+  return reserved.value > 0 && allocated.value / 9 >= reserved.value / 10;
+}
+
 void compare(OomDiagnosis& diagnosis, const char* what, const SizeRange& less, const SizeRange& more) {
   const bool holds = exceeds(less, more) != Answer::yes;
   diagnosis.checks.push_back({fmt::format("{}: {} <= {}", what, less.value, more.value),
@@ -140,7 +147,7 @@ OomDiagnosis diagnose_counters(const MemoryCounters& counters) {
   if (ooms == 0 && counters.find("num_ooms") != nullptr) {
     diagnosis.cause = OomCause::not_memory;
     diagnosis.verdict = fmt::format("no allocation had failed when this was printed ({})", count);
-  } else if (stuck.value > allocated.value) {
+  } else if (stuck.value > allocated.value && !was_full(counters)) {
     diagnosis.cause = OomCause::fragmentation;
     diagnosis.verdict = fmt::format("{}; more of the reserved memory is idle ({}) than allocated ({})", count,
                                     size_text(stuck), size_text(allocated));

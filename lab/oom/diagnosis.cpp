@@ -141,10 +141,12 @@ std::string open_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
         "refused",
         size_text(sizes.tried), size_text(sizes.total), size_text(sizes.reserved));
   }
-  return fmt::format(
-      "{} were refused although {} of {} are free, and no memory fraction that a person would set "
-      "explains it",
-      size_text(sizes.tried), size_text(sizes.free), size_text(sizes.total));
+  std::string limit = "no memory fraction that a person would set explains it";
+  if (deduced_fraction(sizes).round)
+    limit = "no memory fraction is printed; one is among the possible causes";
+  if (sizes.allowed) limit = fmt::format("the limit of {} was not reached", size_text(*sizes.allowed));
+  return fmt::format("{} were refused although {} of {} are free, and {}", size_text(sizes.tried),
+                     size_text(sizes.free), size_text(sizes.total), limit);
 }
 
 std::string verdict_text(OomCause cause, const OomSizes& sizes, const OomRefusal& refusal) {

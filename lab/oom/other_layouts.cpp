@@ -96,8 +96,9 @@ class OtherLayout {
                       "this process.",
                       size_text(outside)));
     }
-    step(fmt::format("{} fewer make room: a smaller batch, fewer shapes (Metal keeps a graph for each)",
-                     shortfall_text(missing)));
+    step(fmt::format("{}{} less makes room: a smaller batch, fewer shapes (Metal keeps a graph for each)",
+                     missing.low > 0 ? "" : "at most ",
+                     size_text(missing.low > 0 ? missing : SizeRange::exactly(missing.high))));
     answer_.commands = {"torch.mps.empty_cache()",
                         "export PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0  # no limit: the system may fail"};
     answer_.checks_next = {"torch.mps.driver_allocated_memory() beside torch.mps.current_allocated_memory()"};

@@ -93,7 +93,7 @@ void share_out_the_outside(const OomMessage& message, OomSizes& sizes) {
   }
   sizes.own_context = (range_of(*own) - sizes.reserved).at_least_zero();
   const SizeRange unlisted = outside - sizes.own_context - sizes.others;
-  if (unlisted.value > kLargestLikelyContext) {  // processes of other containers
+  if (unlisted.low > kLeastOfOthers) {  // processes of other containers
     sizes.others = sizes.others + unlisted;
     sizes.others_listed = false;
   }

@@ -78,6 +78,10 @@ inline constexpr std::int64_t kLargestMeasuredContext = 771LL << 20;
 /// outside PyTorch up to here may all be this process's where the message does not say.
 inline constexpr std::int64_t kLargestLikelyContext = 2048LL << 20;
 
+/// What the listed processes leave unaccounted for is other processes' from here on; less may be the
+/// driver's.
+inline constexpr std::int64_t kLeastOfOthers = 512LL << 20;
+
 /// Who refused the request.
 struct OomRefusal {
   Answer by_limit = Answer::no;

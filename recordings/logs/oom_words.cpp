@@ -268,6 +268,11 @@ OomMessage message_of(const Words& words, std::string_view text, std::size_t at)
 }  // namespace
 
 OomMessage parse_words(std::string_view line) {
+  // Words of services, of other languages, and of code that handles the error: nothing ran out here.
+  for (const char* const other : {"quota", "Quota", "message larger than", "java.lang.", "except MemoryError",
+                                  "in str(", "without running out of memory"}) {
+    if (line.find(other) != std::string_view::npos) return {};
+  }
   // A warning of TensorFlow names a lack of memory that failed nothing; what comes after it may have.
   constexpr std::string_view kHarmless = "this is not a failure";
   std::size_t after = 0;
