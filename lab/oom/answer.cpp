@@ -103,10 +103,11 @@ class WrittenAnswer {
     }
     if (sizes_.own_listed_as) {
       add(lines,
-          "Process {} is this one: in a container the driver reports process numbers of the host. With it {} "
-          "of {} are "
+          "Process {} is {}: in a container the driver reports process numbers of the host. With it {} of {} "
+          "are "
           "accounted for; beside it there is no room for the {} reserved here.",
           sizes_.own_listed_as->pid,
+          sizes_.own_is_uncertain ? "taken for this one, the smallest that can hold it" : "this one",
           size_text(sizes_.free + sizes_.reserved + sizes_.own_context + sizes_.others),
           size_text(sizes_.total), size_text(sizes_.reserved));
     }
@@ -250,6 +251,7 @@ class WrittenAnswer {
     }
     if (refusal_.is_explained()) {
       answer_.commands.emplace_back(process_list());
+      if (idle_would_do(sizes_, refusal_)) return for_fragmentation();
       smaller_batch();
     }
   }

@@ -129,6 +129,12 @@ std::string others_verdict(const OomSizes& sizes) {
 }
 
 std::string open_verdict(const OomSizes& sizes, const OomRefusal& refusal) {
+  if (refusal.is_explained() && idle_would_do(sizes, refusal)) {
+    return fmt::format(
+        "{} asked for and {} free; the {} idle would hold it in one piece, and so would what lies outside "
+        "PyTorch ({}) if other processes hold it, which the message does not tell",
+        size_text(sizes.tried), size_text(sizes.free), size_text(sizes.all_idle()), size_text(sizes.outside));
+  }
   if (refusal.is_explained()) {
     return fmt::format(
         "{} asked for and {} free; the {} outside PyTorch may be this process's context, and then live "
@@ -205,7 +211,17 @@ bool one_idle_block_suffices(const OomSizes& sizes, const OomLog& log) {
 }
 
 // What an assumed context decides is left open.
-std::vector<PossibleCause> causes_of_assumed_context(const OomSizes& sizes) {
+std::vector<PossibleCause> causes_of_assumed_context(const OomSizes& sizes, const OomRefusal& refusal) {
+  if (idle_would_do(sizes, refusal)) {
+    return {{name_of(OomCause::fragmentation),
+             fmt::format("{} idle and {} free are enough in one piece", size_text(sizes.all_idle()),
+                         size_text(sizes.free)),
+             "nvidia-smi shows no other process on the card"},
+            {name_of(OomCause::other_processes),
+             fmt::format("about {}, if this process's context is no larger than any measured",
+                         size_text(sizes.others)),
+             "nvidia-smi shows another process on the card"}};
+  }
   const std::string held =
       fmt::format("{} live and the {} asked for", size_text(sizes.live), size_text(sizes.tried));
   return {
@@ -222,6 +238,11 @@ std::vector<PossibleCause> causes_of_assumed_context(const OomSizes& sizes) {
 
 OomCause sharpened(OomCause cause, const OomSizes& sizes, const OomRefusal& refusal, const OomLog& log) {
   if (!refusal.is_explained()) return OomCause::undetermined;
+  // Estimated neighbours of a few GiB may be a larger context than was ever measured, and idle memory would
+  // do.
+  const bool estimated = cause == OomCause::other_processes && !sizes.others_listed &&
+                         sizes.outside.value < 4 * kLargestLikelyContext;
+  if (estimated && idle_would_do(sizes, refusal)) return OomCause::undetermined;
   if (cause == OomCause::fragmentation && one_idle_block_suffices(sizes, log)) return OomCause::idle_block;
   const std::int64_t room = sizes.free.value + sizes.all_idle().value + unassigned(sizes).value;
   const bool assumed = cause == OomCause::too_big && unassigned(sizes).value > 0 && room >= sizes.tried.value;
@@ -251,8 +272,8 @@ void reason(const OomMessage& message, const OomSizes& sizes, const OomLog& log,
     read_shortfall(sizes, refusal, diagnosis);
   }
   if (diagnosis.cause == OomCause::undetermined) {
-    diagnosis.possible_causes =
-        refusal.is_explained() ? causes_of_assumed_context(sizes) : possible_causes(message, sizes, log);
+    diagnosis.possible_causes = refusal.is_explained() ? causes_of_assumed_context(sizes, refusal)
+                                                       : possible_causes(message, sizes, log);
   }
   if (message.layout != OomLayout::cuda_malloc_async) {
     diagnosis.idle = sizes.all_idle().bytes();

@@ -45,6 +45,7 @@ void find_own_process(const OomMessage& message, OomSizes& sizes) {
     const bool holds_it =
         process.size.high >= static_cast<Bytes>(std::max<std::int64_t>(sizes.reserved.low, 0));
     const bool smaller = !sizes.own_listed_as || process.size.bytes < sizes.own_listed_as->size.bytes;
+    sizes.own_is_uncertain |= holds_it && sizes.own_listed_as.has_value();
     if (holds_it && smaller) sizes.own_listed_as = process;
   }
 }

@@ -58,6 +58,7 @@ struct OomSizes {
   bool others_listed = false;
   /// The message lists this process under another number, as in containers; found from the sums.
   std::optional<OomMessage::Process> own_listed_as;
+  bool own_is_uncertain = false;  ///< others of the listed could hold what is reserved, too
   /// Listed processes that hold about as much as a context does: ranks of this job that touched this card.
   std::vector<OomMessage::Process> small_equals;
   bool driver_pool = false;    ///< cudaMallocAsync: `own_context` includes what the driver's pool withholds
@@ -107,6 +108,11 @@ struct Remedy {
 
 /// Whether the request would have fit then.
 bool would_fit(const OomSizes& sizes, const OomRefusal& refusal, Remedy remedy);
+
+/// Whether idle memory in one piece would have been enough.
+inline bool idle_would_do(const OomSizes& sizes, const OomRefusal& refusal) {
+  return would_fit(sizes, refusal, {.idle = true});
+}
 
 /// Of the causes that alone would have made the difference, the one that withheld most memory; "too big" if
 /// not even all of them together would have helped.

@@ -164,7 +164,7 @@ std::vector<OomMessage> parse_oom_messages(std::string_view text) {
   const bool async_first = line.find(kAsync) < line.find(kTried);
   std::vector<OomMessage> messages = async_first ? async_messages(line) : torch_messages(line);
   if (messages.empty()) {
-    OomMessage message = parse_words(line);
+    OomMessage message = parse_words(one_line(without_other_words(text)));
     if (message.layout != OomLayout::none) messages.push_back(std::move(message));
   }
   return messages;

@@ -67,6 +67,10 @@ OomMessage parse_oom_message(std::string_view text);
 /// All messages of `text` that have figures, in its order; else what parse_oom_message finds, if anything.
 std::vector<OomMessage> parse_oom_messages(std::string_view text);
 
+/// `text` without the lines of services, of other languages and of code that handles the error: nothing ran
+/// out there, whatever their words.
+std::string without_other_words(std::string_view text);
+
 /// For words without PyTorch's figures: of the driver, libraries, JAX, TensorFlow, the computer. `line` is
 /// one line (one_line). Layout `none` if there is nothing of the kind.
 OomMessage parse_words(std::string_view line);

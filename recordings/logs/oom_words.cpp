@@ -228,12 +228,15 @@ void read_pool(std::string_view text, OomMessage& message) {
   if (stats != std::string_view::npos) {
     const std::string_view rest = text.substr(stats);
     message.allowed = exactly(number_after(rest, "Limit: "));
+    if (message.allowed && message.allowed->bytes == 0)
+      message.allowed.reset();  // the driver's pool has none
     message.in_use = exactly(number_after(rest, "InUse: "));
   }
   // A warning of XLA before the failure: "Can't reduce memory use below 15.00GiB (…); only reduced
   // to 39.2GiB"
-  if (const std::size_t below = text.find("reduce memory use below "); below != std::string_view::npos) {
-    message.total = exact_size_after(text, "reduce memory use below ");
+  const auto base = exact_size_after(text, "reduce memory use below ");
+  if (base && base->bytes > 0) {  // 0: the program's arguments alone are more than the device has
+    message.total = base;
     message.in_use = exact_size_after(text, "only reduced to ");
     return;
   }
@@ -267,12 +270,27 @@ OomMessage message_of(const Words& words, std::string_view text, std::size_t at)
 
 }  // namespace
 
-OomMessage parse_words(std::string_view line) {
-  // Words of services, of other languages, and of code that handles the error: nothing ran out here.
-  for (const char* const other : {"quota", "Quota", "message larger than", "java.lang.", "except MemoryError",
-                                  "in str(", "without running out of memory"}) {
-    if (line.find(other) != std::string_view::npos) return {};
+std::string without_other_words(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kOthers{"quota",
+                                                    "Quota",
+                                                    "message larger than",
+                                                    "java.lang.",
+                                                    "except MemoryError",
+                                                    "in str(",
+                                                    "without running out of memory"};
+  std::string kept;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const auto is_in_line = [&](std::string_view words) {
+      return line.find(words) != std::string_view::npos;
+    };
+    if (std::ranges::none_of(kOthers, is_in_line)) kept += std::string(line) + '\n';
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
+  return kept;
+}
+
+OomMessage parse_words(std::string_view line) {
   // A warning of TensorFlow names a lack of memory that failed nothing; what comes after it may have.
   constexpr std::string_view kHarmless = "this is not a failure";
   std::size_t after = 0;
@@ -298,7 +316,7 @@ OomMessage parse_words(std::string_view line) {
     message.layout = OomLayout::host_memory;
     message.remark = "an allocator of the computer's memory";
   }
-  if (message.layout == OomLayout::driver && !message.framework.empty() && message.tried) {
+  if (message.layout == OomLayout::driver && !message.framework.empty()) {
     message.layout = OomLayout::resource_exhausted;
   }
   return message;

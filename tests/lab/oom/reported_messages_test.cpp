@@ -10,6 +10,7 @@
 namespace vramlab {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -281,6 +282,43 @@ TEST(Processes, ThatAreNotListedHoldWhatIsMissingInTheSums) {
       "Including non-PyTorch memory, this process has 13.70 GiB memory in use. ", "13.20 GiB", "10.00 MiB"));
   EXPECT_EQ(d.cause, OomCause::other_processes);
   EXPECT_NEAR(static_cast<double>(d.others.value_or(0)) / static_cast<double>(1_GiB), 1.89, 0.02);
+}
+
+// 2.88 GiB idle and 374.94 MiB free are enough for 2.81 GiB; so are neighbours, if the 4.32 GiB outside are
+// theirs.
+TEST(Causes, NeighboursThatAreOnlyEstimatedDoNotDecideWhereIdleMemoryWouldDo) {
+  const OomDiagnosis d = explain(
+      "RuntimeError: CUDA out of memory. Tried to allocate 2.81 GiB (GPU 0; 23.69 GiB total capacity; 16.12 "
+      "GiB "
+      "already allocated; 374.94 MiB free; 19.00 GiB reserved in total by PyTorch)");
+  EXPECT_EQ(d.cause, OomCause::undetermined);
+  EXPECT_THAT(possible(d), ElementsAre("fragmentation", "other processes"));
+}
+
+// Both listed processes could hold the 38.43 GiB reserved here.
+TEST(Processes, OfWhichTwoCouldBeThisOneAreSaidToBeTakenForIt) {
+  const OomDiagnosis d = explain(
+      sentences("CUDA", "508.00 MiB", "79.25 GiB", "120.75 MiB",
+                "Process 4056783 has 39.60 GiB memory in use. Process 4058123 has 39.50 GiB memory in use. ",
+                "38.32 GiB", "112.33 MiB"));
+  EXPECT_EQ(d.own_pid, 4058123U);
+  EXPECT_THAT(d.notes, Contains(HasSubstr("Process 4058123 is taken for this one")));
+}
+
+// The driver's pool has no limit, and says 0.
+TEST(Pools, WithoutALimitExceedNothing) {
+  const OomDiagnosis d = explain(
+      "gpu_cudamallocasync_allocator.cc:361] gpu_async_1 cuMemAllocAsync failed to allocate 4294967296 "
+      "bytes: "
+      "RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory\nStats: Limit: 0\nInUse: 1982909300\n");
+  EXPECT_EQ(d.cause, OomCause::undetermined);
+}
+
+// A line on something else takes nothing from the error beside it.
+TEST(WordsAlone, BesideWordsOfServicesCount) {
+  EXPECT_EQ(explain("disk quota: 90 %\nRuntimeError: CUDA error: out of memory\n").layout, "driver");
+  EXPECT_EQ(explain("except MemoryError:\n  pass\nRuntimeError: CUDA error: out of memory\n").layout,
+            "driver");
 }
 
 // Services, other languages and code speak of memory, too, and nothing ran out.
