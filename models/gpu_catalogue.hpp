@@ -16,8 +16,9 @@ enum class GpuFigures : std::uint8_t {
   reported,  ///< total as programs print it on such a card; the context is that of an H100, an assumption
 };
 
-/// One card, as Linux shows it. Of several totals seen (drivers, ECC) it has the smallest common one, so that
-/// what fits here fits there; drivers on Windows and older ones leave up to 5 % more.
+/// One card, as Linux shows it. Of several totals seen it has the smallest common one, so that what fits here
+/// fits there, but for three: the H100 has what was measured on one, and the A5000 and A6000 what they have
+/// with ECC off. Drivers on Windows and older ones leave up to 5 % more.
 struct Gpu {
   std::string_view id;      ///< as scenarios write it: "rtx-3060-12gb"
   std::string_view name;    ///< as the driver writes it
