@@ -243,10 +243,15 @@ void find_outside(const TorchSnapshot& snapshot, int device, const std::vector<S
       reserved += reserved_change(trace[entry]);
     if (mark.device_used) outside.push_back(static_cast<std::int64_t>(*mark.device_used) - reserved);
   }
-  if (outside.empty()) return;
+  if (outside.size() < 2) return;  // one figure cannot show whether it stood still
   const auto half = outside.begin() + static_cast<std::ptrdiff_t>(outside.size() / 2);
   const auto [least, most] = std::minmax_element(half, outside.end());
-  if (*least > 0 && *most - *least <= kStill) {
+  if (*least <= 0) {
+    program.notes.push_back(
+        "By the marks the card had less in use than this allocator held: their mem_get_info is not of this "
+        "run, "
+        "and is not used.");
+  } else if (*most - *least <= kStill) {
     program.outside = static_cast<Bytes>(*most);
   } else {
     program.notes.push_back(

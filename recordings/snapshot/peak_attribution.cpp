@@ -119,7 +119,7 @@ void share_out(const TorchSnapshot& snapshot, const LiveBlocks& live, const Grou
   std::map<StreamId, PeakShare> streams;
   for (const auto& [address, block] : in_order(live)) {
     groups.add(block.stack, block.requested, block.before_recording && peak.from_history, false);
-    if (block.before_recording) peak.before_recording += block.requested;
+    if (block.before_recording && peak.from_history) peak.before_recording += block.requested;
     for (PeakShare* share : {&classes[size_class(block.requested)], &streams[block.stream]}) {
       share->bytes += block.requested;
       ++share->blocks;

@@ -163,7 +163,8 @@ class SnapshotReader : public PickleListTaker {
     for (const auto& [what, left_out] : left_out_) {
       const std::string more =
           left_out.count == 1 ? "" : ' ' + std::to_string(left_out.count - 1) + " more are like it.";
-      snapshot_.warnings.push_back(left_out.first + " It is left out; no replay needs it." + more);
+      snapshot_.warnings.push_back(left_out.first + " It is left out, and the replay goes on without it." +
+                                   more);
     }
     for (const auto& [action, count] : unknown_actions_) {
       snapshot_.warnings.push_back(
@@ -422,7 +423,11 @@ class SnapshotReader : public PickleListTaker {
       if (field == known("addr") || field == known("device_free")) entry.address = address(value);
       if (field == known("size")) entry.size = bytes(value);
       if (field == known("stream")) entry.stream = static_cast<StreamId>(number(value));
-      if (field == known("time_us")) unless_bad([&] { entry.time_us = number(value); });
+      if (field == known("time_us")) {
+        entry.time_us = last_time_us_;  // of the entry before, where this one's is bad
+        unless_bad([&] { entry.time_us = number(value); });
+        last_time_us_ = entry.time_us;
+      }
       if (field == known("pool_id")) entry.pool = pool_number(read_pool(value));
       if (field == known("frames")) entry.stack = read_stack(value);
       if (field == known("user_metadata")) unless_bad([&] { read_label(value, "", entry); });
@@ -555,6 +560,7 @@ class SnapshotReader : public PickleListTaker {
     std::string first;
     std::size_t count = 0;
   };
+  std::int64_t last_time_us_ = 0;
   std::map<std::pair<std::string_view, std::string>, LeftOut> left_out_;  ///< by field and what is wrong
   std::map<std::string, std::size_t> unknown_actions_;
 };

@@ -257,10 +257,20 @@ TEST(TorchSnapshot, WhatNoReplayNeedsIsLeftOutWithAWarning) {
   EXPECT_EQ(snapshot.traces.at(0).at(0).size, 512u);
   EXPECT_THAT(
       snapshot.warnings,
-      ElementsAre("x.pickle: /device_traces/0/0/frames/0/line: does not fit 64 bits. It is left out; no "
-                  "replay needs it.",
-                  "x.pickle: /device_traces/0/0/time_us: is not a whole number. It is left out; no replay "
-                  "needs it."));
+      ElementsAre("x.pickle: /device_traces/0/0/frames/0/line: does not fit 64 bits. It is left out, and "
+                  "the replay goes on without it.",
+                  "x.pickle: /device_traces/0/0/time_us: is not a whole number. It is left out, and the "
+                  "replay goes on without it."));
+}
+
+// Marks are placed by times: a bad one is that of the entry before.
+TEST(TorchSnapshot, ABadTimeIsThatOfTheEntryBefore) {
+  const auto entry = [](const std::string& time) {
+    return dict(field("action", text("alloc")) + field("time_us", time));
+  };
+  const TorchSnapshot snapshot = parse(
+      dict(field("device_traces", list(list(entry(integer(70)) + entry(text("x")) + entry(integer(90)))))));
+  EXPECT_EQ(snapshot.traces.at(0).at(1).time_us, 70);
 }
 
 TEST(TorchSnapshot, EntriesOfUnknownActionsAreCounted) {
