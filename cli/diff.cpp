@@ -135,7 +135,11 @@ Json diff_snapshots(InputFile& file_a, InputFile& file_b, const SnapshotView& vi
   const std::string a = file_a.name();
   const std::string b = file_b.name();
   const TorchSnapshot snapshot_a = read_torch_snapshot(file_a);
-  const auto differences = compare_peaks(snapshot_a, read_torch_snapshot(file_b), view.grouping);
+  const TorchSnapshot snapshot_b = read_torch_snapshot(file_b);
+  const auto differences = compare_peaks(snapshot_a, snapshot_b, view.grouping);
+  for (const TorchSnapshot* snapshot : {&snapshot_a, &snapshot_b}) {
+    for (const std::string& warning : snapshot->warnings) output.line("warning: " + warning);
+  }
   const std::string by{kGroupNames[static_cast<std::size_t>(view.grouping.by)]};
   const std::string title = view.grouping.by == GroupBy::frame ? "stack frame" : by;
   Json devices = Json::array();

@@ -152,7 +152,9 @@ StepParameters given_parameters(const Texts& settings) {
   return parameters;
 }
 
-std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, const Texts& parameters) {
+// Adds what the files' readers left out to `warnings`.
+std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, const Texts& parameters,
+                                   Texts& warnings) {
   if (!marks.empty() && marks.size() != snapshots.size()) {
     throw InputError("", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every "
                                      "snapshot, or not at all.",
@@ -166,6 +168,7 @@ std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, c
   std::vector<RecordedRun> runs;
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
     const TorchSnapshot snapshot = read_torch_snapshot(snapshots[i], {.stacks = false});
+    warnings.insert(warnings.end(), snapshot.warnings.begin(), snapshot.warnings.end());
     runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), snapshots[i])
                                  : cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
   }
@@ -197,7 +200,9 @@ int run_fit(const Arguments& arguments, Output& output) {
   require_output_names(inputs, {file, text_of(arguments, "json")});
   const std::string name =
       arguments.contains("name") ? text_of(arguments, "name") : std::filesystem::path(file).stem().string();
-  FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters), name);
+  Texts left_out;
+  FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters, left_out), name);
+  fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
   if (times.empty()) {
     fitted.warnings.push_back("no timed points were given: steps take no time. Give --times GRID.json.");
   } else {

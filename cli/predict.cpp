@@ -36,10 +36,13 @@ std::unique_ptr<WorkloadModel> read_model(const std::string& name) {
 
 // ---- at given parameters
 
-// "l4-24gb (context assumed)"; a limit decides whatever the context takes.
+// Whether the room rests on a context that was not measured; a limit below it does not.
+bool assumes_context(const PredictionQuestion& question) {
+  return question.gpu->context_assumed() && question.allocator.limit != question.usable();
+}
+
 std::string card_name(const PredictionQuestion& question) {
-  const bool assumed = question.gpu->context_assumed() && !question.allocator.limit;
-  return std::string{question.gpu->id} + (assumed ? " (context assumed)" : "");
+  return std::string{question.gpu->id} + (assumes_context(question) ? " (context assumed)" : "");
 }
 
 Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
@@ -50,7 +53,7 @@ Json prediction_json(const PredictionQuestion& question, const Prediction& predi
           {"step_seconds", prediction.step_seconds},
           {"gpu", question.gpu->id},
           {"usable_bytes", question.usable()},
-          {"context_assumed", question.gpu->context_assumed()},
+          {"context_assumed", assumes_context(question)},
           {"outside_range", prediction.outside_range},
           {"workspace_refusals", prediction.allocator_ooms}};
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -366,8 +368,11 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);
+  std::set<std::string> warned;  // devices of one file have its warnings in common
   for (const ClientProgram& program : programs) {
-    for (const std::string& warning : program.warnings) output.line("warning: " + warning);
+    for (const std::string& warning : program.warnings) {
+      if (warned.insert(warning).second) output.line("warning: " + warning);
+    }
   }
   write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
   if (!exported.empty()) {

@@ -29,6 +29,10 @@ void share_out(const OomMessage& message, WhatIfCard& card) {
     card.context = less(message.own_process->bytes, *reserved);
     card.context_assumed = false;
     card.others = message.free ? less(taken, message.own_process->bytes) : 0;
+    if (card.others > 0) {
+      card.notes.push_back(format_bytes(card.others) +
+                           " of the card are other processes', as the message has it.");
+    }
   } else if (message.free && reserved) {
     const Bytes outside = less(taken, *reserved);
     card.context = std::min(card.context, outside);
@@ -39,6 +43,10 @@ void share_out(const OomMessage& message, WhatIfCard& card) {
           "rest for other processes or libraries.",
           format_bytes(outside), format_bytes(card.context)));
     }
+  } else {
+    card.notes.push_back(
+        "The message does not tell what is free and what PyTorch reserved: other processes are taken to hold "
+        "nothing (assumed).");
   }
   card.context_given = true;
 }
@@ -64,15 +72,10 @@ OomCard read_oom_card(std::string_view text, const std::string& file) {
         "The program ran out of memory there, as the message says: " + message.tried->text + " asked for" +
         (message.free ? ", " + message.free->text + " free." : "."));
   }
-  if (message.allowed) found.limit = message.allowed->bytes;
+  if (message.allowed) found.limit = found.card.failed_limit = message.allowed->bytes;
   found.card.notes.push_back("The card's figures are those of the message, which rounds them: to " +
                              format_bytes(message.total->high - message.total->low) + " for its size.");
   share_out(message, found.card);
-  if (found.card.others > 0) {
-    found.card.notes.push_back(format_bytes(found.card.others) +
-                               " of the card are other processes', as the "
-                               "message has it.");
-  }
   return found;
 }
 

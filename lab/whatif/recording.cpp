@@ -76,7 +76,8 @@ std::vector<std::string> failure_sentences(const std::vector<ClientProgram>& pro
 Table failures_table(const ClientProgram& program) {
   Table table{{"failed", "asked for", "free on card", "live", "blocks", "reserved", left("in"), left("at")}};
   std::size_t rows = 0;
-  for (std::size_t i = 0; i < program.failures.size() && rows < kMostRows; ++rows) {
+  std::size_t i = 0;
+  for (; i < program.failures.size() && rows < kMostRows; ++rows) {
     const ClientProgram::Failure& failure = program.failures[i];
     const std::string place = place_of(program, failure);
     const std::string mark = mark_after(program, failure.action);
@@ -89,6 +90,10 @@ Table failures_table(const ClientProgram& program) {
                    format_bytes(failure.reserved),
                    mark.empty() ? fmt::format("entry {}", request_of(program, failure).source) : mark,
                    place.empty() ? "-" : place.substr(0, kWidestPlace)});
+  }
+  if (i < program.failures.size()) {
+    table.add_row(
+        {fmt::format("{} to {}", i + 1, program.failures.size()), "-", "-", "-", "-", "-", "others", "-"});
   }
   return table;
 }

@@ -95,6 +95,11 @@ const char* fits_word(const std::vector<ClientProgram>& programs, const WhatIfRo
   return programs[row.program].attempts > 0 ? "All that the recording asked for fits" : "Fits";
 }
 
+// Where the failure of a row that failed already is told of.
+const char* failed_where(const WhatIfRow& row) {
+  return row.card.failed ? "by the message" : "in the recording";
+}
+
 // A setting that would make it clearly worse, for readers who were told that it always helps.
 std::string warning_of_the_worst(const WhatIfRow& base, Rows rows) {
   const WhatIfRow& worst =
@@ -152,7 +157,7 @@ std::string sentence_where_it_does_not(const std::vector<ClientProgram>& program
   const WhatIfRow& helps = best(rows);
   std::string need = base.smallest ? "need " + format_bytes(*base.smallest) : std::string("fail at any size");
   if (base.failed_in_recording) {
-    need = "ran out of memory in the recording";
+    need = std::string("ran out of memory ") + failed_where(base);
   } else if (base.smallest && base.room()) {
     need += fmt::format(" ({} more than there is)",
                         format_bytes(*base.smallest - std::min(*base.smallest, *base.room())));
@@ -175,7 +180,7 @@ std::string sentence_where_it_does_not(const std::vector<ClientProgram>& program
       rows.size() == 1 ? settings_name(base.conf) : fmt::format("any of the {} settings tried", rows.size()));
   if (!helps.smallest || !base.room()) return text + "it fails at any size.";
   const Bytes room = *base.room();
-  if (*helps.smallest <= room) return text + "requests failed in the recording.";
+  if (*helps.smallest <= room) return text + "requests failed " + failed_where(base) + '.';
   text += fmt::format("{} need{} the least, {}{}", settings_name(helps.conf), helps.conf.empty() ? "" : "s",
                       format_bytes(*helps.smallest), of_room(base));
   return text +
@@ -216,7 +221,8 @@ std::string again_text(const WhatIfRow& row) {
 std::string fit_text(const ClientProgram& program, const WhatIfRow& row) {
   if (row.outcome.fault) return "no: PyTorch itself fails";
   if (!row.outcome.first_oom) {
-    if (row.failed_in_recording) return "no: failed in the recording";
+    if (row.failed_in_recording)
+      return row.card.failed ? "no: failed by the message" : "no: failed in the recording";
     if (row.fit() == Fit::no) return again_text(row);
     if (!row.room()) return row.lower_bound ? "a lower bound" : "-";
     if (row.lower_bound) return "not known: a lower bound";

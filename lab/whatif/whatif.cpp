@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "lab/parallel.hpp"
+#include "models/gpu_catalogue.hpp"
 #include "recordings/snapshot/writer.hpp"
 
 namespace vramlab {
@@ -59,7 +60,9 @@ WhatIfCard recorded_card(const ClientProgram& program) {
   card.recorded = true;
   if (program.device_total) {
     card.capacity = program.device_total;
-    card.context_assumed = false;
+    card.context_assumed = std::ranges::none_of(gpu_catalogue(), [&](const Gpu& gpu) {
+      return gpu.total == *program.device_total && !gpu.context_assumed();
+    });
   }
   if (program.room) {
     if (!card.capacity) card.capacity = *program.room + card.context;
@@ -180,6 +183,7 @@ void fill(const Job& job, const WhatIfQuestion& question) {
 // What the marks of a recording measured replaces a context that nobody measured for this program.
 WhatIfCard with_outside(WhatIfCard card, const ClientProgram& program) {
   if (!program.outside || card.context_given) return card;
+  if (card.recorded && program.room) return card;  // what the card had for the allocator is known as it is
   card.context = *program.outside;
   card.context_assumed = false;
   card.context_recorded = true;
@@ -213,7 +217,7 @@ std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQues
         row.program = rank;
         row.fraction_limit = fraction_limit(settings[i], card);
         row.lower_bound = lower_bound;
-        const bool same_limit = question.limits.empty() || card.context_given;
+        const bool same_limit = card.failed ? limit == card.failed_limit : question.limits.empty();
         row.failed_in_recording =
             row.recorded_conf && card.recorded && same_limit && (program.attempts > 0 || card.failed);
         const Bytes total = card.capacity.value_or(kNeverFull);

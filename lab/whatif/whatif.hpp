@@ -22,13 +22,14 @@ struct WhatIfCard {
   std::string gpu;   ///< id in the catalogue; empty if none was named
   std::optional<Bytes> capacity;  ///< its total; empty = never full
   Bytes context = kContextBytes;
-  bool context_assumed = true;       ///< not measured on this card
-  bool context_given = false;        ///< by whoever asks: it holds, whatever the recording's marks measured
-  bool context_recorded = false;     ///< those marks measured it: with libraries and NCCL
-  Bytes others = 0;                  ///< taken by other processes
-  bool recorded = false;             ///< the card of the recording, by itself or by its message
-  bool failed = false;               ///< a message says that the program ran out of memory there
-  std::vector<std::string> notes{};  ///< what must be known of its figures
+  bool context_assumed = true;        ///< not measured on this card
+  bool context_given = false;         ///< by whoever asks: it holds, whatever the recording's marks measured
+  bool context_recorded = false;      ///< those marks measured it: with libraries and NCCL
+  Bytes others = 0;                   ///< taken by other processes
+  bool recorded = false;              ///< the card of the recording, by itself or by its message
+  bool failed = false;                ///< a message says that the program ran out of memory there
+  std::optional<Bytes> failed_limit;  ///< the limit of that message
+  std::vector<std::string> notes{};   ///< what must be known of its figures
 };
 
 /// Where the context comes from: "given", "recording", "measured" on such a card, or "assumed".

@@ -18,7 +18,12 @@ namespace {
 std::string verdict_on(const std::vector<SnapshotResult>& results) {
   const auto fits = [](const SnapshotResult& result) { return result.row.fit() == Fit::yes; };
   const auto fitting = std::ranges::count_if(results, fits);
-  if (fitting == 0) return fmt::format("None of the {} rows fits.", results.size());
+  const auto open =
+      std::ranges::count(results, Fit::open, [](const SnapshotResult& r) { return r.row.fit(); });
+  if (fitting == 0 && open == 0) return fmt::format("None of the {} rows fits.", results.size());
+  if (fitting == 0) {
+    return fmt::format("Of no row it is known to fit; {} of {} are lower bounds.", open, results.size());
+  }
   const auto least = std::ranges::min_element(results, {}, [&](const SnapshotResult& result) {
     return std::pair{!fits(result), result.row.outcome.highest_reserved};
   });
@@ -49,6 +54,12 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
   [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
   [[nodiscard]] std::string head_line() const override {
     return fmt::format("{}: {} actions of {}", scenario_.name, program().actions.size(), program().file);
+  }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines{head_line()};
+    for (const std::string& note : program().notes) lines.push_back("note: " + note);
+    for (const std::string& warning : program().warnings) lines.push_back("warning: " + warning);
+    return lines;
   }
   [[nodiscard]] std::vector<Table> tables() const override {
     Table table{{{"row", Table::Align::left},
