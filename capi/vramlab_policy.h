@@ -44,7 +44,13 @@ typedef struct vramlab_decision {
 
 /* json: {"use": "dual-optimizer", "profile": "settled", OPTION: value, ...,
           "parameters": {"batch": {"start": 12, "low": 2, "high": 64}, "lq": {...}}}
-   (`vramlab policies NAME` lists the options). NULL if something in it is wrong. */
+   (`vramlab policies NAME` lists the options). NULL if something in it is wrong.
+
+   The options of dual-optimizer may also stand as a training framework has them: in a section
+   "training_automations": {"DynamicBatchSizeOptimizer": {OPTION: value, ...}}, or in a YAML file with that
+   section, "options_file": PATH. An option given plainly counts before the section's, and that before the
+   file's. Its "batch" and "lq" may leave out "low" and "high", which are then min_batch_size, max_batch_size,
+   min_lq_size and max_lq_size, and "start", which is then the lowest value. */
 vramlab_session* vramlab_session_create(const char* json);
 void vramlab_session_destroy(vramlab_session* session);
 
@@ -55,11 +61,19 @@ int vramlab_session_after_step(vramlab_session* session, const vramlab_step* ste
 /* The value of a parameter for the next step. */
 int vramlab_session_get(const vramlab_session* session, const char* parameter, int64_t* value);
 
+/* The bounds of a parameter: it never leaves them. */
+int vramlab_session_bounds(const vramlab_session* session, const char* parameter, int64_t* low,
+                           int64_t* high);
+
 /* Tells the session that the program itself runs at another value now; moved into its bounds. */
 int vramlab_session_set(vramlab_session* session, const char* parameter, int64_t value);
 
 /* The reason of the last decision; empty if nothing was evaluated. Valid until the next call. */
 const char* vramlab_session_reason(const vramlab_session* session);
+
+/* What the policy had to say of the last step, a line each; warnings begin with "warning: ". Empty if nothing.
+   Valid until the next call. */
+const char* vramlab_session_log(const vramlab_session* session);
 
 /* [{"iteration", "from": {NAME: value}, "to": {...}, "reason"}], every change so far. Valid until the next
  * call. */
