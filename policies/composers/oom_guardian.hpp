@@ -28,11 +28,13 @@ std::vector<Row<GuardianOptions>> guardian_rows();
 /// `halvings` times; then with checkpointing, if that is allowed; then the run ends.
 std::unique_ptr<Composer> guarded(std::unique_ptr<Composer> inner, const GuardianOptions& options);
 
+inline constexpr std::int64_t kMostSafeBatch = 256;
+
 /// The largest n of 1 … 256 for which `fits(n)` holds, found by bisection; 0 if not even 1 does.
 template <class Fits>
 std::int64_t safe_batch_size(const Fits& fits) {
   std::int64_t good = 0;
-  for (std::int64_t bad = 257; bad - good > 1;) {
+  for (std::int64_t bad = kMostSafeBatch + 1; bad - good > 1;) {
     const std::int64_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
   }

@@ -9,7 +9,6 @@ namespace vramlab {
 namespace {
 
 constexpr double kFixed = TaskTable::kBase + TaskTable::kOverhead;
-constexpr double kImage = TaskTable::kForward + TaskTable::kBackward;
 
 double units(const BatchShape& batch, std::size_t task) {
   return static_cast<double>(batch.task_images[task] > 0 ? batch.task_images[task]
@@ -22,7 +21,8 @@ Bytes bytes_of(double value) {
   return static_cast<Bytes>(std::llround(std::clamp(value, 0.0, 1152921504606846976.0)));
 }
 
-TablePredictor::TablePredictor(const std::vector<std::string>& tasks, Form form) : form_(form) {
+TablePredictor::TablePredictor(const std::vector<std::string>& tasks, Form form, double image)
+    : form_(form), image_(image) {
   for (const std::string& task : tasks) tasks_.push_back({.multiplier = TaskTable::multiplier(task)});
 }
 
@@ -39,7 +39,7 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
   double collapse = 1;
   for (std::size_t task = 0; task < tasks_.size(); ++task) {
     const double multiplier = tasks_[task].multiplier;
-    const double images = units(batch, task) * kImage * factor(task);
+    const double images = units(batch, task) * image_ * factor(task);
     if (form_ == Form::sum) {
       sum += images * multiplier;
     } else {
@@ -55,7 +55,7 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
 
 void TablePredictor::learn(const BatchShape& batch, Bytes rise) {
   const auto share_of = [&](std::size_t task) {
-    return units(batch, task) * kImage * tasks_[task].multiplier;
+    return units(batch, task) * image_ * tasks_[task].multiplier;
   };
   double by_table = 0;
   for (std::size_t task = 0; task < tasks_.size(); ++task) by_table += share_of(task);

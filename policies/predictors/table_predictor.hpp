@@ -46,7 +46,9 @@ class TablePredictor final : public MemoryPredictor {
                 ///< number of samples; factors act only when all tasks have 10 samples
   };
 
-  TablePredictor(const std::vector<std::string>& tasks, Form form);
+  /// `image`: GB an image takes; TaskTable::kForward alone where nothing is trained.
+  TablePredictor(const std::vector<std::string>& tasks, Form form,
+                 double image = TaskTable::kForward + TaskTable::kBackward);
 
   [[nodiscard]] PredictedMemory predict(const BatchShape& batch) const override;
   void learn(const BatchShape& batch, Bytes rise) override;
@@ -65,6 +67,7 @@ class TablePredictor final : public MemoryPredictor {
   };
 
   Form form_;
+  double image_;
   std::vector<Calibration> tasks_;
 };
 

@@ -1,5 +1,8 @@
 #include "lab/model/table_estimate.hpp"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -38,6 +41,59 @@ TEST(TableEstimate, FindsTheLargestBatchOfEachTask) {
   EXPECT_EQ(result.safe_batch, (std::map<std::string, std::int64_t>{{"T1", 12}, {"T2", 2}, {"T3", 1}}));
 }
 
+// (8 - 0.27) / 0.63, / (4 · 0.63 · 1.85), / (8 · 0.63 · 1.87), rounded down.
+TEST(TableEstimate, CountsTheImagesThatSamplesHave) {
+  const TaskEstimateResult result =
+      estimate_tasks({.images = {{"T2", 4}, {"T3", 8}}, .batch = 1, .budget = 8_GiB});
+  EXPECT_EQ(result.images, (std::map<std::string, std::int64_t>{{"T1", 1}, {"T2", 4}, {"T3", 8}}));
+  EXPECT_EQ(result.safe_batch, (std::map<std::string, std::int64_t>{{"T1", 12}, {"T2", 1}, {"T3", 0}}));
+  EXPECT_DOUBLE_EQ(result.peak_mb, 1024 * (0.27 + 8 * 0.63 * 1.87));
+}
+
+// A sample of T1 takes 0.63 GB by the table. Ten took 1.26: (8 - 0.27) / 1.26 is 6.1. Of T2 too few were
+// measured.
+TEST(TableEstimate, TenMeasuredSamplesCalibrateATask) {
+  TaskEstimate asked{.budget = 8_GiB};
+  asked.measured.assign(9, {"T1", 1024 * (0.27 + 1.26)});
+  asked.measured.push_back({"T2", 5000});
+  EXPECT_EQ(estimate_tasks(asked).safe_batch.at("T1"), 12);
+  asked.measured.push_back({"T1", 1024 * (0.27 + 1.26)});
+  const TaskEstimateResult result = estimate_tasks(asked);
+  EXPECT_EQ(result.safe_batch, (std::map<std::string, std::int64_t>{{"T1", 6}, {"T2", 2}, {"T3", 1}}));
+  const TaskCalibration& one = result.calibration.at("T1");
+  EXPECT_EQ(one.samples, 10);
+  EXPECT_NEAR(one.factor, 2, 1e-8);
+  EXPECT_NEAR(one.table_error, 1 - 0.9 / 1.53, 1e-8);
+  EXPECT_NEAR(one.error, 0, 1e-8);
+  EXPECT_EQ(result.calibration.at("T2").factor, 1);
+
+  // Forward passes alone: 0.28 GB an image.
+  TaskEstimate inference{.tasks = {{"T1", 1}}, .batch = 1, .training = false};
+  inference.measured.assign(10, {"T1", 1024 * (0.27 + 0.14)});
+  EXPECT_NEAR(estimate_tasks(inference).per_batch_mb, 1024 * (0.27 + 0.14), 1e-5);
+}
+
+TEST(TableEstimate, ReadsMeasuredSamples) {
+  const std::filesystem::path file = std::filesystem::path{testing::TempDir()} / "measured.csv";
+  const auto read = [&](const char* text) {
+    std::ofstream{file} << text;
+    return read_measured_samples(file);
+  };
+  const auto samples = read("mb,task\n1000.5,T1\n2000,T3\n");
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].task, "T1");
+  EXPECT_EQ(samples[0].mb, 1000.5);
+  EXPECT_THROW(read("task,mb,loss\nT1,1000,1\n"), InputError);
+  EXPECT_THROW(read("task\n"), InputError);
+  try {
+    read("task,mb\nT4,1000\nT1,276\nT1,x\nT1,1000\n");
+    FAIL();
+  } catch (const InputError& error) {  // every row's
+    ASSERT_EQ(error.problems().size(), 3U);
+    EXPECT_EQ(error.problems()[1].where, file.string() + ":3");
+  }
+}
+
 TEST(TableEstimate, RefusesWhatTheTablesDoNotHold) {
   EXPECT_THROW(estimate_job({.type = "mlp"}), InputError);
   EXPECT_THROW(estimate_job({.type = "cnn", .size = "xlarge"}), InputError);
@@ -45,6 +101,8 @@ TEST(TableEstimate, RefusesWhatTheTablesDoNotHold) {
   EXPECT_THROW(estimate_tasks({.tasks = {{"T4", 1}}}), InputError);
   EXPECT_THROW(estimate_tasks({.tasks = {{"T1", 0.5}}}), InputError);
   EXPECT_THROW(estimate_tasks({.samples = 0}), InputError);
+  EXPECT_THROW(estimate_tasks({.images = {{"T4", 1}}}), InputError);
+  EXPECT_THROW(estimate_tasks({.images = {{"T1", 0}}}), InputError);
 }
 
 }  // namespace
