@@ -22,6 +22,7 @@ void add_estimate_options(Options& options) {
       ("size", po::value<std::string>()->default_value("medium"), "with --type: small, medium, large, xlarge")
       ("seq", po::value<std::int64_t>()->default_value(512), "with --type transformer: sequence length")
       ("training", "with --type: training and not inference")
+      ("faithful", "with --type: as the published queue computes: always medium, no ratio below 1")
       ("samples", po::value<std::int64_t>(), "an epoch of mixed tasks: number of samples")
       ("tasks", po::value<std::string>()->default_value("T1=0.4,T2=0.3,T3=0.3"), "with --samples: shares of the tasks")
       ("epochs", po::value<std::int64_t>()->default_value(1), "with --samples: epochs")
@@ -43,9 +44,11 @@ int estimate_one_job(const Arguments& arguments, Output& output) {
   job.sequence = arguments["seq"].as<std::int64_t>();
   if (arguments.contains("batch")) job.batch = arguments["batch"].as<std::int64_t>();
   job.training = arguments.contains("training");
+  job.faithful = arguments.contains("faithful");
   const JobEstimateSteps result = estimate_job(job);
-  output.line("A {} {} needs {} for {} at batch {}, by the table.\n", job.size, job.type,
-              megabytes(result.required_mb), job.training ? "training" : "inference", job.batch);
+  output.line("A {} {} needs {} for {} at batch {}, by the table{}.\n", job.size, job.type,
+              megabytes(result.required_mb), job.training ? "training" : "inference", job.batch,
+              job.faithful ? " as the published queue reads it: always medium, no ratio below 1" : "");
   Table table{{left(""), "memory"}};
   table.add_row({"table, batch 8, length 512", megabytes(result.base_mb)});
   table.add_row({job.type == "transformer" ? fmt::format("at batch {}, length {}", job.batch, job.sequence)
@@ -243,6 +246,7 @@ int run_estimate(const Arguments& arguments, Output& output) {
       throw InputError(std::string{"--"} + option, "goes with --samples or --safe-batch.");
     }
   }
+  if (!job && arguments.contains("faithful")) throw InputError("--faithful", "goes with --type.");
   if (job) return estimate_one_job(arguments, output);
   return epochs ? estimate_epochs(arguments, output) : find_safe_batch(arguments, output);
 }

@@ -102,7 +102,7 @@ JobEstimateSteps estimate_job(const JobEstimate& job) {
     step.training = training;
     return static_cast<double>(estimated_bytes(step, "--type and --size")) / static_cast<double>(1_MiB);
   };
-  return {.base_mb = megabytes({.type = job.type, .size = job.size}, false),
+  return {.base_mb = megabytes({.type = job.type, .size = job.size, .faithful = job.faithful}, false),
           .batch_mb = megabytes(job, false),
           .required_mb = megabytes(job, job.training)};
 }

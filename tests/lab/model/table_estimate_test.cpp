@@ -18,6 +18,10 @@ TEST(TableEstimate, ScalesAJobWithBatchLengthAndTraining) {
   EXPECT_EQ(estimate_job({.size = "xlarge", .sequence = 1024, .training = false}).required_mb, 32000);
   EXPECT_EQ(estimate_job({.type = "cnn", .size = "large", .sequence = 1024, .training = false}).required_mb,
             4000);  // no length
+  // As the published queue computes: the medium row whatever the size, and no ratio below 1.
+  EXPECT_EQ(estimate_job({.size = "xlarge", .batch = 4, .sequence = 128, .faithful = true}).required_mb,
+            10000);
+  EXPECT_EQ(estimate_job({.size = "xlarge", .batch = 16, .faithful = true}).base_mb, 4000);
   EXPECT_EQ(estimate_job({.type = "rnn", .batch = 4, .training = false}).required_mb, 1500);
 }
 
