@@ -185,5 +185,33 @@ TEST_F(ModelsCliTest, DiffOfModelsSaysWhatIsWrong) {
   EXPECT_THAT(run("diff result.json result.json --set batch=8").err, StartsWith("--set: is for two models"));
 }
 
+// 0.27 GB, and 4 · 0.63 · 1.85 GB a sample of T2; ten measured at half of that calibrate the table.
+TEST_F(ModelsCliTest, EstimateFindsTheSafeBatchOfATask) {
+  const std::string question = "estimate --safe-batch T2 --images T2=4 --budget 8GiB";
+  const Ran plain = run(question);
+  EXPECT_EQ(plain.code, 0);
+  EXPECT_THAT(plain.out, StartsWith("A batch of up to 1 sample of T2 fits within 8.0 GiB, by the table.\n"));
+  EXPECT_THAT(plain.out, Not(HasSubstr("Assumed")));
+  EXPECT_THAT(run("estimate --safe-batch T2 --budget 8GiB").out,
+              HasSubstr("Assumed: 3 images of a T2 sample."));
+  std::ofstream file{folder.file("measured.csv")};
+  file << "task,mb\n";
+  for (int i = 0; i < 10; ++i) file << "T2,2663.4\n";  // 1024 · (0.27 + 2.331)
+  file.close();
+  const Ran calibrated = run(question + " --calibration measured.csv --json e.json");
+  EXPECT_THAT(calibrated.out, StartsWith("A batch of up to 3 samples of T2 fits within 8.0 GiB, by the table "
+                                         "as calibrated for T2.\n"));
+  const Json json = read_json_file(folder.file("e.json"));
+  EXPECT_EQ(json["safe_batch"], 3);
+  EXPECT_EQ(json["at_bound"], false);
+  EXPECT_NEAR(json["calibration"]["T2"]["factor"].get<double>(), 0.5, 1e-3);
+  EXPECT_THAT(run("estimate --safe-batch T2 --budget 1TiB").out,
+              HasSubstr("no more than 256 were looked for"));
+  EXPECT_THAT(run("estimate --safe-batch T2 --budget 1GiB").out, StartsWith("Not one sample of T2 fits"));
+  EXPECT_EQ(run("estimate --safe-batch T4 --budget 8GiB").code, 2);
+  EXPECT_EQ(run("estimate --safe-batch T2").code, 2);
+  EXPECT_EQ(run("estimate --samples 5 --faithful").code, 2);
+}
+
 }  // namespace
 }  // namespace vramlab
