@@ -105,13 +105,18 @@ StepProgram SampleSizeModel::build() const {
   return writer.finish();
 }
 
+std::int64_t SampleSizeModel::positions(std::span<const Sample> batch) const {
+  std::int64_t tokens = 0;
+  for (const Sample& sample : batch) tokens += sample.tokens;
+  return packs_ ? tokens : longest_of(batch) * static_cast<std::int64_t>(batch.size());
+}
+
 StepProgram SampleSizeModel::step(std::span<const Sample> batch) const {
-  std::int64_t longest = 0;
-  for (const Sample& sample : batch) longest = std::max(longest, sample.tokens);
+  const std::int64_t longest = longest_of(batch);
   ProgramWriter writer(1);
   std::vector<Tensor> tensors;
   for (const Sample& sample : batch) {
-    Bytes size = sizes_.per_token * static_cast<Bytes>(longest);
+    Bytes size = sizes_.per_token * static_cast<Bytes>(packs_ ? sample.tokens : longest);
     if (!sizes_.by_images.empty()) {
       const auto images = static_cast<std::size_t>(sample.images);
       size += sizes_.by_images[std::min(images, sizes_.by_images.size() - 1)];
@@ -120,8 +125,9 @@ StepProgram SampleSizeModel::step(std::span<const Sample> batch) const {
   }
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) writer.drop(*tensor);
   StepProgram program = writer.finish();
-  program.duration = from_seconds(
-      std::max(sizes_.floor_seconds, sizes_.seconds_per_sample * static_cast<double>(batch.size())));
+  const double seconds = sizes_.seconds_per_sample * static_cast<double>(batch.size()) +
+                         sizes_.seconds_per_position * static_cast<double>(positions(batch));
+  program.duration = from_seconds(std::max(sizes_.floor_seconds, seconds));
   return program;
 }
 

@@ -58,26 +58,30 @@ class LinearWorkload : public WorkloadModel {
   ParameterSpace parameters_;
 };
 
-/// Bytes for a sample by its number of images, and bytes for a token. Sizes in bytes; each tensor is rounded
-/// up to 2 MiB, so that PyTorch's rules neither round nor split.
+/// Bytes for a sample by its number of images, and bytes for a position. Sizes in bytes; each tensor is
+/// rounded up to 2 MiB, so that PyTorch's rules neither round nor split.
 struct SampleSizes {
-  Bytes resident = 0;             ///< weights, live all the time
-  std::vector<Bytes> by_images;   ///< of a sample with 0, 1, 2 … images; the last counts for more
-  Bytes per_token = 0;            ///< of a padded row, for each position
-  double floor_seconds = 0.05;    ///< a step takes at least this long …
-  double seconds_per_sample = 0;  ///< … and this long for each of its samples
+  Bytes resident = 0;               ///< weights, live all the time
+  std::vector<Bytes> by_images;     ///< of a sample with 0, 1, 2 … images; the last counts for more
+  Bytes per_token = 0;              ///< for each position, padding included
+  double floor_seconds = 0.05;      ///< a step takes at least this long …
+  double seconds_per_sample = 0;    ///< … or this long for each of its samples …
+  double seconds_per_position = 0;  ///< … and this long for each position, padding included
 };
 
-/// All samples of a batch live at the same time, from the first to the last, and go together.
+/// All samples of a batch live at the same time, from the first to the last, and go together. Each takes a
+/// row padded to the longest; where they are packed they lie end to end, and there is no padding.
 class SampleSizeModel : public BatchModel {
  public:
-  explicit SampleSizeModel(SampleSizes sizes) : sizes_(std::move(sizes)) {}
+  explicit SampleSizeModel(SampleSizes sizes, bool packs = false) : sizes_(std::move(sizes)), packs_(packs) {}
 
   [[nodiscard]] StepProgram build() const override;
   [[nodiscard]] StepProgram step(std::span<const Sample> batch) const override;
+  [[nodiscard]] std::int64_t positions(std::span<const Sample> batch) const override;
 
  private:
   SampleSizes sizes_;
+  bool packs_;
 };
 
 }  // namespace vramlab

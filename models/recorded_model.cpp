@@ -153,14 +153,22 @@ void RecordedBatches::use_items(const std::vector<std::string>& tasks) {
   }
 }
 
+std::int64_t RecordedBatches::rows_of(std::span<const Sample> batch) const {
+  if (!packs_) return static_cast<std::int64_t>(batch.size());
+  std::vector<std::int64_t> lengths;
+  for (const Sample& sample : batch) lengths.push_back(sample.tokens);
+  return static_cast<std::int64_t>(pack(lengths, longest_of(batch)).size());
+}
+
+std::int64_t RecordedBatches::positions(std::span<const Sample> batch) const {
+  return rows_of(batch) * longest_of(batch);
+}
+
 RecordedConditions RecordedBatches::conditions(std::span<const Sample> batch) const {
   RecordedConditions conditions{Point(model_->parameters().size(), 0), {}};
   if (parameters_.empty()) {
-    std::vector<std::int64_t> lengths;
-    for (const Sample& sample : batch) lengths.push_back(sample.tokens);
-    conditions.point[longest_] = *std::max_element(lengths.begin(), lengths.end());
-    const std::size_t rows = packs_ ? pack(lengths, conditions.point[longest_]).size() : lengths.size();
-    conditions.point[rows_] = static_cast<std::int64_t>(rows);
+    conditions.point[longest_] = longest_of(batch);
+    conditions.point[rows_] = rows_of(batch);
     return conditions;
   }
   conditions.fields.resize(2);

@@ -70,6 +70,7 @@ class RecordedBatches : public BatchModel {
 
   [[nodiscard]] StepProgram build() const override { return model_->build(); }
   [[nodiscard]] StepProgram step(std::span<const Sample> batch) const override;
+  [[nodiscard]] std::int64_t positions(std::span<const Sample> batch) const override;
 
   /// Positions that one image takes in a padded row; 0 where rows are text alone.
   [[nodiscard]] std::int64_t tokens_per_image() const { return tokens_per_image_; }
@@ -82,6 +83,7 @@ class RecordedBatches : public BatchModel {
  private:
   void use_items(const std::vector<std::string>& tasks);
   [[nodiscard]] RecordedConditions conditions(std::span<const Sample> batch) const;
+  [[nodiscard]] std::int64_t rows_of(std::span<const Sample> batch) const;
 
   std::shared_ptr<const RecordedModel> model_;
   bool packs_;

@@ -25,6 +25,13 @@ struct Sample {
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
+/// Tokens of the longest of `batch`; 0 if it is empty.
+[[nodiscard]] inline std::int64_t longest_of(std::span<const Sample> batch) {
+  std::int64_t longest = 0;
+  for (const Sample& sample : batch) longest = std::max(longest, sample.tokens);
+  return longest;
+}
+
 /// Sums over a batch: all that a predictor or a collator looks at.
 struct BatchShape {
   std::int64_t samples = 0;

@@ -75,6 +75,9 @@ class BatchModel {
   /// The step over `batch`, which has at least one sample. Throws InputError for a batch that the model
   /// cannot express.
   [[nodiscard]] virtual StepProgram step(std::span<const Sample> batch) const = 0;
+
+  /// Positions that the rows of `batch` have together as collated, padding included.
+  [[nodiscard]] virtual std::int64_t positions(std::span<const Sample> batch) const = 0;
 };
 
 /// `step` as a later micro-batch of an accumulated step does it: the gradients of the micro-batches before

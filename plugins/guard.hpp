@@ -139,7 +139,7 @@ class Guard {
 
 /// Adds `added`, the kinds of a plugin whose code is in `code`, to `known`: equal to the plugin's own, but
 /// what they make is guarded, and their options are checked against their description before the plugin sees
-/// them.
+/// them. A composer without an option `guardian` gets the guardian of batches and its options.
 void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code);
 
 /// `given` with every value as its description's type has it. Throws InputError with every problem.

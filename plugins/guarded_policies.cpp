@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "plugins/guard.hpp"
+#include "policies/composers/oom_guardian.hpp"
 
 namespace vramlab {
 namespace {
@@ -235,13 +236,64 @@ void add_family(Registry<Made, Setting...>& known, const Registry<Made, Setting.
   }
 }
 
+/// The guardian of batches as an option of a composer that has none: off unless a user asks for it.
+struct AskedGuardian : GuardianOptions {
+  AskedGuardian() { guardian = false; }
+};
+
+const OptionTable<AskedGuardian>& asked_table() {
+  static const OptionTable<AskedGuardian> table{
+      .owner = {}, .options = Record<AskedGuardian>(joined<AskedGuardian>(guardian_rows()))};
+  return table;
+}
+
+/// Makes a plugin's composer, with the guardian around it where it is asked for. An option that both have is
+/// for both.
+struct GuardianMaker {
+  std::string name;
+  std::vector<Field> own;  ///< options of the composer
+  std::vector<Field> all;  ///< and the guardian's
+  decltype(ComposerEntry::make) make;
+
+  std::unique_ptr<Composer> operator()(const OptionMap& given, const std::vector<std::string>& tasks) const {
+    const OptionMap checked = checked_options(name, all, given);
+    return guarded(make(only(checked, own), tasks),
+                   asked_table().parse(only(checked, asked_table().describe())));
+  }
+
+  static OptionMap only(const OptionMap& options, const std::vector<Field>& fields) {
+    OptionMap some;
+    for (const OptionEntry& option : options.entries()) {
+      if (std::ranges::find(fields, option.key, &Field::key) == fields.end()) continue;
+      some.set(option.key, option.value, option.where);
+    }
+    return some;
+  }
+};
+
+void add_guardian(ComposerEntry& kind) {
+  const auto knows = [&](const std::string& key) {
+    return std::ranges::find(kind.options, key, &Field::key) != kind.options.end();
+  };
+  if (knows("guardian")) return;
+  const std::vector<Field> own = kind.options;
+  for (const Field& option : asked_table().describe()) {
+    if (!knows(option.key)) kind.options.push_back(option);
+  }
+  kind.make = GuardianMaker{kind.name, own, kind.options, std::move(kind.make)};
+}
+
 }  // namespace
 
 void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code) {
   add_family<GuardedTuner>(known.tuners, added.tuners, code);
   add_family<GuardedAdmitter>(known.admitters, added.admitters, code);
   add_family<GuardedSearcher>(known.searchers, added.searchers, code);
+  const std::size_t composers = known.composers.entries.size();
   add_family<GuardedComposer>(known.composers, added.composers, code);
+  for (std::size_t i = composers; i < known.composers.entries.size(); ++i) {
+    add_guardian(known.composers.entries[i]);
+  }
 }
 
 OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,

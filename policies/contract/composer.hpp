@@ -29,7 +29,7 @@ struct ComposerQuestion {
   ComposerEvent event = ComposerEvent::next;
   std::span<const Sample> samples;  ///< the data set, by SampleId; the same at every question
   Candidates& candidates;           ///< what waits; the host takes what is answered
-  std::int64_t most = 1;            ///< samples that the effective batch still lacks; at least 1
+  std::int64_t most = 1;            ///< that the batch may have, what the effective one lacks; at least 1
   bool packs = false;               ///< the collator packs rows
   bool accumulates = false;         ///< the batch goes on with an effective batch that has begun
 };

@@ -84,15 +84,16 @@ Accumulation::Accumulation(AccumulationRule rule, std::int64_t target)
     : rule_(rule), target_(target), micro_steps_(std::max<std::int64_t>(1, target / rule.batch_size)) {}
 
 std::int64_t Accumulation::room() const {
-  return rule_.kind == AccumulationRule::Kind::exact ? target_ - samples_
-                                                     : std::numeric_limits<std::int64_t>::max();
+  return rule_.kind == AccumulationRule::Kind::exact && target_ > 0
+             ? target_ - samples_
+             : std::numeric_limits<std::int64_t>::max();
 }
 
 // Above 90 % of the memory one step fewer, below 50 % one more, at most 8.
 bool Accumulation::add(std::int64_t samples, double usage) {
   samples_ += samples;
   ++done_;
-  if (rule_.kind == AccumulationRule::Kind::exact) {
+  if (rule_.kind == AccumulationRule::Kind::exact || target_ == 0) {
     if (samples_ < target_) return false;
   } else {
     if (done_ < micro_steps_) return false;

@@ -87,7 +87,7 @@ class Accumulation {
  public:
   static constexpr std::int64_t kMostMicroSteps = 8;
 
-  /// `target`: samples of an effective batch, at least 1.
+  /// `target`: samples of an effective batch; 0 = each batch is one, whatever the rule.
   Accumulation(AccumulationRule rule, std::int64_t target);
 
   /// Samples that may still go into this effective batch; at least 1.

@@ -1,6 +1,7 @@
 #include "sim/runs/epoch_loop.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -22,6 +23,29 @@ std::vector<double> DeclaredSeries::at(std::int64_t number) const {
 
 namespace {
 
+// No step comes twice: there is nothing to remember.
+std::vector<ProcessSetup> processes_of(const EpochSetup& setup) {
+  std::vector<ProcessSetup> cards{setup.process};
+  cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+  for (ProcessSetup& card : cards) card.use_step_cache = false;
+  return cards;
+}
+
+bool holds_alone(const EpochSetup& setup, const BatchModel& model, const Sample& sample) {
+  CardRunner cards(model.build(), processes_of(setup));
+  for (int step = 0; step < 2; ++step) {
+    const StepOutcome outcome =
+        cards.run_program(model.step({&sample, 1}), static_cast<std::uint64_t>(sample.images), {});
+    if (outcome.result != StepResult::ok) return false;
+  }
+  return true;
+}
+
+bool holds_alone(const EpochSetup& setup, const Sample& sample) {
+  return holds_alone(setup, *setup.model, sample) ||
+         (setup.checkpointed != nullptr && holds_alone(setup, *setup.checkpointed, sample));
+}
+
 class EpochLoop final : private SteppedRun {
  public:
   EpochLoop(const EpochSetup& setup, Composer& composer)
@@ -37,6 +61,11 @@ class EpochLoop final : private SteppedRun {
         epoch_began_(now()) {
     if (setup.start) go_on();
     start_processes(cards_.processes());
+    for (const EpochPhase& phase : setup.phases) {
+      if (phase.model == nullptr || phase_cards_.contains(phase.model)) continue;
+      const auto added = phase_cards_.try_emplace(phase.model, phase.model->build(), processes_of(setup));
+      add_processes(added.first->second.processes());
+    }
     restart_readings(reading());
   }
 
@@ -59,14 +88,6 @@ class EpochLoop final : private SteppedRun {
   }
 
  private:
-  // No step comes twice: there is nothing to remember.
-  static std::vector<ProcessSetup> processes_of(const EpochSetup& setup) {
-    std::vector<ProcessSetup> cards{setup.process};
-    cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
-    for (ProcessSetup& card : cards) card.use_step_cache = false;
-    return cards;
-  }
-
   // One that cannot go on ends its own run.
   void restore_composer() {
     if (!setup_.start) return;
@@ -186,19 +207,12 @@ class EpochLoop final : private SteppedRun {
       samples.push_back(setup_.samples[id]);
       record_.shape.add(samples.back());
     }
-    record_.padded_positions = collated(samples, record_.shape);
+    record_.padded_positions = setup_.model->positions(samples);
     record_.predicted = answer.predicted;
     record_.oversize = answer.oversize;
     record_.checkpointing = answer.checkpointing && setup_.checkpointed != nullptr;
     ++ran_;
     execute(samples);
-  }
-
-  [[nodiscard]] std::int64_t collated(const std::vector<Sample>& samples, const BatchShape& shape) const {
-    if (!setup_.packs) return shape.positions();
-    std::vector<std::int64_t> tokens;
-    for (const Sample& sample : samples) tokens.push_back(sample.tokens);
-    return static_cast<std::int64_t>(pack(tokens, shape.longest).size()) * shape.longest;
   }
 
   void execute(const std::vector<Sample>& samples) {
@@ -230,9 +244,11 @@ class EpochLoop final : private SteppedRun {
       const auto samples = std::span(setup_.samples).first(static_cast<std::size_t>(phase.samples));
       std::int64_t images = 0;
       for (const Sample& sample : samples) images += sample.images;
-      const StepOutcome outcome =
-          cards_.run_program(program_of(*setup_.model, samples), static_cast<std::uint64_t>(images), {});
-      const Bytes total = cards_.card(cards_.fullest()).view().total;
+      CardRunner& cards = phase.model != nullptr ? phase_cards_.at(phase.model) : cards_;
+      const StepProgram program =
+          phase.model != nullptr ? phase.model->step(samples) : program_of(*setup_.model, samples);
+      const StepOutcome outcome = cards.run_program(program, static_cast<std::uint64_t>(images), {});
+      const Bytes total = cards.card(cards.fullest()).view().total;
       for (EpochTotals* totals : {&run_.totals, &at_.totals}) {
         totals->note_peak(outcome.peak_allocated, outcome.peak_reserved, total);
       }
@@ -323,6 +339,7 @@ class EpochLoop final : private SteppedRun {
   Accumulation accumulation_;
   GradientShares shares_;
   CardRunner cards_;
+  std::map<const BatchModel*, CardRunner> phase_cards_;  ///< of phases with a model of their own
   Candidates candidates_;
   std::vector<SampleId> batch_;  ///< that runs or ran last, and what became of it
   BatchRecord record_;
@@ -340,6 +357,25 @@ class EpochLoop final : private SteppedRun {
 };
 
 }  // namespace
+
+std::int64_t take_out_misfits(EpochSetup& setup) {
+  using Sort = std::pair<std::uint32_t, std::int32_t>;  // task and images
+  const auto sort_of = [](const Sample& sample) { return Sort{sample.task, sample.images}; };
+  std::map<Sort, std::map<std::int64_t, Sample>> by_length;
+  for (const Sample& sample : setup.samples) by_length[sort_of(sample)].try_emplace(sample.length, sample);
+  std::map<Sort, std::int64_t> too_long;  // the shortest that is
+  for (const auto& [sort, lengths] : by_length) {
+    std::vector<Sample> rising;
+    for (const auto& [length, sample] : lengths) rising.push_back(sample);
+    const auto first = std::ranges::partition_point(
+        rising, [&](const Sample& sample) { return holds_alone(setup, sample); });
+    if (first != rising.end()) too_long[sort] = first->length;
+  }
+  return static_cast<std::int64_t>(std::erase_if(setup.samples, [&](const Sample& sample) {
+    const auto found = too_long.find(sort_of(sample));
+    return found != too_long.end() && sample.length >= found->second;
+  }));
+}
 
 EpochRun run_epochs(const EpochSetup& setup, Composer& composer) { return EpochLoop{setup, composer}.run(); }
 

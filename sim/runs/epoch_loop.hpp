@@ -61,8 +61,9 @@ class BatchListener {
 /// A step over samples of its own that is run at intervals of batches (validation, for one).
 struct EpochPhase {
   std::string name;
-  std::int64_t every = 1;    ///< after each batch whose number is a multiple of it
-  std::int64_t samples = 1;  ///< how many, the first of the data set; no more than it has
+  std::int64_t every = 1;             ///< after each batch whose number is a multiple of it
+  std::int64_t samples = 1;           ///< how many, the first of the data set; no more than it has
+  const BatchModel* model = nullptr;  ///< null = the setup's; another one has processes of its own
 };
 
 /// Everything a run is made of but its policy.
@@ -71,8 +72,9 @@ struct EpochSetup {
   const BatchModel* checkpointed = nullptr;  ///< the same with activation checkpointing; null = not recorded
   std::vector<std::string> tasks;            ///< at most kMostTasks
   std::vector<Sample> samples;               ///< at least one
+  std::int64_t set_aside = 0;                ///< that fit nowhere and are not among them
   std::int64_t epochs = 1;
-  std::int64_t target_batch = 32;  ///< samples of an effective batch
+  std::int64_t target_batch = 0;  ///< samples of an effective batch; 0 = each batch is one
   std::uint64_t seed = 1;
   bool shuffle = true;
   bool packs = false;  ///< the collator packs rows
@@ -104,6 +106,12 @@ struct EpochRun {
 
 /// Failed batches in a row after which a run is given up, whatever its policy says (K3-11).
 inline constexpr std::int64_t kMostFailedBatchesInARow = 32;
+
+/// Takes out of `setup.samples` what its cards do not hold even when they are empty: a sample alone, in the
+/// second step of a process of its own (the first may leave an optimizer's state behind), under either model.
+/// Of samples with equal task and images a longer one is taken to need no less. Returns how many those were.
+/// Throws InputError if the weights alone do not fit.
+std::int64_t take_out_misfits(EpochSetup& setup);
 
 /// Runs `setup` with `composer`. Deterministic. Throws InputError if the weights alone do not fit, or `start`
 /// is not of this data set or policy.

@@ -173,6 +173,10 @@ class ComposerOf final : public Composer {
     ComposerAnswer answer;
     const auto waiting = question.candidates.look(1);
     answer.batch.assign(waiting.begin(), waiting.end());
+    if (fault_ == "all") {  // however much memory they take
+      const auto all = question.candidates.look(static_cast<std::size_t>(question.most));
+      answer.batch.assign(all.begin(), all.end());
+    }
     if (fault_ == "throw") throw std::runtime_error("lost count");
     if (fault_ == "nothing") answer.batch.clear();
     if (fault_ == "unknown") answer.batch = {4'000'000'000u};
@@ -204,8 +208,8 @@ class ComposerOf final : public Composer {
 };
 
 void add_composers(PolicySet& policies) {
-  for (const char* fault : {"throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told", "rule",
-                            "save", "long-save", "restore", "refuse"}) {
+  for (const char* fault : {"all", "throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told",
+                            "rule", "save", "long-save", "restore", "refuse"}) {
     policies.composers.add({.name = std::string("compose-") + fault,
                             .summary = "hostile",
                             .options = {},

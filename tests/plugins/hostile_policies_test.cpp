@@ -217,6 +217,34 @@ TEST(HostileComposer, EndsItsRunWithAReason) {
   EXPECT_EQ(reason("rule"), "the policy compose-rule of a plugin wants micro-batches of -4 samples");
 }
 
+// 64 samples at once do not fit. The guardian stands around any composer where it is asked for, halves what
+// fails, and hears of the composer's faults as the host does.
+TEST(HostileComposer, MayHaveTheGuardianAroundIt) {
+  const std::string file = VRAMLAB_SOURCE_DIR "/scenarios/epoch-mixed-tasks.json";
+  Json json = read_json_file(file);
+  json.erase("expect");
+  json["workload"]["data"]["samples"] = 256;
+  json["workload"]["restart_every"] = 3;
+  json["policies"] = Json::parse(R"([
+    {"use": "compose-all", "label": "alone"},
+    {"use": "compose-all", "label": "guarded", "guardian": true, "safety_margin": 0.05},
+    {"use": "compose-throw", "label": "throws", "guardian": true}
+  ])");
+  const auto results = compare_composers(read_epoch(parse_document(json.dump(), file, loaded("hostile"))));
+  EXPECT_THAT(results[0].run.ended_early, HasSubstr("in a row ran out of memory"));
+  EXPECT_EQ(results[1].run.ended_early, "");
+  EXPECT_EQ(results[1].run.totals.samples, 256);
+  EXPECT_GT(results[1].run.totals.ooms, 0);
+  EXPECT_EQ(results[2].run.ended_early, "the policy compose-throw of a plugin failed: lost count");
+  json["policies"] = Json::parse(R"([{"use": "compose-all", "guardain": true}])");
+  try {
+    read_epoch(parse_document(json.dump(), file, loaded("hostile")));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Did you mean \"guardian\"?"));
+  }
+}
+
 // That scenario's process ends after every 25 batches and goes on from what was saved.
 TEST(HostileComposer, ASavedStateEndsItsRunWithAReason) {
   EXPECT_EQ(composer_reason("epoch-restarts", "save"),

@@ -64,6 +64,10 @@ const std::vector<MetricRow<Facts>>& rows() {
         "samples that were left out after an OOM, or never reached",
         "samples of the data · epochs − samples"},
        [](const Facts& f) { return f.whole - static_cast<double>(f.totals.samples); }},
+      {{"set_aside_samples", "set aside", "count", neither,
+        "samples that the empty card does not hold even alone and that are not part of the data: "
+        "`set_aside`"},
+       [](const Facts& f) { return f.setup.set_aside; }},
       {{"ooms", "OOMs", "count", less, "batches that ran out of memory"},
        [](const Facts& f) { return f.totals.ooms; }},
       {{"first_oom", "first OOM", "count", neither, "number of the first of them, 0 if there was none"},

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "lab/kinds/epoch/data.hpp"
 #include "lab/model/file.hpp"
@@ -31,8 +33,11 @@ struct DataSection {
   std::int64_t samples = 0;  ///< 0 = not said
   Outliers outliers{.every = 0, .times = 100};
   std::optional<std::string> lengths;
-  std::string column = "tokens";
+  std::optional<std::string> list;
+  std::optional<std::string> column;
+  double positions_per_second = 0;  ///< 0 = lengths are positions
   std::int64_t most = 10'000'000;
+  bool set_aside = false;
 };
 
 struct SampleSection {
@@ -42,6 +47,10 @@ struct SampleSection {
 
 struct SizesSection : SampleSizes {
   std::vector<SampleSection> samples;
+};
+
+struct PhaseSection : EpochPhase {
+  std::optional<std::string> model_file;
 };
 
 struct SeriesSection {
@@ -55,6 +64,7 @@ struct EpochFile : EpochScenario, ScenarioSections, CardSections {
   std::optional<std::string> checkpointed_file;
   std::optional<SizesSection> sizes;
   DataSection data;
+  std::vector<PhaseSection> phases;
   std::optional<SeriesSection> series;
   std::optional<Faults> faults;
 };
@@ -65,8 +75,9 @@ const Record<TaskSection>& task_table() {
       {"name", &T::name, "", 0, 0, "what the model calls it", kRequired},
       {"share", &T::share, "", 1, 1e6, "how often, compared with the others"},
       {"images", &T::images, "", 0, 1000, "of each sample"},
-      {"shortest", &T::shortest, "", 1, kMostTokens, "tokens of text, at least", kRequired},
-      {"longest", &T::longest, "", 1, kMostTokens, "tokens of text, at most; drawn evenly", kRequired},
+      {"shortest", &T::shortest, "", 1, kMostTokens, "tokens of text, at least (needed without a `list`)"},
+      {"longest", &T::longest, "", 1, kMostTokens,
+       "tokens of text, at most; drawn evenly (needed without a `list`)"},
       {"weight", &T::weight, "", 0.001, 1000, "of its loss"},
   };
   return table;
@@ -75,16 +86,26 @@ const Record<TaskSection>& task_table() {
 const Record<DataSection>& data_table() {
   using D = DataSection;
   static const Record<D> table{
-      {"tasks", list_of(&D::tasks, task_table()), "", 0, 0, "tasks to draw samples of"},
-      {"samples", &D::samples, "", 1, kMostSamples,
-       "how many; with `lengths` at most this many of its lines"},
+      {"tasks", list_of(&D::tasks, task_table()), "", 0, 0,
+       "tasks to draw samples of, or those that a `list` names"},
+      {"samples", &D::samples, "", 1, kMostSamples, "how many; with a file at most this many of its lines"},
       {"outliers_every", within(&D::outliers, &Outliers::every), "", 1, kMostSamples,
        "one sample in this many is far longer (default: none)"},
       {"outliers_times", within(&D::outliers, &Outliers::times), "", 1, 10000,
        "its text has this many times the tokens"},
-      {"lengths", &D::lengths, "", 0, 0, "instead of tasks: a CSV file of lengths, looked up as models are"},
-      {"column", &D::column, "", 0, 0, "of that file"},
+      {"lengths", &D::lengths, "", 0, 0,
+       "instead of tasks: a file of lengths, CSV or JSON lines (one object a line), looked up as models are"},
+      {"list", &D::list, "", 0, 0,
+       "instead of drawing: a file of samples, CSV or JSON lines, with task, images and length of each"},
+      {"column", &D::column, "", 0, 0,
+       "of such a file, or the key of its lines: the lengths (default: tokens of `lengths`, length of a "
+       "`list`; duration with `positions_per_second`)"},
+      {"positions_per_second", &D::positions_per_second, "", 0.001, 1e6,
+       "lengths are seconds, and each has this many positions; a part of one counts as one (default: lengths "
+       "are positions)"},
       {"most", &D::most, "", 1, kMostTokens, "longer ones are cut to this many tokens"},
+      {"set_aside", &D::set_aside, "", 0, 0,
+       "samples that the empty card does not hold even alone are set aside before the epoch, and counted"},
   };
   return table;
 }
@@ -103,14 +124,18 @@ const Record<SizesSection>& sizes_table() {
   using S = SizesSection;
   const auto seconds = [](double milliseconds) { return milliseconds / 1000; };
   const auto milliseconds = [](double seconds_) { return seconds_ * 1000; };
+  const auto from_microseconds = [](double microseconds) { return microseconds / 1e6; };
+  const auto microseconds = [](double seconds_) { return seconds_ * 1e6; };
   static const Record<S> table{
       {"resident", &S::resident, "", 0, kLargestCard, "weights"},
       {"samples", list_of(&S::samples, sample_table()), "", 0, 0, "what a sample takes, by its images"},
-      {"per_token", &S::per_token, "", 0, 1073741824.0, "of a padded row, for each position"},
+      {"per_token", &S::per_token, "", 0, 1073741824.0, "for each position, padding included"},
       {"floor_ms", converted(&SampleSizes::floor_seconds, seconds, milliseconds), "", 0, 1e6,
        "a step takes at least"},
       {"ms_per_sample", converted(&SampleSizes::seconds_per_sample, seconds, milliseconds), "", 0, 1e6,
-       "and this long for each sample"},
+       "or this long for each sample"},
+      {"us_per_token", converted(&SampleSizes::seconds_per_position, from_microseconds, microseconds), "", 0,
+       1e6, "and this long for each position, padding included"},
   };
   return table;
 }
@@ -125,12 +150,13 @@ const Record<SeriesSection>& series_table() {
   return table;
 }
 
-const Record<EpochPhase>& phase_table() {
-  using P = EpochPhase;
+const Record<PhaseSection>& phase_table() {
+  using P = PhaseSection;
   static const Record<P> table{
       {"name", &P::name, "", 0, 0, "what it is called", kRequired},
       {"every", &P::every, "", 1, 1e9, "it runs after every so many batches", kRequired},
       {"samples", &P::samples, "", 1, kMostSamples, "how many of the data set, from the first on", kRequired},
+      {"model", &P::model_file, "", 0, 0, "a recorded model of its own, in a process of its own"},
   };
   return table;
 }
@@ -148,17 +174,18 @@ const Record<EpochFile>& workload_table() {
       {"sizes", object_of(&F::sizes, sizes_table()), "", 0, 0,
        "instead of a model: a table of what samples take"},
       {"data", object_of(&F::data, data_table()), "", 0, 0, "the data set", kRequired},
-      {"target_batch", in_setup(&EpochSetup::target_batch), "", 1, 1e6, "samples of an effective batch"},
+      {"target_batch", in_setup(&EpochSetup::target_batch), "", 1, 1e6,
+       "samples of an effective batch, in as many batches as it takes (default: each batch is one)"},
       {"epochs", in_setup(&EpochSetup::epochs), "", 1, 1e4, "times through the data"},
       {"restart_every", &F::restart_every, "", 1, 1e9,
        "batches after which the process ends and a new one goes on from the saved state (default: never)"},
       {"max_steps", in_setup(&EpochSetup::max_steps), "", 1, 1e9,
        "batches after which a run ends, whatever is left (default: no limit)"},
-      {"phases", in_setup(list_of(&EpochSetup::phases, phase_table())), "", 0, 0,
+      {"phases", list_of(&F::phases, phase_table()), "", 0, 0,
        "further steps over samples of their own, such as validation"},
       {"shuffle", in_setup(&EpochSetup::shuffle), "", 0, 0, "each epoch in a new order"},
       {"collator", in_setup(one_of<&EpochSetup::packs>({"pad", "pack"})), "", 0, 0,
-       "rows are padded to the longest, or hold several samples"},
+       "rows are padded to the longest, or hold several samples (with `sizes`: end to end, without padding)"},
       {"series", object_of(&F::series, series_table()), "", 0, 0,
        "losses and gradient norms, which no simulation knows"},
       {"balance_losses", in_loss(&LossRules::balance), "", 0, 0, "weigh tasks by their gradient norms"},
@@ -215,20 +242,39 @@ class EpochReader {
     read_tasks(file_.data);
     read_models();
     read_samples(file_.data);
-    for (std::size_t i = 0; i < file_.setup.phases.size(); ++i) {
-      if (std::cmp_less_equal(file_.setup.phases[i].samples, file_.setup.samples.size())) continue;
-      problems_.add("/workload/phases/" + std::to_string(i) + "/samples",
-                    "the data set has " + std::to_string(file_.setup.samples.size()) + " samples.");
-    }
+    if (file_.data.set_aside) set_aside();
+    read_phases();
+    if (file_.setup.target_batch == 0) require_no_scale();
     if (file_.series) read_declared(*file_.series);
     if (file_.setup.loss.balance && file_.setup.gradient_norms.by_task.empty()) {
       problems_.add("/workload/balance_losses", "needs gradient norms: declare them with \"series\".");
     }
   }
 
+  void read_phases() {
+    for (std::size_t i = 0; i < file_.phases.size(); ++i) {
+      EpochPhase phase = file_.phases[i];
+      const std::string pointer = "/workload/phases/" + std::to_string(i);
+      if (std::cmp_greater(phase.samples, file_.setup.samples.size())) {
+        problems_.add(pointer + "/samples",
+                      "the data set has " + std::to_string(file_.setup.samples.size()) + " samples.");
+      }
+      if (file_.phases[i].model_file) {
+        file_.phase_models.push_back(recorded_model(*file_.phases[i].model_file, pointer + "/model"));
+        phase.model = file_.phase_models.back().get();
+      }
+      file_.setup.phases.push_back(std::move(phase));
+    }
+  }
+
   void read_tasks(const DataSection& data) {
-    if (data.tasks.has_value() == data.lengths.has_value()) {
-      throw InputError("/workload/data", "give either \"tasks\" or \"lengths\".");
+    if (data.lengths.has_value() == data.tasks.has_value() || (data.list && !data.tasks)) {
+      throw InputError("/workload/data",
+                       "give either \"tasks\", with a \"list\" if it is not to be drawn, or \"lengths\".");
+    }
+    if ((data.lengths || data.list) && data.outliers.every > 0) {
+      problems_.add("/workload/data/outliers_every",
+                    "outliers are drawn; with a file of samples leave it out.");
     }
     if (data.lengths) {
       file_.setup.tasks = {"text"};
@@ -237,9 +283,8 @@ class EpochReader {
     }
     for (std::size_t i = 0; i < data.tasks->size(); ++i) {
       const TaskSection& task = (*data.tasks)[i];
-      if (task.shortest > task.longest) {
-        problems_.add("/workload/data/tasks/" + std::to_string(i), "\"shortest\" is above \"longest\".");
-      }
+      const std::string fault = fault_of(task, data.list.has_value());
+      if (!fault.empty()) problems_.add("/workload/data/tasks/" + std::to_string(i), fault);
       file_.setup.tasks.push_back(task.name);
       file_.setup.loss.weights.push_back(task.weight);
     }
@@ -249,12 +294,24 @@ class EpochReader {
     if (data.tasks->empty()) throw InputError("/workload/data/tasks", "the list is empty.");
   }
 
+  // What is wrong with a task; empty if nothing is.
+  static std::string fault_of(const TaskSection& task, bool listed) {
+    if (listed && (task.shortest > 0 || task.longest > 0)) {
+      return "its lengths are in the \"list\"; leave \"shortest\" and \"longest\" out.";
+    }
+    if (listed) return {};
+    if (task.shortest == 0 || task.longest == 0) {
+      return "give \"shortest\" and \"longest\" to draw from, or a \"list\" of samples in \"data\".";
+    }
+    return task.shortest > task.longest ? "\"shortest\" is above \"longest\"." : "";
+  }
+
   void read_models() {
     if (file_.model_file.has_value() == file_.sizes.has_value()) {
       throw InputError("/workload", "give either \"model\" or \"sizes\".");
     }
     if (file_.sizes) {
-      file_.model = model_of(*file_.sizes);
+      file_.model = model_of(*file_.sizes, file_.setup.packs);
     } else {
       const auto recorded = recorded_model(*file_.model_file, "/workload/model");
       tokens_per_image_ = recorded->tokens_per_image();
@@ -282,24 +339,59 @@ class EpochReader {
     }
   }
 
-  [[nodiscard]] static std::shared_ptr<const BatchModel> model_of(SizesSection sizes) {
+  [[nodiscard]] static std::shared_ptr<const BatchModel> model_of(SizesSection sizes, bool packs) {
     for (const SampleSection& sample : sizes.samples) {
       if (sizes.by_images.size() <= sample.images) sizes.by_images.resize(sample.images + 1);
       sizes.by_images[sample.images] = sample.bytes;
     }
-    return std::make_shared<const SampleSizeModel>(std::move(sizes));
+    return std::make_shared<const SampleSizeModel>(std::move(sizes), packs);
   }
 
   void read_samples(const DataSection& data) {
-    if (data.lengths) {
-      file_.setup.samples = read_lengths(data_file(*data.lengths, path_, "/workload/data/lengths"),
-                                         data.column, data.most, data.samples);
-      return;
-    }
+    if (data.lengths || data.list) return read_file_of_samples(data);
     if (data.samples == 0) throw InputError("/workload/data", "say how many \"samples\".");
     problems_.throw_if_any();  // nothing can be drawn from a task whose range is empty
     const std::vector<TaskSort> tasks(data.tasks->begin(), data.tasks->end());
     file_.setup.samples = draw_samples(tasks, data.samples, data.outliers, tokens_per_image_, file_.seed);
+  }
+
+  void read_file_of_samples(const DataSection& data) {
+    const bool listed = data.list.has_value();
+    const std::string usual = data.positions_per_second > 0 ? "duration" : listed ? "length" : "tokens";
+    const std::string& name = listed ? *data.list : *data.lengths;
+    SampleList list = vramlab::read_samples(
+        {.file = data_file(name, path_, std::string("/workload/data/") + (listed ? "list" : "lengths")),
+         .column = data.column.value_or(usual),
+         .positions_per_second = data.positions_per_second,
+         .most = data.most,
+         .count = data.samples,
+         .tasks = listed ? file_.setup.tasks : std::vector<std::string>{},
+         .tokens_per_image = tokens_per_image_});
+    file_.setup.samples = std::move(list.samples);
+    if (list.skipped == 0) return;
+    file_.notes.push_back(fmt::format("{}: {} of {} lines have length 0 and are skipped", name, list.skipped,
+                                      list.skipped + static_cast<std::int64_t>(file_.setup.samples.size())));
+  }
+
+  void set_aside() {
+    problems_.throw_if_any();  // a card that is not there holds nothing
+    const std::size_t all = file_.setup.samples.size();
+    file_.setup.set_aside = take_out_misfits(file_.setup);
+    if (file_.setup.samples.empty()) {
+      throw InputError("/workload/data/set_aside", "the card holds none of the samples, not even alone.");
+    }
+    file_.notes.push_back(
+        fmt::format("{} of {} samples that the empty card does not hold even alone {} set aside",
+                    file_.setup.set_aside, all, file_.setup.set_aside == 1 ? "is" : "are"));
+  }
+
+  // The original's factors compare an effective batch with the one that is wanted.
+  void require_no_scale() {
+    for (const auto& [key, is_on] :
+         {std::pair{"scale_gradient", file_.setup.loss.scale_gradient},
+          std::pair{"scale_learning_rate", file_.setup.loss.scale_learning_rate}}) {
+      if (is_on) problems_.add(std::string("/workload/") + key, "needs a \"target_batch\" to compare with.");
+    }
   }
 
   void read_declared(const SeriesSection& section) {

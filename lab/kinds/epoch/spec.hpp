@@ -17,8 +17,9 @@ namespace vramlab {
 /// An epoch scenario, checked and ready to run.
 struct EpochScenario : Scenario {
   std::shared_ptr<const BatchModel> model;
-  std::shared_ptr<const BatchModel> checkpointed;  ///< null = none
-  EpochSetup setup;                                ///< refers to both models
+  std::shared_ptr<const BatchModel> checkpointed;               ///< null = none
+  std::vector<std::shared_ptr<const BatchModel>> phase_models;  ///< of phases that have their own
+  EpochSetup setup;                                             ///< refers to all of them
   std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
   std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it

@@ -184,9 +184,12 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   [[nodiscard]] std::string head_line() const override {
     const EpochSetup& setup = scenario_.setup;
     const auto& limit = setup.process.allocator.limit;
-    return fmt::format("{}: {} samples ({} %), {} epoch{}, effective batch {}, on {}", scenario_.name,
-                       setup.samples.size(), data_shares(scenario_), setup.epochs,
-                       setup.epochs == 1 ? "" : "s", setup.target_batch, card_text(scenario_, limit));
+    const std::string effective = setup.target_batch == 0
+                                      ? "every batch a step"
+                                      : fmt::format("effective batch {}", setup.target_batch);
+    return fmt::format("{}: {} samples ({} %), {} epoch{}, {}, on {}", scenario_.name, setup.samples.size(),
+                       data_shares(scenario_), setup.epochs, setup.epochs == 1 ? "" : "s", effective,
+                       card_text(scenario_, limit));
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
