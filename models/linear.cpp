@@ -127,7 +127,7 @@ StepProgram SampleSizeModel::step(std::span<const Sample> batch) const {
   StepProgram program = writer.finish();
   const double seconds = sizes_.seconds_per_sample * static_cast<double>(batch.size()) +
                          sizes_.seconds_per_position * static_cast<double>(positions(batch));
-  program.duration = from_seconds(std::max(sizes_.floor_seconds, seconds));
+  program.duration = from_seconds(std::min(1000.0, std::max(sizes_.floor_seconds, seconds)));
   return program;
 }
 

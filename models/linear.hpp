@@ -59,7 +59,7 @@ class LinearWorkload : public WorkloadModel {
 };
 
 /// Bytes for a sample by its number of images, and bytes for a position. Sizes in bytes; each tensor is
-/// rounded up to 2 MiB, so that PyTorch's rules neither round nor split.
+/// rounded up to 2 MiB, so that PyTorch's rules neither round nor split. A step takes at most 1,000 s.
 struct SampleSizes {
   Bytes resident = 0;               ///< weights, live all the time
   std::vector<Bytes> by_images;     ///< of a sample with 0, 1, 2 … images; the last counts for more

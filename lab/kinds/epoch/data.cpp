@@ -39,7 +39,7 @@ class CsvLine {
  public:
   CsvLine(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
 
-  [[nodiscard]] std::vector<std::string> keys() const { return table_.columns(); }
+  [[nodiscard]] bool has(const std::string& key) const { return table_.has(key); }
   [[nodiscard]] double number(const std::string& key) const { return table_.number(row_, key); }
   [[nodiscard]] std::string text(const std::string& key) const { return std::string(table_.text(row_, key)); }
   [[noreturn]] void wrong(const std::string& key, const std::string& what) const {
@@ -65,6 +65,7 @@ class JsonLine {
     for (const auto& [key, value] : json_.items()) keys.push_back(key);
     return keys;
   }
+  [[nodiscard]] bool has(const std::string& key) const { return json_.contains(key); }
   [[nodiscard]] double number(const std::string& key) const {
     const Json& value = json_.at(key);
     const double number = value.is_number() ? value.get<double>() : -1;
@@ -214,8 +215,7 @@ class SampleReader {
 
   template <class Line>
   static std::int32_t images_of(const Line& line) {
-    const auto keys = line.keys();
-    if (std::ranges::find(keys, "images") == keys.end()) return 0;
+    if (!line.has("images")) return 0;
     const double images = line.number("images");
     if (images > 1000 || images != std::floor(images)) {
       line.wrong("images", "is not a whole number of images from 0 to 1000.");

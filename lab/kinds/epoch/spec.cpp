@@ -276,6 +276,9 @@ class EpochReader {
       problems_.add("/workload/data/outliers_every",
                     "outliers are drawn; with a file of samples leave it out.");
     }
+    if (!data.lengths && !data.list && (data.column || data.positions_per_second > 0)) {
+      problems_.add("/workload/data", "\"column\" and \"positions_per_second\" are of a file of samples.");
+    }
     if (data.lengths) {
       file_.setup.tasks = {"text"};
       file_.setup.loss.weights = {1};
