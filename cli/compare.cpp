@@ -103,6 +103,7 @@ int run_compare(const Arguments& arguments, Output& output) {
                           .picture = text_of(arguments, "picture"),
                           .trace_dir = text_of(arguments, "trace-dir"),
                           .report = output.wants_report(),
+                          .all_rows = text_of(arguments, "format") == "csv",
                           .make_performer = chosen_performer(arguments)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);

@@ -30,6 +30,7 @@ struct Question {
   std::string picture;             ///< file, .svg or .png; empty = none
   std::string trace_dir;           ///< folder for what happened in each run; empty = none
   bool report = false;             ///< sections() will be asked for
+  bool all_rows = false;           ///< tables list everything, however long
   MakePerformer make_performer{};  ///< makes what runs the steps; empty = pretended cards
 };
 

@@ -146,6 +146,23 @@ class GuardedAdmitter final : public Guarded<Admitter> {
     }
   }
 
+  [[nodiscard]] CardStatus status(const CardView& card) const override {
+    try {
+      return std::min(guard().call_unwatched([&] { return inner().status(card); }),
+                      CardStatus::out_of_memory);
+    } catch (const PolicyFault&) {
+      return CardStatus::available;
+    }
+  }
+
+  [[nodiscard]] std::string why_waiting(GroupId group, const ClusterView& cluster) const override {
+    return guard().call_or(std::string{}, [&] {
+      std::string why = inner().why_waiting(group, cluster);
+      guard().require_short(why, {});
+      return why;
+    });
+  }
+
  private:
   void check(const AdmitterQuestion& question, const AdmitterAnswer& answer) override {
     using Action = AdmitterAnswer::Action;

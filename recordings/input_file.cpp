@@ -125,6 +125,17 @@ std::string InputFile::rest() {
 
 std::string read_input_file(const std::filesystem::path& file) { return InputFile(file).rest(); }
 
+void LineProblems::throw_if_any(const std::string& file) {
+  constexpr std::size_t kMost = 20;
+  if (problems_.empty()) return;
+  if (problems_.size() > kMost) {
+    const std::size_t more = problems_.size() - kMost;
+    problems_.resize(kMost);
+    problems_.push_back({file, "has " + std::to_string(more) + " more problems like these."});
+  }
+  throw InputError(std::move(problems_));
+}
+
 CsvTable::CsvTable(const std::filesystem::path& file) {
   InputFile in(file);
   read(in);
@@ -134,6 +145,7 @@ CsvTable::CsvTable(InputFile& file) { read(file); }
 
 void CsvTable::read(InputFile& file) {
   file_ = file.name();
+  LineProblems problems;
   for (CsvRecord& record : csv_records(file.rest())) {
     const std::string place = file_ + ":" + std::to_string(record.line);
     if (!record.closed) throw InputError(place, "a quoted cell never ends.");
@@ -142,11 +154,27 @@ void CsvTable::read(InputFile& file) {
     } else if (record.cells.size() == header_.size()) {
       rows_.push_back(std::move(record));
     } else {
-      throw InputError(place, "has " + std::to_string(record.cells.size()) + " cells where the header has " +
-                                  std::to_string(header_.size()) + ".");
+      problems.guarded([&] {
+        throw InputError(place, "has " + std::to_string(record.cells.size()) +
+                                    " cells where the header has " + std::to_string(header_.size()) + ".");
+      });
     }
   }
+  problems.throw_if_any(file_);
   if (header_.empty()) throw InputError(file_, "is empty; a header line is expected.");
+}
+
+void CsvTable::require_columns(const std::vector<std::string>& known) const {
+  std::vector<Problem> problems;
+  for (auto column = header_.begin(); column != header_.end(); ++column) {
+    if (std::find(known.begin(), known.end(), *column) == known.end()) {
+      problems.push_back(
+          {file_ + ":1", "unknown column \"" + *column + "\"." + suggest_name(*column, known)});
+    } else if (std::find(header_.begin(), column, *column) != column) {
+      problems.push_back({file_ + ":1", "has the column \"" + *column + "\" twice."});
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 std::size_t CsvTable::find(std::string_view column) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/csv.hpp"
+#include "core/error.hpp"
 
 namespace vramlab {
 
@@ -59,17 +60,39 @@ std::string read_input_file(const std::filesystem::path& file);
 
 // A CSV file with a header line, read by the names of its columns.
 
+/// Gathers what is wrong with the lines of a file, so that all of it is said at once: of the first 20.
+class LineProblems {
+ public:
+  /// Does `work`, and keeps the problems of an InputError.
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (const InputError& error) {
+      problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+
+  /// Throws InputError if there are any; beyond 20 it says how many more in `file`.
+  void throw_if_any(const std::string& file);
+
+ private:
+  std::vector<Problem> problems_;
+};
+
 /// Rows of cells. Errors name file, line and column.
 class CsvTable {
  public:
-  /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError if a line has another
-  /// number of cells than the header.
+  /// Reads a file, plain or compressed as input_file.hpp allows. Throws InputError with every line that has
+  /// another number of cells than the header.
   explicit CsvTable(const std::filesystem::path& file);
   explicit CsvTable(InputFile& file);
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool has(std::string_view column) const;
   [[nodiscard]] const std::vector<std::string>& columns() const { return header_; }
+  /// Throws InputError for columns that are not among `known`, and for one that is there twice.
+  void require_columns(const std::vector<std::string>& known) const;
   /// The cell; empty if the file has no such column and `required` is false. Throws InputError otherwise.
   [[nodiscard]] std::string_view text(std::size_t row, std::string_view column, bool required = true) const;
   /// The cell of the column at this place of columns(), for files whose columns may share a name.

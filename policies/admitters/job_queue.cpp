@@ -9,19 +9,10 @@ namespace {
 
 using Action = AdmitterAnswer::Action;
 
-// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
-Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
-  switch (options.accounting) {
-    case Accounting::ledger:
-      return card.held + card.foreign;
-    case Accounting::measured:
-      return card.reserved + card.foreign;
-    case Accounting::doubled:
-      return card.allocated + card.reserved;
-    case Accounting::nothing:
-      break;
-  }
-  return 0;
+std::string degraded(const JobDemand& demand, Bytes need, const BatchSplit& split, Bytes total) {
+  return format_bytes(demand.need(demand.batch, total)) + " for batch " + std::to_string(demand.batch) +
+         " did not fit: runs at batch " + std::to_string(split.batch) + " with " + format_bytes(need) +
+         " and " + std::to_string(split.accumulation) + " accumulation steps.";
 }
 
 Bytes raised(Bytes size, double factor) {
@@ -74,7 +65,7 @@ class JobQueue final : public Admitter {
   }
 
   [[nodiscard]] QueueRules rules() const override {
-    return {.wait_timeout = from_seconds(options_.wait_timeout_s),
+    return {.wait_timeout = from_seconds(options_.patience_s()),
             .poll = from_seconds(options_.poll_s),
             .job_timeout = from_seconds(options_.job_timeout_s),
             .lease = from_seconds(options_.lease_s),
@@ -83,9 +74,15 @@ class JobQueue final : public Admitter {
   }
 
   [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {
-    if (options_.max_concurrent_jobs > 0 && card.jobs >= options_.max_concurrent_jobs) return std::nullopt;
-    const Bytes kept = taken_bytes(options_, card) + options_.margin();
-    return card.total > kept ? card.total - kept : 0;
+    return free_bytes(options_, card);
+  }
+
+  [[nodiscard]] CardStatus status(const CardView& card) const override {
+    return card_status(card.total, taken_bytes(options_, card), options_.margin());
+  }
+
+  [[nodiscard]] std::string why_waiting(GroupId group, const ClusterView& cluster) const override {
+    return why_it_waits(options_, cluster.waiting.demand(group), cluster);
   }
 
  private:
@@ -119,13 +116,12 @@ class JobQueue final : public Admitter {
       to_back_.pop_back();
       return {.action = Action::to_back, .job = job, .reason = "did not fit and goes to the back"};
     }
-    const bool degrade = options_.degrade == Degrade::degrade_first;
     while (!turns_.empty()) {
       std::pop_heap(turns_.begin(), turns_.end());
       const Turn turn = turns_.back();
       const GroupId group = turn.group;
       turns_.pop_back();
-      auto answer = head_ ? pass_over(cluster, group, now) : place(cluster, group, degrade, {});
+      auto answer = head_ ? pass_over(cluster, group, now) : place(cluster, group, {});
       if (answer) {
         come_again(cluster, group, answer->job, now);
         started_ = turn;
@@ -137,23 +133,24 @@ class JobQueue final : public Admitter {
     return {};
   }
 
+  // A job that may shrink after its wait is looked at once more in its turn; then it fails, or waits on where
+  // waiting has no limit.
   AdmitterAnswer deadline(const AdmitterQuestion& question) {
     const ClusterView& cluster = question.cluster;
-    const JobDemand& demand = cluster.waiting.demand(question.group);
-    const bool may_shrink = options_.degrade == Degrade::wait_first && demand.shrinks();
-    if (may_shrink && options_.order != QueueOrder::strict && options_.order != QueueOrder::backfill) {
-      if (auto answer = place(cluster, question.group, /*degrade=*/true, {})) {
-        answer->job = question.job;
-        answer->reason = "its wait is over: batch " + std::to_string(answer->split.batch) + " with " +
-                         std::to_string(answer->split.accumulation) + " accumulation steps";
-        return *std::move(answer);
-      }
+    JobDemand demand = cluster.waiting.demand(question.group);
+    if (options_.degrade == Degrade::wait_first && demand.shrinks() && !demand.overdue) {
+      demand.overdue = true;
+      return {.action = Action::requeue,
+              .job = question.job,
+              .demand = demand,
+              .reason = "its wait is over: a smaller batch will do"};
     }
+    if (options_.wait_timeout_s <= 0) return {};
+    const auto waited = static_cast<std::int64_t>(options_.wait_timeout_s);
     return {.action = Action::fail,
             .job = question.job,
-            .reason = "no memory within " +
-                      std::to_string(static_cast<std::int64_t>(options_.wait_timeout_s)) +
-                      " s: " + why_it_waits(demand, cluster) + "."};
+            .reason = "no memory within " + std::to_string(waited) +
+                      " s: " + why_it_waits(options_, demand, cluster) + "."};
   }
 
   AdmitterAnswer after_oom(const AdmitterQuestion& question) const {
@@ -164,6 +161,7 @@ class JobQueue final : public Admitter {
               .reason = "ran out of memory in attempt " + std::to_string(question.attempts) + "."};
     }
     AdmitterAnswer answer{.action = Action::requeue, .job = question.job};
+    demand.overdue = false;
     if (options_.on_oom == OnOom::smaller && question.batch > 1) {
       demand.batch = question.batch / 2;
       answer.reason = "ran out of memory at batch " + std::to_string(question.batch) + "; goes on at " +
@@ -176,8 +174,10 @@ class JobQueue final : public Admitter {
       answer.reason = "ran out of memory; waits again with its need raised";
       if (never_fits(options_, demand, question.cluster)) {  // then it gets a whole card
         const Bytes largest = question.cluster.index.largest_total(demand);
-        demand.fixed = largest > options_.margin() ? largest - options_.margin() : 0;
+        const Bytes margin = margin_on(options_, {}, demand);
+        demand.fixed = largest > margin ? largest - margin : 0;
         demand.per_sample = 0;
+        demand.share_milli = 0;
         answer.reason += " to a whole card";
       }
       answer.reason += ".";
@@ -215,9 +215,9 @@ class JobQueue final : public Admitter {
     std::push_heap(turns_.begin(), turns_.end());
   }
 
-  // A place for the first job of `group` at its batch or, if it may be degraded, at the largest that fits.
-  [[nodiscard]] std::optional<AdmitterAnswer> place(const ClusterView& cluster, GroupId group, bool degrade,
-                                                    const CardIndex::Accept& accept) {
+  // A place for the first job of `group` at its batch or, if it may shrink, at the largest that fits.
+  [[nodiscard]] std::optional<AdmitterAnswer> place(const ClusterView& cluster, GroupId group,
+                                                    const CardIndex::Accept& may_use) {
     const JobDemand& demand = cluster.waiting.demand(group);
     const QuotaView& account = cluster.accounts[demand.account];
     const auto cards = static_cast<Bytes>(demand.cards);
@@ -225,6 +225,9 @@ class JobQueue final : public Admitter {
     if (options_.placement == FitRule::fragments) {
       cost = [this](Bytes available, Bytes need) { return seen_.cost(available, need); };
     }
+    const CardIndex::Accept accept = [&](CardId card, Bytes need) {
+      return can_take(options_, card, cluster.cards[card], demand, need) && (!may_use || may_use(card, need));
+    };
     for (std::int64_t batch = demand.batch; batch >= 1; batch /= 2) {
       auto found = cluster.index.find(demand, batch, accept, cost);
       if (found && (!account.quota || account.promised + found->need * cards <= *account.quota)) {
@@ -232,13 +235,15 @@ class JobQueue final : public Admitter {
                                      ? exact_split(demand.effective, batch)
                                      : halved_split(demand.effective, batch);
         const Bytes total = cluster.index.pool_of(found->cards.front()).total;
-        return AdmitterAnswer{.action = Action::start,
+        AdmitterAnswer answer{.action = Action::start,
                               .job = cluster.waiting.jobs(group).begin()->job,
                               .cards = std::move(found->cards),
                               .need = demand.need(split.batch, total),
                               .split = split};
+        if (batch < demand.batch) answer.reason = degraded(demand, answer.need, split, total);
+        return answer;
       }
-      if (!degrade || !demand.shrinks()) break;
+      if (!options_.may_shrink(demand)) break;
     }
     return std::nullopt;
   }
@@ -267,17 +272,16 @@ class JobQueue final : public Admitter {
   [[nodiscard]] std::optional<AdmitterAnswer> pass_over(const ClusterView& cluster, GroupId group,
                                                         SimTime now) {
     if (group == *head_) return std::nullopt;
-    const auto reserved = earliest_.find(*this, cluster, *head_, now);
+    const auto reserved = earliest_.find(options_, cluster, *head_, now);
     if (!reserved) return std::nullopt;
-    const bool degrade = options_.degrade == Degrade::degrade_first;
     const auto keeps_clear = [&](CardId card, Bytes need) { return reserved->allows(card, need); };
-    if (auto answer = place(cluster, group, degrade, keeps_clear)) return answer;
+    if (auto answer = place(cluster, group, keeps_clear)) return answer;
     const SimTime left = reserved->at - now;
     std::int64_t looked_at = 0;
     for (const WaitingJob& job : cluster.waiting.jobs(group)) {
       if (looked_at++ == options_.backfill_depth) break;
       if (job.expected > left) continue;
-      auto answer = place(cluster, group, degrade, {});
+      auto answer = place(cluster, group, {});
       if (answer) answer->job = job.job;
       return answer;
     }

@@ -21,15 +21,22 @@ const OptionTable<QueueOptions>& queue_option_table() {
           {"accounting", one_of<&O::accounting>({"ledger", "measured", "doubled", "nothing"}), "", 0, 0,
            "what counts as taken: promises kept in a ledger, memory as read from the card, the original's "
            "allocated + reserved, or nothing"},
-          {"safety_margin_mb", &O::safety_margin_mb, "MiB", 0, 1e6, "kept free on every card"},
+          {"safety_margin_mb", &O::safety_margin_mb, "MiB", 0, 1e6,
+           "kept free on every card that jobs share"},
+          {"keep_margin", one_of<&O::keep_margin>({"beside-jobs", "always"}), "", 0, 0,
+           "keep it by needs in bytes on cards that have a job (an empty card gives all it has, and shares "
+           "add up to the card), or always, as the original did"},
           {"max_concurrent_jobs", &O::max_concurrent_jobs, "jobs a card", 0, 1e6,
            "at most this many jobs on one card; 0 = as many as fit"},
+          {"use_gpu", &O::use_gpu, "", 0, 0, "give jobs cards; without, every one is refused"},
+          {"gpu_device", &O::gpu_device, "card", -1, 1e9, "the only card to give, from 0; -1 = all"},
           {"wait_timeout_s", &O::wait_timeout_s, "s", 0, kLongest,
            "a job that has waited this long fails; one that can start in that moment does; 0 = never"},
           {"poll_s", &O::poll_s, "s", 0, kLongest,
            "look for free memory only that often; 0 = whenever some is released"},
           {"degrade", one_of<&O::degrade>({"never", "wait-first", "degrade-first"}), "", 0, 0,
-           "halve the batch of a job that does not fit: not at all, when its wait is over, or at once"},
+           "halve the batch of a job that does not fit: not at all, once it has waited (wait_timeout_s, or "
+           "300 s where that is 0), or at once"},
           {"accumulation", one_of<&O::accumulation>({"exact", "floor"}), "", 0, 0,
            "a smaller batch keeps the effective batch exactly, or original // new as the original did"},
           {"on_oom", one_of<&O::on_oom>({"fail", "requeue", "smaller"}), "", 0, 0,
@@ -53,11 +60,13 @@ std::vector<PolicyProfile> queue_profiles() {
   return {
       {"faithful",
        "the original with its defects: cached memory counted twice, ledger ignored, polling, waiting before "
-       "degrading, effective batch lost",
+       "degrading, effective batch lost; reads its environment variables",
        {{"order", "two-fifos"},
         {"placement", "first"},
         {"accounting", "doubled"},
+        {"keep_margin", "always"},
         {"max_concurrent_jobs", 2},
+        {"wait_timeout_s", 300.0},
         {"poll_s", 5.0},
         {"degrade", "wait-first"},
         {"accumulation", "floor"},
@@ -85,19 +94,60 @@ std::string per_card(Bytes need, std::int32_t cards) {
                     : format_bytes(need) + " on each of " + std::to_string(cards) + " cards";
 }
 
+Bytes less(Bytes from, Bytes amount) { return from > amount ? from - amount : 0; }
+
+// How many cards of `node` a job may have.
+std::int64_t cards_to_use(const QueueOptions& options, const CardNode& node) {
+  if (options.gpu_device < 0) return node.count;
+  return options.gpu_device >= node.first && options.gpu_device < std::int64_t{node.first} + node.count;
+}
+
 }  // namespace
+
+Bytes taken_bytes(const QueueOptions& options, const CardView& card) {
+  switch (options.accounting) {
+    case Accounting::ledger:
+      return card.held + card.foreign;
+    case Accounting::measured:
+      return card.reserved + card.foreign;
+    case Accounting::doubled:
+      return card.allocated + card.reserved;
+    case Accounting::nothing:
+      break;
+  }
+  return 0;
+}
+
+std::optional<Bytes> free_bytes(const QueueOptions& options, const CardView& card) {
+  if (options.max_concurrent_jobs > 0 && card.jobs >= options.max_concurrent_jobs) return std::nullopt;
+  return less(card.total, taken_bytes(options, card));
+}
+
+Bytes margin_on(const QueueOptions& options, const CardView& card, const JobDemand& demand) {
+  if (options.keep_margin == KeptMargin::always) return options.margin();
+  const bool alone = card.jobs == 0 || options.accounting == Accounting::nothing;
+  return alone || demand.share_milli > 0 ? 0 : options.margin();
+}
+
+bool can_take(const QueueOptions& options, CardId id, const CardView& card, const JobDemand& demand,
+              Bytes need) {
+  if (options.gpu_device >= 0 && options.gpu_device != id) return false;
+  const auto free = free_bytes(options, card);
+  return free && *free >= need + margin_on(options, card, demand);
+}
 
 std::optional<std::string> never_fits(const QueueOptions& options, const JobDemand& demand,
                                       const ClusterView& cluster) {
+  if (!options.use_gpu) return "use_gpu is off: no job is given a card.";
   const std::int64_t batch = options.degrade == Degrade::never ? demand.batch : 1;
-  const Bytes margin = options.margin();
+  const Bytes margin = margin_on(options, {}, demand);
   Bytes largest = 0;  // offered by a card that may be used
   Bytes least = 0;    // asked of it
   Bytes before = ~Bytes{0};
   const auto pools = cluster.index.pools();
   for (const CardNode& node : cluster.index.nodes()) {
     const bool allowed = (demand.pools >> node.pool & 1) != 0;
-    if (!allowed || node.count < static_cast<std::uint32_t>(demand.cards)) continue;
+    if (!allowed || cards_to_use(options, node) < demand.cards) continue;
     const Bytes total = pools[node.pool].total;
     if (total == before) continue;  // nodes of a kind lie together
     before = total;
@@ -111,7 +161,8 @@ std::optional<std::string> never_fits(const QueueOptions& options, const JobDema
   }
   if (largest == 0) {
     return "Asks for " + std::to_string(demand.cards) + " card" + (demand.cards == 1 ? "" : "s") +
-           " of one node, which no node it may use has.";
+           " of one node, which no node it may use has" +
+           (options.gpu_device < 0 ? "." : " (gpu_device is " + std::to_string(options.gpu_device) + ").");
   }
   const std::optional<Bytes> quota = cluster.accounts[demand.account].quota;
   const Bytes sum = least * static_cast<Bytes>(demand.cards);
@@ -124,27 +175,37 @@ std::optional<std::string> never_fits(const QueueOptions& options, const JobDema
          (margin > 0 ? " less a margin of " + format_bytes(margin) : "") + ": it can never fit.";
 }
 
-std::string why_it_waits(const JobDemand& demand, const ClusterView& cluster) {
+std::string why_it_waits(const QueueOptions& options, const JobDemand& demand, const ClusterView& cluster) {
   Bytes most = 0;
   std::optional<CardId> freest;
   for (CardId card = 0; card < cluster.cards.size(); ++card) {
     const std::uint32_t pool = cluster.index.nodes()[cluster.index.node_of(card)].pool;
-    if ((demand.pools >> pool & 1) == 0) continue;
+    const bool barred = options.gpu_device >= 0 && options.gpu_device != card;
+    if (barred || (demand.pools >> pool & 1) == 0) continue;
     const auto available = cluster.index.available(card);
     if (!available || (freest && *available <= most)) continue;
     most = *available;
     freest = card;
   }
   const Bytes total = freest ? cluster.cards[*freest].total : cluster.index.largest_total(demand);
-  const std::string needs = "needs " + per_card(demand.need(demand.batch, total), demand.cards);
-  if (!freest) return needs + "; every card has as many jobs as it may";
-  return needs + "; the freest card, " + std::to_string(*freest) + ", has " + format_bytes(most) + " of " +
-         format_bytes(total) + " to give";
+  const Bytes need = demand.need(demand.batch, total);
+  const QuotaView& account = cluster.accounts[demand.account];
+  std::string text = "needs " + per_card(need, demand.cards);
+  if (!freest) return text + "; every card has as many jobs as it may";
+  const Bytes margin = margin_on(options, cluster.cards[*freest], demand);
+  text += "; the freest card, " + std::to_string(*freest) + ", has " + format_bytes(most) + " of " +
+          format_bytes(total) + " to give" +
+          (margin > 0 ? " less a margin of " + format_bytes(margin) : std::string{});
+  if (account.quota && account.promised + need * static_cast<Bytes>(demand.cards) > *account.quota) {
+    return text + "; " + format_bytes(account.promised) + " of its quota of " + format_bytes(*account.quota) +
+           " are promised";
+  }
+  return most < need + margin
+             ? text
+             : text + (demand.cards > 1 ? "; it needs several of one node at once" : "; others go before it");
 }
 
 namespace {
-
-Bytes less(Bytes from, Bytes amount) { return from > amount ? from - amount : 0; }
 
 void take_out(const RunningJob& job, CardView& card) {
   card.promised = less(card.promised, job.promised);
@@ -157,45 +218,52 @@ void take_out(const RunningJob& job, CardView& card) {
 /// The cards of one node as they will be while its jobs end one after another.
 class NodeFuture {
  public:
-  NodeFuture(const Admitter& policy, const ClusterView& cluster, NodeId node)
-      : policy_(policy), node_(cluster.index.nodes()[node]), running_(cluster.running.on(node)) {
+  NodeFuture(const QueueOptions& options, const ClusterView& cluster, NodeId node, const JobDemand& demand)
+      : options_(options),
+        demand_(demand),
+        node_(cluster.index.nodes()[node]),
+        need_(demand.need(demand.batch, cluster.index.pools()[node_.pool].total)),
+        running_(cluster.running.on(node)) {
     cards_.assign(cluster.cards.begin() + node_.first, cluster.cards.begin() + node_.first + node_.count);
   }
 
-  // The first moment at which `wanted` cards offer `need`; max if that never comes.
-  SimTime first_time(Bytes need, std::size_t wanted) {
-    if (room(need) >= wanted) return SimTime{0};
+  // The first moment at which as many cards as the job wants can take it; max if that never comes.
+  SimTime first_time() {
+    if (has_room()) return SimTime{0};
     for (const RunningJob& job : running_) {
       if (job.expected_end == SimTime::max()) break;
       for (const CardId card : job.cards) take_out(job, cards_[card - node_.first]);
-      if (room(need) >= wanted) return job.expected_end;
+      if (has_room()) return job.expected_end;
     }
     return SimTime::max();
   }
 
-  [[nodiscard]] Reservation reserve(Bytes need, std::size_t wanted) const {
+  [[nodiscard]] Reservation reserve() const {
     Reservation reservation;
-    for (std::uint32_t i = 0; i < cards_.size() && reservation.cards.size() < wanted; ++i) {
-      const auto available = policy_.available(cards_[i]);
-      if (!available || *available < need) continue;
+    for (std::uint32_t i = 0; i < cards_.size() && reservation.cards.size() < wanted(); ++i) {
+      if (!takes(i)) continue;
       reservation.cards.push_back(node_.first + i);
-      reservation.spare.push_back(*available - need);
+      reservation.spare.push_back(*free_bytes(options_, cards_[i]) - need_ -
+                                  margin_on(options_, cards_[i], demand_));
     }
     return reservation;
   }
 
  private:
-  [[nodiscard]] std::size_t room(Bytes need) const {
+  [[nodiscard]] std::size_t wanted() const { return static_cast<std::size_t>(demand_.cards); }
+  [[nodiscard]] bool takes(std::uint32_t i) const {
+    return can_take(options_, node_.first + i, cards_[i], demand_, need_);
+  }
+  [[nodiscard]] bool has_room() const {
     std::size_t count = 0;
-    for (const CardView& card : cards_) {
-      const auto available = policy_.available(card);
-      count += available && *available >= need ? 1 : 0;
-    }
-    return count;
+    for (std::uint32_t i = 0; i < cards_.size(); ++i) count += takes(i) ? 1 : 0;
+    return count >= wanted();
   }
 
-  const Admitter& policy_;
+  const QueueOptions& options_;
+  const JobDemand& demand_;
   CardNode node_;
+  Bytes need_;  ///< on each card
   const std::vector<RunningJob>& running_;
   std::vector<CardView> cards_;
 };
@@ -207,22 +275,19 @@ bool Reservation::allows(CardId card, Bytes need) const {
   return found == cards.end() || need <= spare[static_cast<std::size_t>(found - cards.begin())];
 }
 
-std::optional<Reservation> EarliestStart::find(const Admitter& policy, const ClusterView& cluster,
+std::optional<Reservation> EarliestStart::find(const QueueOptions& options, const ClusterView& cluster,
                                                GroupId group, SimTime now) {
   const JobDemand& demand = cluster.waiting.demand(group);
   const auto nodes = cluster.index.nodes();
-  const auto pools = cluster.index.pools();
-  const auto wanted = static_cast<std::size_t>(demand.cards);
   std::vector<Known>& known = known_[group];
   known.resize(nodes.size());
   std::optional<NodeId> best;
   SimTime at = SimTime::max();
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    if ((demand.pools >> nodes[node].pool & 1) == 0 || nodes[node].count < wanted) continue;
+    const bool allowed = (demand.pools >> nodes[node].pool & 1) != 0;
+    if (!allowed || cards_to_use(options, nodes[node]) < demand.cards) continue;
     if (known[node].version != cluster.running.version(node)) {
-      const Bytes need = demand.need(demand.batch, pools[nodes[node].pool].total);
-      known[node] = {cluster.running.version(node),
-                     NodeFuture{policy, cluster, node}.first_time(need, wanted)};
+      known[node] = {cluster.running.version(node), NodeFuture{options, cluster, node, demand}.first_time()};
     }
     if (known[node].at == SimTime::max()) continue;
     const SimTime then =
@@ -233,10 +298,9 @@ std::optional<Reservation> EarliestStart::find(const Admitter& policy, const Clu
     }
   }
   if (!best) return std::nullopt;
-  const Bytes need = demand.need(demand.batch, pools[nodes[*best].pool].total);
-  NodeFuture future{policy, cluster, *best};
-  future.first_time(need, wanted);
-  Reservation reservation = future.reserve(need, wanted);
+  NodeFuture future{options, cluster, *best, demand};
+  future.first_time();
+  Reservation reservation = future.reserve();
   reservation.at = at;
   return reservation;
 }

@@ -28,6 +28,13 @@ enum class QueueOrder : std::uint8_t {
   backfill      ///< EASY: others may pass the first if they do not delay it
 };
 
+/// Where the margin is kept.
+enum class KeptMargin : std::uint8_t {
+  beside_jobs,  ///< by needs in bytes on cards that have a job: an empty card gives all it has, and shares of
+                ///< a card add up to the card
+  always        ///< the original: need and margin have to be free
+};
+
 enum class Degrade : std::uint8_t { never, wait_first, degrade_first };
 enum class SplitRule : std::uint8_t { exact, floor };
 enum class OnOom : std::uint8_t { fail, requeue, smaller };
@@ -38,8 +45,11 @@ struct QueueOptions {
   FitRule placement = FitRule::best;
   Accounting accounting = Accounting::ledger;
   std::int64_t safety_margin_mb = 1000;
+  KeptMargin keep_margin = KeptMargin::beside_jobs;
   std::int64_t max_concurrent_jobs = 0;
-  double wait_timeout_s = 300;
+  bool use_gpu = true;
+  std::int64_t gpu_device = -1;
+  double wait_timeout_s = 0;
   double poll_s = 0;
   Degrade degrade = Degrade::never;
   SplitRule accumulation = SplitRule::exact;
@@ -53,10 +63,36 @@ struct QueueOptions {
   bool per_phase = false;
 
   [[nodiscard]] Bytes margin() const { return static_cast<Bytes>(safety_margin_mb) * 1_MiB; }
+
+  /// A wait after which a job is looked at once more: it then fails or, with `wait-first`, may shrink.
+  /// 0 = never. Without a limit `wait-first` waits as long as the original does.
+  [[nodiscard]] double patience_s() const {
+    constexpr double kPublished = 300;
+    return wait_timeout_s > 0 || degrade != Degrade::wait_first ? wait_timeout_s : kPublished;
+  }
+
+  /// Whether a job with this demand may be given a smaller batch now.
+  [[nodiscard]] bool may_shrink(const JobDemand& demand) const {
+    const bool now = degrade == Degrade::degrade_first || (degrade == Degrade::wait_first && demand.overdue);
+    return now && demand.shrinks();
+  }
 };
 
 const OptionTable<QueueOptions>& queue_option_table();
 std::vector<PolicyProfile> queue_profiles();
+
+/// Bytes taken on `card` by the accounting chosen; may exceed the card's total.
+Bytes taken_bytes(const QueueOptions& options, const CardView& card);
+
+/// Bytes that are not taken; empty if the card takes no further job, whatever it needs.
+std::optional<Bytes> free_bytes(const QueueOptions& options, const CardView& card);
+
+/// Bytes that are to stay free of `card` beside a job with this demand.
+Bytes margin_on(const QueueOptions& options, const CardView& card, const JobDemand& demand);
+
+/// Whether `card`, which is number `id`, can take `need` bytes for a job with this demand, and the margin.
+bool can_take(const QueueOptions& options, CardId id, const CardView& card, const JobDemand& demand,
+              Bytes need);
 
 /// Whether the demand could ever fit a card of the cluster that is otherwise empty, at its smallest batch
 /// where the policy may shrink it. `never` then holds both figures in words.
@@ -64,7 +100,7 @@ std::optional<std::string> never_fits(const QueueOptions& options, const JobDema
                                       const ClusterView& cluster);
 
 /// Why `demand` does not start now, with the figures: what it needs, and what the freest card offers.
-std::string why_it_waits(const JobDemand& demand, const ClusterView& cluster);
+std::string why_it_waits(const QueueOptions& options, const JobDemand& demand, const ClusterView& cluster);
 
 // When and where the first of the queue can start at the latest: EASY backfill's reservation.
 
@@ -72,7 +108,7 @@ std::string why_it_waits(const JobDemand& demand, const ClusterView& cluster);
 struct Reservation {
   SimTime at{0};
   std::vector<CardId> cards;
-  std::vector<Bytes> spare;  ///< of each card, beyond what the job will need then
+  std::vector<Bytes> spare;  ///< of each card, beyond what the job and its margin will need then
 
   /// Whether a job that needs `need` bytes on `card`, and may still hold them at `at`, delays the job.
   [[nodiscard]] bool allows(CardId card, Bytes need) const;
@@ -84,7 +120,7 @@ class EarliestStart {
  public:
   /// The earliest reservation for one job of `group` at its full batch; ties go to the lower node. Empty if
   /// no node is expected ever to have room.
-  std::optional<Reservation> find(const Admitter& policy, const ClusterView& cluster, GroupId group,
+  std::optional<Reservation> find(const QueueOptions& options, const ClusterView& cluster, GroupId group,
                                   SimTime now);
 
  private:

@@ -42,7 +42,7 @@ struct ClusterView {
 enum class QueueEvent : std::uint8_t {
   submitted,  ///< `job` arrived; answer `wait` or `refuse`
   examine,    ///< who may start? Asked again after every answer but `wait`
-  deadline,   ///< `job` has waited as long as it may; answer `start` or `fail`
+  deadline,   ///< `job` has waited as long as rules() say; answer `start`, `fail`, `wait`, or once `requeue`
   oom         ///< `job` ran out of memory; answer `requeue` or `fail`
 };
 
@@ -62,7 +62,7 @@ struct AdmitterAnswer {
     start,    ///< start `job` on `cards`
     refuse,   ///< it can never fit
     fail,     ///< give it up
-    requeue,  ///< it waits again, with `demand`
+    requeue,  ///< it waits again, or goes on waiting, with `demand`
     to_back   ///< it draws a new ticket
   };
   Action action = Action::wait;
@@ -76,13 +76,26 @@ struct AdmitterAnswer {
 
 /// What the host must know of a policy to serve it.
 struct QueueRules {
-  SimTime wait_timeout{0};  ///< longest wait; 0 = none
+  SimTime wait_timeout{0};  ///< a wait after which the policy is asked (QueueEvent::deadline); 0 = never
   SimTime poll{0};          ///< look only that often; 0 = at every release and arrival
   SimTime job_timeout{0};   ///< of the whole job, wait included; 0 = none
   SimTime lease{0};         ///< how long a promise outlives its owner; 0 = for ever
   bool per_phase = false;   ///< a job asks for memory anew at each phase
   FitRule placement = FitRule::first;
 };
+
+/// What a queue says of a card, as the published one does.
+enum class CardStatus : std::uint8_t {
+  available,
+  busy,          ///< more than 90 % is taken
+  out_of_memory  ///< less than the margin is free
+};
+
+/// The status of a card of `total` bytes of which `taken` are taken and `margin` are to stay free.
+constexpr CardStatus card_status(Bytes total, Bytes taken, Bytes margin) {
+  if (taken > total || total - taken < margin) return CardStatus::out_of_memory;
+  return taken * 10 > total * 9 ? CardStatus::busy : CardStatus::available;
+}
 
 /// A policy that admits jobs to cards.
 class Admitter : public Decider<AdmitterQuestion, AdmitterAnswer> {
@@ -91,8 +104,19 @@ class Admitter : public Decider<AdmitterQuestion, AdmitterAnswer> {
 
   [[nodiscard]] virtual QueueRules rules() const = 0;
 
-  /// What `card` can take by this policy's reckoning; empty if it takes no further job.
+  /// What `card` has to give by this policy's reckoning, its margin aside; empty if it takes no further job.
   [[nodiscard]] virtual std::optional<Bytes> available(const CardView& card) const = 0;
+
+  /// What it says of `card`. Unless a policy knows better: by the memory really taken, without a margin.
+  [[nodiscard]] virtual CardStatus status(const CardView& card) const {
+    return card_status(card.total, card.reserved + card.foreign, 0);
+  }
+
+  /// Why the jobs of `group`, which wait, have not started, with the bytes that decide; empty if it does not
+  /// say.
+  [[nodiscard]] virtual std::string why_waiting(GroupId /*group*/, const ClusterView& /*cluster*/) const {
+    return {};
+  }
 };
 
 }  // namespace vramlab

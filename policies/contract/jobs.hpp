@@ -31,6 +31,7 @@ struct JobDemand {
   std::int32_t priority = 0;   ///< higher goes first
   std::uint32_t account = 0;   ///< whose quota it counts against
   PoolMask pools = kAnyPool;
+  bool overdue = false;  ///< it has waited as long as it is to for its full batch
 
   /// Bytes on each card at `with_batch`, on a card that offers `card_total`.
   [[nodiscard]] Bytes need(std::int64_t with_batch, Bytes card_total) const;

@@ -76,18 +76,15 @@ GavelTrace read_gavel(const std::filesystem::path& trace, const std::filesystem:
   std::istringstream text(read_input_file(trace));
   GavelTrace read;
   std::size_t number = 0;
-  for (std::string row; std::getline(text, row);) {
-    ++number;
-    if (row.ends_with('\r')) row.pop_back();
-    if (row.empty()) continue;
-    ++read.lines;
+  LineProblems problems;
+  const auto read_line = [&](const std::string& row) {
     const Line line{trace.string() + ":" + std::to_string(number), row};
     const double steps = line.steps();  // of lines that are left out, too: what is wrong is said
     const SimTime arrival = from_seconds(line.arrival());
     const auto rate = known.find("('" + line.type() + "', " + std::to_string(line.cards()) + ")");
     if (rate == known.end() || !(rate->second > 0)) {
       ++read.without_throughput;
-      continue;
+      return;
     }
     JobSpec job;
     job.name = line.type() + ", line " + std::to_string(number);
@@ -96,7 +93,15 @@ GavelTrace read_gavel(const std::filesystem::path& trace, const std::filesystem:
     job.demand.share_milli = options.share_milli;
     job.phases = {{.duration = std::max(SimTime{1}, from_seconds(steps / rate->second))}};
     read.jobs.push_back(std::move(job));
+  };
+  for (std::string row; std::getline(text, row);) {
+    ++number;
+    if (row.ends_with('\r')) row.pop_back();
+    if (row.empty()) continue;
+    ++read.lines;
+    problems.guarded([&] { read_line(row); });
   }
+  problems.throw_if_any(trace.string());
   if (read.lines == 0) throw InputError(trace.string(), "holds no jobs.");
   return read;
 }

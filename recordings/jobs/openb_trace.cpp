@@ -80,6 +80,25 @@ SimTime duration_of(const CsvTable& table, std::size_t row, OpenbTrace& trace) {
   return std::chrono::seconds{1};
 }
 
+void read_pod(const CsvTable& table, std::size_t row, const Kinds& kinds, OpenbTrace& trace) {
+  const auto cards = static_cast<std::int32_t>(table.number(row, "num_gpu"));
+  if (cards == 0) {
+    ++trace.without_gpu;
+    return;
+  }
+  JobSpec job;
+  job.name = table.text(row, "name");
+  job.arrival = from_seconds(table.number(row, "creation_time"));
+  job.demand.cards = cards;
+  job.demand.share_milli = cards > 1 ? 1000 : static_cast<std::int64_t>(table.number(row, "gpu_milli"));
+  if (job.demand.share_milli < 1 || job.demand.share_milli > 1000) {
+    table.wrong(row, "gpu_milli", "is not 1 to 1000 thousandths of a card.");
+  }
+  job.demand.pools = kinds.mask_of(table.text(row, "gpu_spec", false));
+  job.phases = {{.duration = duration_of(table, row, trace)}};
+  trace.jobs.push_back(std::move(job));
+}
+
 }  // namespace
 
 OpenbTrace read_openb(const std::filesystem::path& pods, const std::filesystem::path& nodes,
@@ -89,24 +108,11 @@ OpenbTrace read_openb(const std::filesystem::path& pods, const std::filesystem::
   read_nodes(CsvTable{nodes}, kinds, trace.cluster);
   const CsvTable table{pods};
   trace.pods = table.rows();
+  LineProblems problems;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto cards = static_cast<std::int32_t>(table.number(row, "num_gpu"));
-    if (cards == 0) {
-      ++trace.without_gpu;
-      continue;
-    }
-    JobSpec job;
-    job.name = table.text(row, "name");
-    job.arrival = from_seconds(table.number(row, "creation_time"));
-    job.demand.cards = cards;
-    job.demand.share_milli = cards > 1 ? 1000 : static_cast<std::int64_t>(table.number(row, "gpu_milli"));
-    if (job.demand.share_milli < 1 || job.demand.share_milli > 1000) {
-      table.wrong(row, "gpu_milli", "is not 1 to 1000 thousandths of a card.");
-    }
-    job.demand.pools = kinds.mask_of(table.text(row, "gpu_spec", false));
-    job.phases = {{.duration = duration_of(table, row, trace)}};
-    trace.jobs.push_back(std::move(job));
+    problems.guarded([&] { read_pod(table, row, kinds, trace); });
   }
+  problems.throw_if_any(pods.string());
   return trace;
 }
 

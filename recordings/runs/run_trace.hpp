@@ -45,7 +45,8 @@ RunTrace read_run_trace(InputFile& file);
 // The time line of a run of the job queue: cards, stays of jobs, and the queue as a whole.
 
 /// One line a change of a card, as JSON or CSV: time_s, card, and in bytes used (by jobs), foreign, promised,
-/// then jobs, alert. `run` must have kept its moments; so for all below.
+/// then jobs, alert, status (of the card, as the policy has it). `run` must have kept its moments; so for all
+/// below.
 std::string cards_jsonl(const JobQueueRun& run);
 std::string cards_csv(const JobQueueRun& run);
 

@@ -1,4 +1,6 @@
 // Traces as rows: one JSON object a line, or CSV with a header.
+#include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "core/csv.hpp"
@@ -34,6 +36,11 @@ Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
   return row;
 }
 
+const char* status_name(CardStatus status) {
+  constexpr std::array kNames{"AVAILABLE", "BUSY", "OUT_OF_MEMORY"};  // as the published queue has them
+  return kNames[static_cast<std::size_t>(status)];
+}
+
 Json card_row(const CardMoment& moment) {
   return {{"time_s", to_seconds(moment.time)},
           {"card", moment.card},
@@ -41,7 +48,8 @@ Json card_row(const CardMoment& moment) {
           {"foreign", moment.foreign},
           {"promised", moment.promised},
           {"jobs", moment.jobs},
-          {"alert", moment.alert}};
+          {"alert", moment.alert},
+          {"status", status_name(moment.status)}};
 }
 
 Json monitor_row(const JobQueueRun& run, const QueueMoment& moment) {

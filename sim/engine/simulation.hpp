@@ -155,6 +155,9 @@ class Simulation {
 
   bool cancel(EventId id) { return queue_.cancel(id); }
 
+  /// Number of events still to come, without the one being handled.
+  [[nodiscard]] std::size_t pending() const { return queue_.size(); }
+
   /// Hands the events to `handle(Event)` in order until none is left or `stop` is called.
   template <class Handler>
   void run(Handler&& handle) {

@@ -53,8 +53,8 @@ void ClusterBooks::changed(CardId card, SimTime now) {
     --sums_.cards_alerted;
   }
   if (!keep_moments_) return;
-  record_.moments.push_back(
-      {now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card]});
+  record_.moments.push_back({now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card],
+                             policy_.status(view)});
 }
 
 // `need` is added for each of `jobs`, 1 or −1; sums of bytes wrap where they fall, as intended.

@@ -34,7 +34,8 @@ struct CardMoment {
   Bytes foreign = 0;
   Bytes promised = 0;
   std::int32_t jobs = 0;
-  bool alert = false;  ///< over 90 % full since a moment ago or longer
+  bool alert = false;                         ///< over 90 % full since a moment ago or longer
+  CardStatus status = CardStatus::available;  ///< as the policy has it
 };
 
 /// All cards together. Bytes are sums over all cards.

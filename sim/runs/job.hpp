@@ -79,7 +79,7 @@ struct JobRecord {
   std::int32_t ooms = 0;
   BatchSplit split;           ///< of the last start
   std::vector<CardId> cards;  ///< of the last start
-  std::string reason;         ///< why it failed or was refused, or why it waited when it arrived
+  std::string reason;  ///< of its end or, with the bytes that decide, why it runs smaller or still waits
 };
 
 }  // namespace vramlab

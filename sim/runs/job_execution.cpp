@@ -25,7 +25,13 @@ class DeclaredExecution final : public JobExecution {
     const JobPhase& what = jobs_[job].phases[phase];
     const Bytes use = flat_use(what, admission);
     give(job);
-    if (!books_.take(*admission.cards, admission.need, use, clock_.now())) return JobProgress::out_of_memory;
+    if (!books_.take(*admission.cards, admission.need, use, clock_.now())) {
+      for (const CardId card : *admission.cards) {
+        const CardView& view = books_.cards()[card];
+        if (use > view.total - view.reserved - view.foreign) fell_short(card, view, use, 0);
+      }
+      return JobProgress::out_of_memory;
+    }
     held_[job] = {admission, use, clock_.schedule(what.duration, {JobEvent::Kind::work, job, 0})};
     return JobProgress::goes_on;
   }
@@ -177,7 +183,10 @@ class StepExecution final : public JobExecution {
     for (std::size_t i = 0; i < work.processes.size(); ++i) {
       const JobProcess::Step step = work.processes[i]->run(program.program, program.key, program.shape);
       account(job, i, work.processes[i]->holding());
-      if (!step.ok) return JobProgress::out_of_memory;
+      if (!step.ok) {
+        refused_on(job, i, step.refused);
+        return JobProgress::out_of_memory;
+      }
       settled = settled && step.settled;
       driver_time = std::max(driver_time, step.driver_time);
     }
@@ -205,16 +214,21 @@ class StepExecution final : public JobExecution {
       work.held.emplace_back();
       work.processes.push_back(std::make_unique<JobProcess>(card.memory, card.context, fidelity_.allocator));
       JobProcess& process = *work.processes.back();
-      bool ok = process.open();
-      if (ok && jobs_[job].model) {
-        const JobProcess::Step step = process.run(programs_of(job).build);
-        ok = step.ok;
-        driver_time = std::max(driver_time, step.driver_time);
-      }
+      JobProcess::Step step{.ok = process.open(), .refused = card.context};
+      if (step.ok && jobs_[job].model) step = process.run(programs_of(job).build);
+      driver_time = std::max(driver_time, step.driver_time);
       account(job, i, process.holding());
-      if (!ok) return false;
+      if (step.ok) continue;
+      refused_on(job, i, step.refused);
+      return false;
     }
     return true;
+  }
+
+  // The process number `i` of the job was refused `size` bytes.
+  void refused_on(std::uint32_t job, std::size_t i, Bytes size) {
+    const CardId card = (*works_[job].admission.cards)[i];
+    fell_short(card, books_.cards()[card], size, works_[job].held[i].reserved);
   }
 
   ModelPrograms& programs_of(std::uint32_t job) {
@@ -293,6 +307,13 @@ class StepExecution final : public JobExecution {
 };
 
 }  // namespace
+
+void JobExecution::fell_short(CardId card, const CardView& view, Bytes size, Bytes own) {
+  shortage_ = "It wanted " + format_bytes(size) + (own > 0 ? " beside its " + format_bytes(own) : "") +
+              " on card " + std::to_string(card) + ", which had " +
+              format_bytes(view.total - view.reserved - view.foreign) + " of " + format_bytes(view.total) +
+              " free.";
+}
 
 std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& jobs, ClusterBooks& books,
                                                  JobClock& clock) {

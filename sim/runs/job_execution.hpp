@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "policies/contract/jobs.hpp"
@@ -59,8 +60,18 @@ class JobExecution {
   /// What it holds on the card where it holds most.
   [[nodiscard]] virtual Bytes used(std::uint32_t job) const = 0;
 
+  /// How far the card was from what was asked for where a job last ran out of memory: a sentence.
+  [[nodiscard]] const std::string& shortage() const { return shortage_; }
+
   /// Memory of strangers came to a card or went, and this much of its time, in thousandths.
   virtual void strangers_changed(CardId /*card*/, std::int64_t /*busy_change*/) {}
+
+ protected:
+  /// A job wanted `size` on `card`, as it is now, beside `own` that it had there.
+  void fell_short(CardId card, const CardView& view, Bytes size, Bytes own);
+
+ private:
+  std::string shortage_;
 };
 
 /// Fidelity `declared`: a phase takes its memory at once, all of it or nothing, and lasts as long as it says.

@@ -27,10 +27,13 @@ JobProcess::Step JobProcess::run(const StepProgram& program, std::uint64_t key, 
   const Bytes taken = card_.taken();
   const SimTime driver_time = process_.driver_time();
   const auto calls = driver_calls();
-  const bool ok = process_.executor().run(program, shape).result == StepResult::ok;
+  const ExecutedStep done = process_.executor().run(program, shape);
+  const bool ok = done.result == StepResult::ok;
   segments_ += card_.taken() - taken;  // wraps where it falls, as intended
-  return {
-      .ok = ok, .driver_time = process_.driver_time() - driver_time, .settled = ok && is_settled(key, calls)};
+  return {.ok = ok,
+          .driver_time = process_.driver_time() - driver_time,
+          .refused = done.oom ? done.oom->segment : 0,
+          .settled = ok && is_settled(key, calls)};
 }
 
 Holding JobProcess::holding() const {

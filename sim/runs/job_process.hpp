@@ -26,6 +26,7 @@ class JobProcess {
   struct Step {
     bool ok = true;
     SimTime driver_time{0};
+    Bytes refused = 0;  ///< not ok: what the card could not give
     /// From here on the same program at the same shape goes on as it did, whatever other processes do: no
     /// driver call since an equal state, or, which is an assumption, none in 24 steps before this one.
     bool settled = false;

@@ -20,9 +20,10 @@ struct JobStanding {
   std::size_t phase = 0;
   bool waits = false;
   bool runs = false;
-  SimTime since{0};  ///< it waits or runs
-  SimTime ran{0};    ///< in earlier stretches of this attempt (by phase)
-  Bytes need = 0;    ///< promised on each card
+  bool reconsidered = false;  ///< its demand changed while it waited
+  SimTime since{0};           ///< it waits or runs
+  SimTime ran{0};             ///< in earlier stretches of this attempt (by phase)
+  Bytes need = 0;             ///< promised on each card
 };
 
 class Loop {
@@ -65,6 +66,7 @@ class Loop {
       }
       monitor_.look(books_, waiting_, active_, now());
     });
+    explain_pending();
     static_cast<ClusterRecord&>(run_) = books_.take_record(run_.end);
     run_.stays = monitor_.take_stays();
     run_.monitored = monitor_.take_moments();
@@ -73,6 +75,19 @@ class Loop {
 
  private:
   [[nodiscard]] SimTime now() const { return simulation_.now(); }
+
+  // Of jobs that nothing ends any more.
+  void explain_pending() {
+    for (JobId job = 0; job < run_.jobs.size(); ++job) {
+      if (run_.jobs[job].outcome != JobOutcome::pending) continue;
+      if (standings_[job].waits) run_.jobs[job].reason = why_waiting(job);
+      if (standings_[job].runs) run_.jobs[job].reason = "ran when the run ended early";
+    }
+  }
+  [[nodiscard]] std::string why_waiting(JobId job) const {
+    return policy_.why_waiting(standings_[job].group, cluster_);
+  }
+
   void end_early(const std::string& reason) {
     run_.ended_early = reason;
     run_.end = std::max(run_.end, now());
@@ -150,6 +165,7 @@ class Loop {
     JobStanding& at = standings_[job];
     at.ticket = ticket;
     at.waits = true;
+    at.reconsidered = false;
     at.since = now();
     ++at.epoch;
     waiting_.add(at.group, {ticket, job, spec.arrival, expected_rest(job)});
@@ -174,9 +190,10 @@ class Loop {
   }
 
   void pump(Kind kind) {
+    std::optional<EventId> next_poll;
     if (kind == Kind::poll) {
       polling_ = !waiting_.empty();
-      if (polling_) simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
+      if (polling_) next_poll = simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
     } else {
       pump_requested_ = false;
     }
@@ -188,14 +205,38 @@ class Loop {
     }
     const std::vector<JobId> expiring = std::exchange(expiring_, {});
     for (const JobId job : expiring) {
-      if (!standings_[job].waits) continue;
-      released();  // it may have stood in another's way
-      obey(ask({.event = QueueEvent::deadline,
-                .pass = pass_,
-                .job = job,
-                .group = standings_[job].group,
-                .cluster = cluster_}));
+      if (standings_[job].waits) expire(job);
     }
+    if (next_poll && simulation_.pending() == 1) {  // nothing else is to come: nothing will change
+      simulation_.cancel(*next_poll);
+      polling_ = false;
+    }
+  }
+
+  void expire(JobId job) {
+    const AdmitterAnswer answer = ask({.event = QueueEvent::deadline,
+                                       .pass = pass_,
+                                       .job = job,
+                                       .group = standings_[job].group,
+                                       .cluster = cluster_});
+    if (answer.action == AdmitterAnswer::Action::wait) return;
+    if (answer.action == AdmitterAnswer::Action::requeue) return reconsider(job, answer.demand);
+    released();  // it may have stood in another's way
+    obey(answer);
+  }
+
+  // It keeps its place with another demand, is looked at in its turn, and if it then still waits, the policy
+  // is asked once more.
+  void reconsider(JobId job, const JobDemand& demand) {
+    JobStanding& at = standings_[job];
+    if (std::exchange(at.reconsidered, true)) {
+      throw PolicyFault("the queue policy changed the demand of a waiting job twice in one wait");
+    }
+    waiting_.remove(at.group, at.ticket);
+    at.group = waiting_.group_of(demand);
+    waiting_.add(at.group, {at.ticket, job, setup_.jobs[job].arrival, expected_rest(job)});
+    expiring_.push_back(job);
+    request_pump();
   }
 
   // The policy is not trusted: only a job that waits can start, on cards of one node.
@@ -241,6 +282,7 @@ class Loop {
     ++record.starts;
     record.split = answer.split;
     record.cards = answer.cards;
+    if (!answer.reason.empty()) record.reason = answer.reason;
     books_.promise(record.cards, at.need, account_of(job), now());
     running_.add(node_of(job), {.expected_end = now() + expected_rest(job),
                                 .job = job,
@@ -339,9 +381,8 @@ class Loop {
                                        .batch = record.split.batch,
                                        .attempts = record.ooms,
                                        .cluster = cluster_});
-    if (answer.action != AdmitterAnswer::Action::requeue)
-      return leave(job, JobOutcome::out_of_memory, answer.reason);
-    record.reason = answer.reason;
+    record.reason = answer.reason + (answer.reason.empty() ? "" : " ") + execution_->shortage();
+    if (answer.action != AdmitterAnswer::Action::requeue) return leave(job, JobOutcome::out_of_memory, {});
     at.group = group_of(job, answer.demand);
     enqueue(job, at.ticket);
     request_pump();
@@ -360,7 +401,11 @@ class Loop {
 
   void end_by_limit(JobId job) {
     JobStanding& at = standings_[job];
+    std::string reason = "did not end within " +
+                         std::to_string(rules_.job_timeout / std::chrono::seconds{1}) + " s of its arrival";
     if (at.waits) {
+      const std::string why = why_waiting(job);
+      if (!why.empty()) reason += ": " + why;
       waiting_.remove(at.group, at.ticket);
       stop_waiting(job);
       released();
@@ -369,7 +414,7 @@ class Loop {
     } else {
       return;
     }
-    leave(job, JobOutcome::job_timeout, "did not end within the time a job may take");
+    leave(job, JobOutcome::job_timeout, reason + ".");
   }
 
   void leave(JobId job, JobOutcome outcome, std::string reason) {

@@ -45,7 +45,7 @@ class JobsCliTest : public testing::Test {
 
 constexpr const char* kTwoJobs = R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 2}])";
 
-TEST_F(JobsCliTest, ComparePrintsTwoTablesWithinAHundredColumns) {
+TEST_F(JobsCliTest, ComparePrintsItsTablesWithinAHundredColumns) {
   const auto [code, out] = run("compare " + shipped("queue-mixed-day.json") + " --json result.json");
   ASSERT_EQ(code, 0) << out;
   EXPECT_THAT(out, testing::StartsWith("Best: "));
@@ -64,12 +64,12 @@ TEST_F(JobsCliTest, WritesTheTimeLineAndThePicture) {
   write_scenario("two.json", kTwoJobs);
   const auto [code, out] = run("compare two.json --trace-dir t --picture p.svg --json r.json");
   ASSERT_EQ(code, 0) << out;
-  for (const char* ending : {".jsonl", ".csv", ".jobs.csv", ".monitor.csv", ".perfetto.json"}) {
+  for (const char* ending : {".jsonl", ".csv", ".jobs.csv", ".fates.csv", ".monitor.csv", ".perfetto.json"}) {
     EXPECT_THAT(out, HasSubstr(std::string{"wrote t/strict-fifo"} + ending + "\n"));
     EXPECT_FALSE(read_input_file(folder.file(std::string{"t/strict-fifo"} + ending)).empty()) << ending;
   }
   EXPECT_THAT(read_input_file(folder.file("p.svg")), HasSubstr("two: 2 jobs on 1 card"));
-  EXPECT_EQ(read_json_file(folder.file("r.json"))["policies"][0]["trace_files"].size(), 5u);
+  EXPECT_EQ(read_json_file(folder.file("r.json"))["policies"][0]["trace_files"].size(), 6u);
 }
 
 TEST_F(JobsCliTest, CheckHoldsTheExpectations) {
@@ -77,6 +77,21 @@ TEST_F(JobsCliTest, CheckHoldsTheExpectations) {
   EXPECT_EQ(run("check two.json").first, 0);
   write_scenario("three.json", R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 3}])");
   EXPECT_EQ(run("check three.json").first, 1);
+}
+
+TEST_F(JobsCliTest, CheckShowsTheJobsThatAnExpectationIsAbout) {
+  write_scenario(
+      "big.json",
+      R"("jobs": [{"need": "6GiB", "duration_s": 10}, {"name": "big", "need": "20GiB", "duration_s": 10}])");
+  Json json = read_json_file(folder.file("big.json"));
+  json["expect"] = {{{"policy", "strict-fifo"}, {"metric", "refused"}, {"equals", 0}}};
+  std::ofstream{folder.file("big.json")} << json.dump();
+  const auto [code, out] = run("check big.json");
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(out,
+              HasSubstr("big: arrived at 0.0 s, waited 0.0 s, refused at 0.0 s, 0 OOMs (Needs 20.0 GiB; the "
+                        "largest card offers 10.0 GiB: it can never fit.)"));
+  EXPECT_THAT(out, testing::Not(HasSubstr("job 0: ")));
 }
 
 // Only a training scenario has an oracle; elsewhere it is a label as good as any other.

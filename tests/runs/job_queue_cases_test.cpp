@@ -242,5 +242,164 @@ TEST(JobQueueCases, K4_10_WhatTheDriverKeepsIsNotForJobs) {
   EXPECT_EQ(run_on(offered, 500, 7946_MiB).most_active, 2);
 }
 
+const std::vector<std::string> kOrders{"two-fifos", "strict", "best-effort", "backfill"};
+
+// The margin of 1,000 MiB that queues have unless told otherwise.
+std::unique_ptr<Admitter> with_margin(const std::string& profile, const OptionMap& more = {}) {
+  return builtin_policies()->admitters.make({"job-queue", profile, more, "/policies/0"});
+}
+
+// A share of 1 is the card, and what the empty card holds is not refused for the margin.
+TEST(JobQueueMargin, AnEmptyCardGivesAllItHas) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(24_GiB, SimTime{0}, minutes{10}), plain_job(0, SimTime{0}, minutes{10}),
+                plain_job(24_GiB + 1, SimTime{0}, minutes{10})};
+  setup.jobs[1].demand.share_milli = 1000;
+  for (const PolicyProfile& profile : builtin_policies()->admitters.find("job-queue").profiles) {
+    const JobQueueRun run = run_job_queue(setup, *with_margin(profile.name, {{"on_oom", "requeue", {}}}));
+    const auto expected = profile.name == "faithful" ? JobOutcome::refused : JobOutcome::completed;
+    EXPECT_EQ(run.jobs[0].outcome, expected) << profile.name;
+    EXPECT_EQ(run.jobs[1].outcome, expected) << profile.name;
+    EXPECT_EQ(run.jobs[2].outcome, JobOutcome::refused) << profile.name;
+    if (profile.name != "faithful") continue;
+    EXPECT_THAT(run.jobs[0].reason,
+                HasSubstr("Needs 24.0 GiB; the largest card offers 24.0 GiB less a margin"));
+  }
+}
+
+TEST(JobQueueMargin, IsKeptBesideJobsInBytesAndNotBetweenShares) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(12_GiB, SimTime{0}, minutes{1}), plain_job(12_GiB, SimTime{0}, minutes{1})};
+  for (const std::string& profile : kReserving) {
+    EXPECT_EQ(run_job_queue(setup, *with_margin(profile)).jobs[1].first_start, minutes{1}) << profile;
+  }
+  setup.jobs[1].demand.fixed = 12_GiB - 1000_MiB;
+  for (const std::string& profile : kReserving) {
+    EXPECT_EQ(run_job_queue(setup, *with_margin(profile)).jobs[1].first_start, minutes{0}) << profile;
+  }
+  for (JobSpec& job : setup.jobs) job.demand.share_milli = 500;
+  for (const std::string& profile : kReserving) {
+    EXPECT_EQ(run_job_queue(setup, *with_margin(profile)).jobs[1].first_start, minutes{0}) << profile;
+  }
+}
+
+// 14 GiB for 4,000 s, and 16 samples of 1 GiB that come at 10 s: 10 GiB are left beside the first.
+JobQueueSetup one_that_shrinks() {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(14_GiB, SimTime{0}, seconds{4000}), plain_job(0, seconds{10}, seconds{100})};
+  setup.jobs[1].demand.per_sample = 1_GiB;
+  setup.jobs[1].demand.batch = 16;
+  return setup;
+}
+
+TEST(JobQueueDegradation, WaitFirstShrinksUnderEveryOrderOnceItsWaitIsOver) {
+  for (const std::string& order : kOrders) {
+    for (const double limit : {0.0, 300.0}) {  // without one, the published 300 s
+      const JobQueueRun run =
+          run_queue(one_that_shrinks(), "backfill",
+                    {{"order", order, {}}, {"degrade", "wait-first", {}}, {"wait_timeout_s", limit, {}}});
+      EXPECT_EQ(run.jobs[1].outcome, JobOutcome::completed) << order;
+      EXPECT_EQ(run.jobs[1].first_start, seconds{310}) << order;
+      EXPECT_EQ(run.jobs[1].split, (BatchSplit{8, 2})) << order;
+      EXPECT_THAT(run.jobs[1].reason,
+                  HasSubstr("16.0 GiB for batch 16 did not fit: runs at batch 8 with 8.00 GiB and 2"));
+    }
+  }
+}
+
+TEST(JobQueueDegradation, WhereNoSmallerBatchFitsItWaitsOnUnlessThereIsALimit) {
+  JobQueueSetup setup = one_that_shrinks();
+  setup.jobs[0].demand.fixed = 24_GiB;
+  const OptionMap wait_first{{"degrade", "wait-first", {}}};
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun patient = run_queue(setup, profile, wait_first);
+    EXPECT_EQ(patient.jobs[1].first_start, seconds{4000}) << profile;
+    EXPECT_EQ(patient.jobs[1].split, (BatchSplit{16, 1})) << profile;
+    const JobQueueRun limited =
+        run_queue(setup, profile, overlay(wait_first, {{"wait_timeout_s", 60.0, {}}}));
+    EXPECT_EQ(limited.jobs[1].outcome, JobOutcome::wait_timeout) << profile;
+    EXPECT_EQ(limited.jobs[1].end, seconds{70}) << profile;
+    EXPECT_THAT(limited.jobs[1].reason,
+                HasSubstr("no memory within 60 s: needs 16.0 GiB; the freest card, 0, "
+                          "has 0 B of 24.0 GiB to give"));
+  }
+}
+
+// Strict: the one that may shrink stands behind one that may not.
+TEST(JobQueueDegradation, OneThatMayShrinkStillPassesNobodyUnderStrict) {
+  JobQueueSetup setup = one_that_shrinks();
+  setup.jobs.insert(setup.jobs.begin() + 1, plain_job(20_GiB, seconds{5}, seconds{100}));
+  const OptionMap wait_first{{"degrade", "wait-first", {}}};
+  EXPECT_EQ(run_queue(setup, "strict-fifo", wait_first).jobs[2].first_start, seconds{4100});
+  EXPECT_EQ(run_queue(setup, "best-effort", wait_first).jobs[2].first_start, seconds{310});
+  EXPECT_EQ(run_queue(setup, "backfill", wait_first).jobs[2].first_start, seconds{310});  // ends by 4,000
+}
+
+TEST(JobQueueWaiting, HasNoLimitUnlessOneIsGiven) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(20_GiB, SimTime{0}, minutes{60}), plain_job(20_GiB, SimTime{0}, minutes{60})};
+  EXPECT_EQ(run_job_queue(setup, *with_margin("")).jobs[1].first_start, minutes{60});
+  const JobRecord published =
+      run_job_queue(setup, *with_margin("faithful", {{"job_timeout_s", 0.0, {}}})).jobs[1];
+  EXPECT_EQ(published.outcome, JobOutcome::wait_timeout);
+  EXPECT_EQ(published.waited, seconds{300});
+}
+
+// A queue that polls must end, too, where nothing will ever change.
+TEST(JobQueueWaiting, ForEverEndsTheRunAndSaysWhatIsMissing) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.strangers = {{.card = 0, .bytes = 18_GiB}};
+  setup.jobs = {plain_job(2_GiB, SimTime{0}, minutes{1}), plain_job(12_GiB, SimTime{0}, minutes{1}),
+                plain_job(2_GiB, seconds{1}, minutes{1})};
+  for (const double poll : {0.0, 5.0}) {
+    const JobQueueRun run = run_queue(setup, "best-effort", {{"poll_s", poll, {}}});
+    EXPECT_EQ(count(run, JobOutcome::completed), 2) << poll;
+    EXPECT_EQ(run.jobs[1].outcome, JobOutcome::pending);
+    EXPECT_EQ(run.jobs[1].reason, "needs 12.0 GiB; the freest card, 0, has 6.00 GiB of 24.0 GiB to give");
+  }
+}
+
+TEST(JobQueueReasons, AKillNamesWhatWasWantedAndWhatWasFree) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.start_up = seconds{1};
+  setup.jobs = {plain_job(16_GiB, SimTime{0}, minutes{1}), plain_job(14_GiB, SimTime{0}, minutes{1})};
+  const JobQueueRun run = run_queue(setup, "no-admission", {{"on_oom", "fail", {}}});
+  EXPECT_EQ(
+      run.jobs[1].reason,
+      "ran out of memory in attempt 1. It wanted 14.0 GiB on card 0, which had 8.00 GiB of 24.0 GiB free.");
+}
+
+TEST(JobQueueDevice, OneCardOrNone) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB, 3)};
+  setup.jobs = {plain_job(20_GiB, SimTime{0}, minutes{1}), plain_job(20_GiB, SimTime{0}, minutes{1}),
+                plain_job(1_GiB, SimTime{0}, minutes{1})};
+  setup.jobs[2].demand.cards = 2;
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun run = run_queue(setup, profile, {{"gpu_device", std::int64_t{1}, {}}});
+    EXPECT_THAT(run.jobs[0].cards, testing::ElementsAre(1u)) << profile;
+    EXPECT_EQ(run.jobs[1].first_start, minutes{1}) << profile;
+    EXPECT_THAT(run.jobs[2].reason, HasSubstr("Asks for 2 cards of one node")) << profile;
+    EXPECT_EQ(count(run_queue(setup, profile, {{"use_gpu", false, {}}}), JobOutcome::refused), 3) << profile;
+  }
+}
+
+// Less than the margin free, more than 90 % used, else available: the published queue's words.
+TEST(JobQueueStatus, FollowsWhatThePolicyCountsAsTaken) {
+  EXPECT_EQ(card_status(10'000, 9'000, 1'000), CardStatus::available);
+  EXPECT_EQ(card_status(10'000, 9'001, 999), CardStatus::busy);
+  EXPECT_EQ(card_status(10'000, 9'001, 1'000), CardStatus::out_of_memory);
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(12_GiB, SimTime{0}, minutes{1})};
+  setup.keep_moments = true;
+  const auto statuses = [&](const std::string& profile) {
+    std::vector<CardStatus> all;
+    for (const CardMoment& moment : run_job_queue(setup, *with_margin(profile)).moments)
+      all.push_back(moment.status);
+    return all;
+  };
+  EXPECT_THAT(statuses("backfill"), testing::Each(CardStatus::available));
+  EXPECT_THAT(statuses("faithful"), testing::Contains(CardStatus::out_of_memory));  // 12 GiB count twice
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -208,7 +208,8 @@ TEST_P(PromptQueue, AWaitEndsInTheMomentThatMakesRoom) {
 // card could take it.
 class Watcher final : public Admitter {
  public:
-  explicit Watcher(std::unique_ptr<Admitter> policy) : policy_(std::move(policy)) {}
+  /// `margin`: kept free beside jobs.
+  Watcher(std::unique_ptr<Admitter> policy, Bytes margin) : policy_(std::move(policy)), margin_(margin) {}
   AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& observation) override {
     AdmitterAnswer answer = policy_->decide(question, observation);
     // A job that ran out of memory as it started may go on within the same moment, in the next pass.
@@ -231,8 +232,9 @@ class Watcher final : public Admitter {
       const Bytes need = demand.need(demand.batch, question.cluster.index.pools()[node.pool].total);
       std::int32_t room = 0;
       for (CardId card = node.first; card < node.first + node.count; ++card) {
-        const auto available = policy_->available(question.cluster.cards[card]);
-        room += available && *available >= need ? 1 : 0;
+        const CardView& view = question.cluster.cards[card];
+        const auto available = policy_->available(view);
+        room += available && *available >= need + (view.jobs > 0 ? margin_ : 0) ? 1 : 0;
       }
       suspect_ = suspect_ || room >= demand.cards;
     }
@@ -246,6 +248,7 @@ class Watcher final : public Admitter {
 
  private:
   std::unique_ptr<Admitter> policy_;
+  Bytes margin_;
   bool suspect_ = false;  ///< as the queue stood when it was last looked at
   SimTime looked_at_{0};
   bool idle_ = false;
@@ -255,7 +258,8 @@ TEST_P(ReservingQueue, NoCardIsIdleThatTheFirstOfTheQueueFits) {
   EXPECT_TRUE(rc::check([&] {
     OptionMap options = any_options();
     options.set("ageing_s", 0.0);
-    Watcher watcher{queue_policy(GetParam(), options)};
+    const auto margin = std::get<std::int64_t>(options.find("safety_margin_mb")->value);
+    Watcher watcher{queue_policy(GetParam(), options), static_cast<Bytes>(margin) * 1_MiB};
     run_job_queue(any_queue(), watcher);
     RC_ASSERT(!watcher.saw_an_idle_card());
   }));

@@ -1,7 +1,10 @@
 #include "lab/kinds/jobs/spec.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -19,6 +22,27 @@ namespace vramlab {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Variables of the published manager, and the options that they set.
+constexpr std::array<std::pair<const char*, const char*>, 5> kEnvironment{
+    {{"USE_GPU", "use_gpu"},
+     {"GPU_DEVICE", "gpu_device"},
+     {"MAX_CONCURRENT_JOBS", "max_concurrent_jobs"},
+     {"JOB_TIMEOUT", "job_timeout_s"},
+     {"SAFETY_MARGIN_MB", "safety_margin_mb"}}};
+
+// A number, a truth as shells write it, or else the text, which the option then refuses.
+OptionValue environment_value(std::string_view option, const std::string& text) {
+  if (option == "use_gpu" && (text == "0" || text == "1")) return text == "1";
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const Json json = Json::parse(lower, nullptr, /*allow_exceptions=*/false);
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  return text;
+}
 
 /// Turns a document whose fields passed their checks into a scenario.
 class JobsReader {
@@ -49,6 +73,7 @@ class JobsReader {
         file_.policy_sections, {find_in(known), [&](const PolicyChoice& choice) { known.make(choice); }},
         problems_);
     file_.policies = std::move(list.entries);
+    read_environment();
     require_expectations(list);
     problems_.throw_if_any();
     return std::move(file_);
@@ -216,6 +241,23 @@ class JobsReader {
         problems_.add(pointer + "/card", "there is no card " + std::to_string(stranger.card) +
                                              "; there are " + std::to_string(cards) + ", counted from 0.");
       }
+    }
+  }
+
+  // The published manager takes its settings from the environment. What an entry says itself stands.
+  void read_environment() {
+    const auto& known = file_.known->admitters;
+    for (PolicyEntry& entry : file_.policies) {
+      if (entry.choice.use != "job-queue" || entry.choice.profile != "faithful") continue;
+      for (const auto& [variable, option] : kEnvironment) {
+        const char* const text = std::getenv(variable);
+        if (text == nullptr || *text == 0 || entry.choice.options.find(option) != nullptr) continue;
+        entry.choice.options.set(option, environment_value(option, text),
+                                 std::string{"environment:"} + variable);
+        file_.notes.push_back(entry.label + ": " + variable + "=" + text + " of the environment sets " +
+                              option + ".");
+      }
+      problems_.guarded(entry.choice.where, [&] { known.make(entry.choice); });
     }
   }
 

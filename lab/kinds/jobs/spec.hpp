@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
+#include "report/table.hpp"
 #include "sim/runs/job_queue_loop.hpp"
 
 namespace vramlab {
@@ -48,6 +50,29 @@ std::vector<JobsResult> compare_seeds(const std::vector<JobsScenario>& scenarios
 /// All metrics of a run in a fixed order (docs/metrics.md).
 std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
 const MetricTable& jobs_metric_table();
+
+// What became of each job (fates.cpp). Times in seconds, of jobs in the order of the setup.
+
+/// One job: name, state (done, refused, timed_out, killed or waiting), cards, submitted_s, started_s,
+/// ended_s, batch, accumulation, kills, reason; null for what there is not. Of more than `most` jobs those
+/// that did not end well come first and the rest is left out.
+Json fates_json(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t most = ~std::size_t{0});
+
+/// The same columns of all jobs as CSV; several cards with spaces between.
+std::string fates_csv(const JobQueueSetup& setup, const JobQueueRun& run);
+
+/// The same for people: all jobs of a short list or if `all` are asked for, else of each policy the first
+/// that did not end well, and how many more there are. Empty without a row.
+std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results,
+                                 bool all);
+
+/// A line for each of the first few jobs that `metric` is about: for `refused` those that were refused, for
+/// waits those that waited longest, …; those that did not end well for figures of all jobs.
+std::vector<std::string> jobs_about(const std::string& metric, const JobQueueSetup& setup,
+                                    const JobQueueRun& run);
+
+/// A time with three digits and a unit; "-" where it is not a number.
+std::string duration(double seconds);
 
 /// `trace_files` gives the files written for a label, where there are some.
 Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& results,

@@ -19,18 +19,6 @@
 namespace vramlab {
 namespace {
 
-// Three digits and a unit: the tables are wide enough as it is.
-std::string duration(double seconds) {
-  const auto text = [](double value, const char* unit) {
-    return value < 99.95 ? fmt::format("{:.1f} {}", value, unit) : fmt::format("{:.0f} {}", value, unit);
-  };
-  if (std::isnan(seconds)) return kNoFigure;
-  if (seconds < 120) return text(seconds, "s");
-  if (seconds < 7200) return text(seconds / 60, "min");
-  if (seconds < 172800) return text(seconds / 3600, "h");
-  return text(seconds / 86400, "d");
-}
-
 // Most jobs done, then least killed, then least waste, then shortest mean completion.
 std::string verdict_on(const std::vector<JobsResult>& results) {
   const auto rank = [](const JobsResult& result) {
@@ -73,6 +61,7 @@ Table times_table(const std::vector<LabelledFigures>& rows) {
 }
 
 constexpr std::size_t kMostStays = 4000;  // of one policy; about a bar a pixel
+constexpr std::size_t kMostFates = 200;   // of one policy; those that did not end well first
 constexpr std::size_t kMostCards = 64;    // of one policy; more than a screen
 
 std::vector<std::string> card_names(const ClusterSetup& cluster) {
@@ -144,7 +133,8 @@ Json waiting_json(const std::vector<QueueMoment>& moments) {
   return list;
 }
 
-Json policy_json(const JobsResult& result, const std::vector<std::string>& cards, JobNames& names) {
+Json policy_json(const JobQueueSetup& setup, const JobsResult& result, const std::vector<std::string>& cards,
+                 JobNames& names) {
   Json json;
   json["label"] = result.label;
   if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
@@ -159,6 +149,7 @@ Json policy_json(const JobsResult& result, const std::vector<std::string>& cards
   }
   json["omitted"] = omitted;
   json["waiting"] = waiting_json(result.run.monitored);
+  json["jobs"] = fates_json(setup, result.run, kMostFates);
   return json;
 }
 
@@ -185,7 +176,8 @@ QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId c
 }
 
 // Writes the time line of each policy into `folder` (made if missing), named by label: LABEL.jsonl and
-// LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.monitor.csv (the queue), LABEL.perfetto.json.
+// LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.fates.csv (what became of each job),
+// LABEL.monitor.csv (the queue), LABEL.perfetto.json.
 // The runs must have kept their moments. Returns label → files.
 std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsScenario& scenario,
                                                                    const std::vector<JobsResult>& results,
@@ -201,6 +193,7 @@ std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsSce
     write(".jsonl", cards_jsonl(result.run));
     write(".csv", cards_csv(result.run));
     write(".jobs.csv", stays_csv(jobs, result.run));
+    write(".fates.csv", fates_csv(scenario.setup, result.run));
     write(".monitor.csv", monitor_csv(result.run));
     write(".perfetto.json", queue_perfetto(scenario.name + ": " + result.label, jobs, result.run));
   }
@@ -222,35 +215,6 @@ void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& res
     }
   }
   draw_queue_picture(title, panels, file);
-}
-
-std::string_view outcome_name(JobOutcome outcome) {
-  constexpr std::array kNames{"pending",     "completed",     "refused", "wait timeout",
-                              "job timeout", "out of memory", "crashed"};
-  static_assert(kNames.size() == static_cast<std::size_t>(JobOutcome::crashed) + 1);
-  return kNames[static_cast<std::size_t>(outcome)];
-}
-
-constexpr std::size_t kMostJobs = 5;  // shown where an expectation does not hold
-
-// The jobs that did not complete, the first to end first; if all did, those that waited longest.
-std::vector<std::string> jobs_to_look_at(const JobQueueSetup& setup, const JobQueueRun& run) {
-  std::vector<std::size_t> order(run.jobs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto completed = [&](std::size_t i) { return run.jobs[i].outcome == JobOutcome::completed; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (completed(a) != completed(b)) return completed(b);
-    return completed(a) ? run.jobs[a].waited > run.jobs[b].waited : run.jobs[a].end < run.jobs[b].end;
-  });
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < std::min(order.size(), kMostJobs); ++i) {
-    const JobRecord& job = run.jobs[order[i]];
-    lines.push_back(fmt::format("  {}: arrived at {:.1f} s, waited {:.1f} s, {} at {:.1f} s, {} OOMs{}",
-                                setup.jobs[order[i]].name, to_seconds(setup.jobs[order[i]].arrival),
-                                to_seconds(job.waited), outcome_name(job.outcome), to_seconds(job.end),
-                                job.ooms, job.reason.empty() ? "" : " (" + job.reason + ")"));
-  }
-  return lines;
 }
 
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
@@ -280,7 +244,11 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
       rows.push_back(result);
       if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
-    return {outcomes_table(rows, is_seeded()), times_table(rows)};
+    std::vector<Table> tables{outcomes_table(rows, is_seeded()), times_table(rows)};
+    if (auto fates = fates_table(scenario_.setup, results_, question_.all_rows)) {
+      tables.push_back(*std::move(fates));
+    }
+    return tables;
   }
 
   std::vector<std::string> write_files() override {
@@ -302,7 +270,9 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     return {jobs_section(scenario_, results_, {verdict(), head_line()})};
   }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
-    return jobs_to_look_at(scenario_.setup, find(expectation.policy)->run);
+    const JobsResult* result = find(expectation.policy);
+    if (result == nullptr) return {};
+    return jobs_about(expectation.name, scenario_.setup, result->run);
   }
 
  private:
@@ -351,6 +321,7 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["label"] = result.label;
     entry["metrics"] = figures_json(result.metrics);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    if (!result.run.jobs.empty()) entry["jobs"] = fates_json(scenario.setup, result.run);
     const auto files = trace_files.find(result.label);
     entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
     if (!result.spread.empty()) entry["spread"] = figures_json(result.spread);
@@ -371,7 +342,7 @@ Json jobs_section(const JobsScenario& scenario, const std::vector<JobsResult>& r
   SimTime end{0};
   json["policies"] = Json::array();
   for (const JobsResult& result : results) {
-    json["policies"].push_back(policy_json(result, cards, names));
+    json["policies"].push_back(policy_json(scenario.setup, result, cards, names));
     begin = std::min(begin, result.run.begin);
     end = std::max(end, result.run.end);
   }

@@ -124,6 +124,25 @@ function card(section, policy, zoom) {
   return make('figure', { class: 'wide' }, make('figcaption', {}, make('h3', {}, policy.label), make('p', {}, facts + left)), host);
 }
 
+/** What became of each job, those that did not end well first where not all are there. */
+function fates(policy) {
+  const list = policy.jobs ?? [];
+  const bad = policy.metrics.jobs - policy.metrics.completed;
+  const left = policy.metrics.jobs - list.length;
+  const heads = ['job', 'state', 'cards', 'submitted', 'started', 'ended', 'batch', 'kills', 'reason'];
+  const time = (value) => (value === null ? '–' : seconds(value));
+  const batch = (job) => (job.batch === null ? '–' : job.accumulation === 1 ? `${job.batch}` : `${job.batch} · ${job.accumulation}`);
+  const cells = (job) => [job.state.replace('_', ' '), job.cards.join(' '), time(job.submitted_s), time(job.started_s), time(job.ended_s),
+                          batch(job), `${job.kills}`, job.reason];
+  return make('details', { open: bad > 0 && list.length <= 24 },
+    make('summary', {}, `What became of each job under ${policy.label}: ${bad > 0 ? `${count(bad)} of ${count(policy.metrics.jobs)} did not end well` : 'all done'}`
+      + (left > 0 ? `; ${count(left)} further jobs are not listed` : '')),
+    make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `Jobs under ${policy.label}` },
+      make('table', {}, make('thead', {}, make('tr', {}, ...heads.map((head) => make('th', { scope: 'col' }, head)))),
+        make('tbody', {}, ...list.map((job) => make('tr', {}, make('th', { scope: 'row' }, job.name),
+          ...cells(job).map((text) => make('td', {}, text))))))));
+}
+
 export function jobs(section) {
   const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics }));
   const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
@@ -131,5 +150,5 @@ export function jobs(section) {
   const zoom = new Zoom(first < last / 10 ? 0 : first, last, 'second');
   return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column'), allMetrics(rows, section.metrics),
           make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.')),
-          ...section.policies.map((policy) => card(section, policy, zoom))];
+          ...section.policies.flatMap((policy) => [card(section, policy, zoom), fates(policy)])];
 }

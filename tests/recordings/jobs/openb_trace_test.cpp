@@ -85,6 +85,16 @@ TEST_F(OpenbTraceTest, EveryPodRunsUnderEveryReservingProfile) {
   }
 }
 
+// The queue as it comes: nobody is refused for a margin, and nobody gives up waiting.
+TEST_F(OpenbTraceTest, EveryPodRunsUnderTheDefaults) {
+  OpenbTrace trace = read("default");
+  const JobQueueSetup setup{.cluster = std::move(trace.cluster), .jobs = std::move(trace.jobs)};
+  const JobQueueRun run =
+      run_job_queue(setup, *builtin_policies()->admitters.make({"job-queue", "", {}, ""}));
+  EXPECT_EQ(run.jobs.size(), 7064u);
+  for (const JobRecord& job : run.jobs) ASSERT_EQ(job.outcome, JobOutcome::completed) << job.reason;
+}
+
 TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
   const fs::path file = fs::path{testing::TempDir()} / "jobs.csv";
   std::ofstream{file} << "name,arrival_s,duration_s,need,use\na,1.5,10,12GiB,\nb,2,20,512MiB,1GiB\n";
@@ -104,7 +114,10 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
         {"arrival_s,need\n1,1GiB\n", ":1: has no column \"duration_s\""},
         {"arrival_s,duration_s,need\n-1,5,1GiB\n", "is not a number of at least 0"},
         {"arrival_s,duration_s,need\n", ": holds no jobs."},
-        {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"}}) {
+        {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"},
+        {"arrival_s,duration_s,need,gpus\n1,5,1GiB,2\n", ":1: unknown column \"gpus\". Known: "},
+        {"arrival_s,duration_s,need,need\n1,5,1GiB,2\n", ":1: has the column \"need\" twice"},
+        {"arrival_s,duration_s,need,cards\n1,5,1GiB,1.5\n", "cards \"1.5\" is not a whole number from 1"}}) {
     std::ofstream{file} << text;
     try {
       read();
@@ -113,6 +126,32 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
       EXPECT_THAT(error.what(), testing::HasSubstr(message));
     }
   }
+  fs::remove(file);
+}
+
+TEST(JobList, ReportsEveryBadLine) {
+  const fs::path file = fs::path{testing::TempDir()} / "bad-jobs.csv";
+  const auto problems_of = [&](const std::string& text) {
+    std::ofstream{file} << text;
+    try {
+      InputFile in{file};
+      read_job_list(in);
+    } catch (const InputError& error) {
+      return error.problems();
+    }
+    return std::vector<Problem>{};
+  };
+  auto problems = problems_of("arrival_s,duration_s,need\n1,0,1GiB\n1,5,1GiB\nx,5,1GiB\n1,5,big\n");
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_THAT(problems[0].where, testing::EndsWith(":2"));
+  EXPECT_THAT(problems[1].where, testing::EndsWith(":4"));
+  EXPECT_THAT(problems[2].where, testing::EndsWith(":5"));
+  EXPECT_EQ(problems_of("arrival_s,duration_s,need\n1,5\n1,5,1GiB\n1\n").size(), 2u);
+  std::string long_list = "arrival_s,duration_s,need\n";
+  for (int i = 0; i < 30; ++i) long_list += "x,5,1GiB\n";
+  problems = problems_of(long_list);
+  ASSERT_EQ(problems.size(), 21u);
+  EXPECT_EQ(problems.back().what, "has 10 more problems like these.");
   fs::remove(file);
 }
 
