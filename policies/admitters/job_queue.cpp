@@ -11,8 +11,10 @@ using Action = AdmitterAnswer::Action;
 
 std::string degraded(const JobDemand& demand, Bytes need, const BatchSplit& split, Bytes total) {
   return format_bytes(demand.need(demand.batch, total)) + " for batch " + std::to_string(demand.batch) +
-         " did not fit: runs at batch " + std::to_string(split.batch) + " with " + format_bytes(need) +
-         " and " + std::to_string(split.accumulation) + " accumulation steps.";
+         " did not fit: runs " +
+         (split.variant > 0 ? "as " + demand.variants[split.variant - 1].name + " " : "") + "at batch " +
+         std::to_string(split.batch) + " with " + format_bytes(need) + " and " +
+         std::to_string(split.accumulation) + " accumulation steps.";
 }
 
 Bytes raised(Bytes size, double factor) {
@@ -169,6 +171,10 @@ class JobQueue final : public Admitter {
     } else {
       demand.fixed = raised(demand.fixed, options_.oom_raise);
       demand.per_sample = raised(demand.per_sample, options_.oom_raise);
+      for (DemandVariant& variant : demand.variants) {
+        variant.fixed = raised(variant.fixed, options_.oom_raise);
+        variant.per_sample = raised(variant.per_sample, options_.oom_raise);
+      }
       demand.share_milli = std::min<std::int64_t>(
           1000, std::llround(static_cast<double>(demand.share_milli) * options_.oom_raise));
       answer.reason = "ran out of memory; waits again with its need raised";
@@ -178,6 +184,7 @@ class JobQueue final : public Admitter {
         demand.fixed = largest > margin ? largest - margin : 0;
         demand.per_sample = 0;
         demand.share_milli = 0;
+        demand.variants.clear();
         answer.reason += " to a whole card";
       }
       answer.reason += ".";
@@ -215,12 +222,27 @@ class JobQueue final : public Admitter {
     std::push_heap(turns_.begin(), turns_.end());
   }
 
-  // A place for the first job of `group` at its batch or, if it may shrink, at the largest that fits.
+  // A place for the first job of `group` at its batch or, if it may shrink, at the largest that fits, in the
+  // first of its variants that does.
   [[nodiscard]] std::optional<AdmitterAnswer> place(const ClusterView& cluster, GroupId group,
                                                     const CardIndex::Accept& may_use) {
     const JobDemand& demand = cluster.waiting.demand(group);
+    const bool shrinks = options_.may_shrink(demand);
+    for (std::int64_t batch = demand.batch; batch >= 1; batch /= 2) {
+      for (std::size_t variant = 0; variant <= (shrinks ? demand.variants.size() : 0); ++variant) {
+        if (auto answer = place_as(cluster, group, batch, variant, may_use)) return answer;
+      }
+      if (!shrinks) break;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<AdmitterAnswer> place_as(const ClusterView& cluster, GroupId group,
+                                                       std::int64_t batch, std::size_t variant,
+                                                       const CardIndex::Accept& may_use) {
+    const JobDemand& whole = cluster.waiting.demand(group);
+    const JobDemand demand = whole.as_variant(variant);
     const QuotaView& account = cluster.accounts[demand.account];
-    const auto cards = static_cast<Bytes>(demand.cards);
     CardIndex::Cost cost;
     if (options_.placement == FitRule::fragments) {
       cost = [this](Bytes available, Bytes need) { return seen_.cost(available, need); };
@@ -228,24 +250,21 @@ class JobQueue final : public Admitter {
     const CardIndex::Accept accept = [&](CardId card, Bytes need) {
       return can_take(options_, card, cluster.cards[card], demand, need) && (!may_use || may_use(card, need));
     };
-    for (std::int64_t batch = demand.batch; batch >= 1; batch /= 2) {
-      auto found = cluster.index.find(demand, batch, accept, cost);
-      if (found && (!account.quota || account.promised + found->need * cards <= *account.quota)) {
-        const BatchSplit split = options_.accumulation == SplitRule::exact
-                                     ? exact_split(demand.effective, batch)
-                                     : halved_split(demand.effective, batch);
-        const Bytes total = cluster.index.pool_of(found->cards.front()).total;
-        AdmitterAnswer answer{.action = Action::start,
-                              .job = cluster.waiting.jobs(group).begin()->job,
-                              .cards = std::move(found->cards),
-                              .need = demand.need(split.batch, total),
-                              .split = split};
-        if (batch < demand.batch) answer.reason = degraded(demand, answer.need, split, total);
-        return answer;
-      }
-      if (!options_.may_shrink(demand)) break;
-    }
-    return std::nullopt;
+    auto found = cluster.index.find(demand, batch, accept, cost);
+    if (!found) return std::nullopt;
+    const Bytes sum = found->need * static_cast<Bytes>(demand.cards);
+    if (account.quota && account.promised + sum > *account.quota) return std::nullopt;
+    BatchSplit split = options_.accumulation == SplitRule::exact ? exact_split(demand.effective, batch)
+                                                                 : halved_split(demand.effective, batch);
+    split.variant = variant;
+    const Bytes total = cluster.index.pool_of(found->cards.front()).total;
+    AdmitterAnswer answer{.action = Action::start,
+                          .job = cluster.waiting.jobs(group).begin()->job,
+                          .cards = std::move(found->cards),
+                          .need = demand.need(split.batch, total),
+                          .split = split};
+    if (batch < demand.batch || variant > 0) answer.reason = degraded(whole, answer.need, split, total);
+    return answer;
   }
 
   // Two FIFOs: a worker takes the first job, and puts it at the back if it does not fit. Once no card takes a

@@ -151,7 +151,10 @@ std::optional<std::string> never_fits(const QueueOptions& options, const JobDema
     const Bytes total = pools[node.pool].total;
     if (total == before) continue;  // nodes of a kind lie together
     before = total;
-    const Bytes need = demand.need(batch, total);
+    Bytes need = demand.need(batch, total);
+    for (std::size_t i = 1; options.degrade != Degrade::never && i <= demand.variants.size(); ++i) {
+      need = std::min(need, demand.as_variant(i).need(batch, total));
+    }
     const bool fits = need + margin <= total;
     if (fits || total > largest) {
       largest = total;

@@ -14,13 +14,26 @@ Bytes JobDemand::need(std::int64_t with_batch, Bytes card_total) const {
   return fixed + per_sample * static_cast<Bytes>(std::max(with_batch, least_batch));
 }
 
+JobDemand JobDemand::as_variant(std::size_t variant) const {
+  JobDemand demand = *this;
+  demand.variants.clear();
+  if (variant == 0) return demand;
+  const DemandVariant& one = variants[variant - 1];
+  demand.fixed = one.fixed;
+  demand.per_sample = one.per_sample;
+  demand.least_batch = one.least_batch;
+  return demand;
+}
+
 BatchSplit exact_split(std::int64_t original, std::int64_t batch) {
   std::int64_t divisor = std::clamp<std::int64_t>(batch, 1, original);
   while (original % divisor != 0) --divisor;
-  return {divisor, original / divisor};
+  return {.batch = divisor, .accumulation = original / divisor};
 }
 
-BatchSplit halved_split(std::int64_t original, std::int64_t batch) { return {batch, original / batch}; }
+BatchSplit halved_split(std::int64_t original, std::int64_t batch) {
+  return {.batch = batch, .accumulation = original / batch};
+}
 
 GroupId WaitingJobs::group_of(const JobDemand& demand) {
   const auto [entry, fresh] = ids_.try_emplace(demand, static_cast<GroupId>(groups_.size()));

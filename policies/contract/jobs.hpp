@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/units.hpp"
@@ -15,6 +16,17 @@ namespace vramlab {
 /// Which cards a job may run on: bit i stands for pool i of a `CardIndex`.
 using PoolMask = std::uint64_t;
 inline constexpr PoolMask kAnyPool = ~PoolMask{0};
+
+/// Another way to run a job, such as with mixed precision or activation checkpointing, and what it needs
+/// then.
+struct DemandVariant {
+  std::string name;
+  Bytes fixed = 0;
+  Bytes per_sample = 0;
+  std::int64_t least_batch = 1;
+
+  friend auto operator<=>(const DemandVariant&, const DemandVariant&) = default;
+};
 
 /// A declared need of memory on each of `cards` cards of one node.
 ///
@@ -31,21 +43,28 @@ struct JobDemand {
   std::int32_t priority = 0;   ///< higher goes first
   std::uint32_t account = 0;   ///< whose quota it counts against
   PoolMask pools = kAnyPool;
-  bool overdue = false;  ///< it has waited as long as it is to for its full batch
+  bool overdue = false;                 ///< it has waited as long as it is to for its full batch
+  std::vector<DemandVariant> variants;  ///< in the order in which they are to be tried; not with a share
 
   /// Bytes on each card at `with_batch`, on a card that offers `card_total`.
   [[nodiscard]] Bytes need(std::int64_t with_batch, Bytes card_total) const;
 
-  /// True if a smaller batch needs less.
-  [[nodiscard]] bool shrinks() const { return share_milli == 0 && per_sample > 0 && batch > least_batch; }
+  /// True if a smaller batch needs less, or a variant may.
+  [[nodiscard]] bool shrinks() const {
+    return share_milli == 0 && ((per_sample > 0 && batch > least_batch) || !variants.empty());
+  }
+
+  /// The same job run as its variant number `variant`, from 1, and no other; itself for 0.
+  [[nodiscard]] JobDemand as_variant(std::size_t variant) const;
 
   friend auto operator<=>(const JobDemand&, const JobDemand&) = default;
 };
 
-/// A micro-batch and how many of them make one optimizer step.
+/// A micro-batch and how many of them make one optimizer step; and which variant of the job performs them.
 struct BatchSplit {
   std::int64_t batch = 1;
   std::int64_t accumulation = 1;
+  std::size_t variant = 0;  ///< from 1; 0 = the job as it is
 
   [[nodiscard]] std::int64_t effective() const { return batch * accumulation; }
   friend bool operator==(const BatchSplit&, const BatchSplit&) = default;

@@ -29,6 +29,12 @@ struct JobModel {
   std::size_t batch = 0;  ///< index of the batch among its parameters
 };
 
+/// Another way to run a job: JobDemand::variants has what it needs then.
+struct JobVariant {
+  std::vector<JobPhase> phases;  ///< as many as the job has
+  std::optional<JobModel> model;
+};
+
 /// One job as it is submitted.
 struct JobSpec {
   std::string name;
@@ -36,9 +42,17 @@ struct JobSpec {
   JobDemand demand;                     ///< what it declares
   std::vector<JobPhase> phases;         ///< at least one
   std::optional<JobModel> model;        ///< empty = it holds memory and runs, nothing more
+  std::vector<JobVariant> variants;     ///< as many as its demand has
   std::int32_t busy_milli = 1000;       ///< how much of a card its steps keep busy, in thousandths
   std::optional<SimTime> expected;      ///< how long it says it runs; empty = the sum of its phases
   SimTime crash_after{SimTime::max()};  ///< running time after which its owner dies and tells nobody
+
+  [[nodiscard]] const std::vector<JobPhase>& phases_of(std::size_t variant) const {
+    return variant == 0 ? phases : variants[variant - 1].phases;
+  }
+  [[nodiscard]] const std::optional<JobModel>& model_of(std::size_t variant) const {
+    return variant == 0 ? model : variants[variant - 1].model;
+  }
 
   [[nodiscard]] SimTime duration() const {
     SimTime sum{0};

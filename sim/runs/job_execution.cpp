@@ -22,7 +22,7 @@ class DeclaredExecution final : public JobExecution {
       : jobs_(jobs), books_(books), clock_(clock), held_(jobs.size()) {}
 
   JobProgress enter(std::uint32_t job, const Admission& admission, std::size_t phase) override {
-    const JobPhase& what = jobs_[job].phases[phase];
+    const JobPhase& what = jobs_[job].phases_of(admission.split.variant)[phase];
     const Bytes use = flat_use(what, admission);
     give(job);
     if (!books_.take(*admission.cards, admission.need, use, clock_.now())) {
@@ -139,8 +139,7 @@ class StepExecution final : public JobExecution {
     Work& work = works_[job];
     work.phase = phase;
     work.admission = admission;
-    const bool has_model = jobs_[job].model.has_value();
-    work.steps_left = has_model ? jobs_[job].phases[phase].steps * admission.split.accumulation : 1;
+    work.steps_left = model_of(job) ? phase_of(job).steps * admission.split.accumulation : 1;
     return perform(job);
   }
 
@@ -199,10 +198,18 @@ class StepExecution final : public JobExecution {
     return JobProgress::goes_on;
   }
 
+  // What the job runs as, in the variant that was admitted.
+  [[nodiscard]] const JobPhase& phase_of(std::uint32_t job) const {
+    const Work& work = works_[job];
+    return jobs_[job].phases_of(work.admission.split.variant)[work.phase];
+  }
+  [[nodiscard]] const std::optional<JobModel>& model_of(std::uint32_t job) const {
+    return jobs_[job].model_of(works_[job].admission.split.variant);
+  }
+
   // A job without a model that holds nothing in this phase.
   [[nodiscard]] bool works_elsewhere(std::uint32_t job) const {
-    const Work& work = works_[job];
-    return !jobs_[job].model && flat_use(jobs_[job].phases[work.phase], work.admission) == 0;
+    return !model_of(job) && flat_use(phase_of(job), works_[job].admission) == 0;
   }
 
   // Opens contexts and builds the model where the job has not begun, and does not work elsewhere.
@@ -215,7 +222,7 @@ class StepExecution final : public JobExecution {
       work.processes.push_back(std::make_unique<JobProcess>(card.memory, card.context, fidelity_.allocator));
       JobProcess& process = *work.processes.back();
       JobProcess::Step step{.ok = process.open(), .refused = card.context};
-      if (step.ok && jobs_[job].model) step = process.run(programs_of(job).build);
+      if (step.ok && model_of(job)) step = process.run(programs_of(job).build);
       driver_time = std::max(driver_time, step.driver_time);
       account(job, i, process.holding());
       if (step.ok) continue;
@@ -232,14 +239,14 @@ class StepExecution final : public JobExecution {
   }
 
   ModelPrograms& programs_of(std::uint32_t job) {
-    const WorkloadModel& model = *jobs_[job].model->workload;
+    const WorkloadModel& model = *model_of(job)->workload;
     return programs_.try_emplace(&model, model).first->second;
   }
 
   const StepPrograms::Program& next_program(std::uint32_t job, StepPrograms::Program& flat) {
     Work& work = works_[job];
-    const JobPhase& phase = jobs_[job].phases[work.phase];
-    if (const auto& model = jobs_[job].model) {
+    const JobPhase& phase = phase_of(job);
+    if (const auto& model = model_of(job)) {
       Point point = phase.point;
       point[model->batch] = work.admission.split.batch;
       point = model->workload->parameters().clamp(point);

@@ -156,6 +156,7 @@ class Loop {
       demand.fixed = *phase.need;
       demand.per_sample = 0;
       demand.share_milli = 0;
+      demand.variants.clear();
     }
     return waiting_.group_of(demand);
   }
@@ -179,13 +180,14 @@ class Loop {
   }
 
   // How long it says it runs from its phase on, or in that phase alone.
-  [[nodiscard]] SimTime expected_rest(JobId job) const {
+  [[nodiscard]] SimTime expected_rest(JobId job, std::size_t variant = 0) const {
     const JobSpec& spec = setup_.jobs[job];
+    const std::vector<JobPhase>& phases = spec.phases_of(variant);
     if (spec.expected) return setup_.start_up + *spec.expected;
     SimTime rest = setup_.start_up;
     const std::size_t phase = standings_[job].phase;
-    const std::size_t end = rules_.per_phase ? phase + 1 : spec.phases.size();
-    for (std::size_t i = phase; i < end; ++i) rest += spec.phases[i].duration;
+    const std::size_t end = rules_.per_phase ? phase + 1 : phases.size();
+    for (std::size_t i = phase; i < end; ++i) rest += phases[i].duration;
     return rest;
   }
 
@@ -273,6 +275,9 @@ class Loop {
     if (!books_.of_one_node(answer.cards)) {
       throw PolicyFault("the queue policy named cards that are not of one node");
     }
+    if (answer.split.variant > setup_.jobs[job].variants.size()) {
+      throw PolicyFault("the queue policy named a variant that the job does not have");
+    }
     waiting_.remove(at.group, at.ticket);
     stop_waiting(job);
     at.runs = true;
@@ -284,7 +289,7 @@ class Loop {
     record.cards = answer.cards;
     if (!answer.reason.empty()) record.reason = answer.reason;
     books_.promise(record.cards, at.need, account_of(job), now());
-    running_.add(node_of(job), {.expected_end = now() + expected_rest(job),
+    running_.add(node_of(job), {.expected_end = now() + expected_rest(job, answer.split.variant),
                                 .job = job,
                                 .promised = at.need,
                                 .used = 0,
@@ -457,17 +462,21 @@ class Loop {
   JobQueueRun run_;
 };
 
-// Throws InputError for a job that cannot run; `steps`: they are simulated.
-void require_sound(const JobSpec& job, bool steps) {
-  const auto every_phase = [&](const auto& good) {
-    return std::all_of(job.phases.begin(), job.phases.end(), good);
-  };
-  if (job.phases.empty() || !every_phase([](const JobPhase& p) { return p.duration > SimTime{0}; })) {
+// Throws InputError for a job that cannot run as its variant; `steps`: they are simulated.
+void require_sound(const JobSpec& job, std::size_t variant, bool steps) {
+  const std::vector<JobPhase>& phases = job.phases_of(variant);
+  const std::optional<JobModel>& model = job.model_of(variant);
+  if (phases.empty() ||
+      !std::ranges::all_of(phases, [](const JobPhase& p) { return p.duration > SimTime{0}; })) {
     throw InputError("", "the job \"" + job.name + "\" has no phase, or one that takes no time.");
   }
-  if (!steps || !job.model) return;
-  const std::size_t parameters = job.model->workload->parameters().size();
-  if (!every_phase([&](const JobPhase& p) { return p.steps > 0 && p.point.size() == parameters; })) {
+  if (phases.size() != job.phases.size() || job.variants.size() != job.demand.variants.size()) {
+    throw InternalError("a variant of a job has other phases, or no need");
+  }
+  if (!steps || !model) return;
+  const std::size_t parameters = model->workload->parameters().size();
+  if (!std::ranges::all_of(phases,
+                           [&](const JobPhase& p) { return p.steps > 0 && p.point.size() == parameters; })) {
     throw InputError("", "the job \"" + job.name + "\" has a phase without steps of its model.");
   }
 }
@@ -475,7 +484,11 @@ void require_sound(const JobSpec& job, bool steps) {
 }  // namespace
 
 JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy) {
-  for (const JobSpec& job : setup.jobs) require_sound(job, setup.steps.has_value());
+  for (const JobSpec& job : setup.jobs) {
+    for (std::size_t variant = 0; variant <= job.variants.size(); ++variant) {
+      require_sound(job, variant, setup.steps.has_value());
+    }
+  }
   return Loop{setup, policy}.run();
 }
 

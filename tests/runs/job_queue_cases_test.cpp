@@ -401,5 +401,33 @@ TEST(JobQueueStatus, FollowsWhatThePolicyCountsAsTaken) {
   EXPECT_THAT(statuses("faithful"), testing::Contains(CardStatus::out_of_memory));  // 12 GiB count twice
 }
 
+// A variant with mixed precision needs 9 GiB in place of 16 and takes 80 s in place of 100.
+TEST(JobQueueVariants, AreTriedInOrderBeforeTheBatchIsHalved) {
+  JobQueueSetup setup = one_that_shrinks();
+  JobSpec& job = setup.jobs[1];
+  job.demand.variants = {{"checkpointing", 12_GiB, 0, 1}, {"mixed precision", 0, 576_MiB, 1}};
+  job.variants = {{{{.duration = seconds{130}}}, {}}, {{{.duration = seconds{80}}}, {}}};
+  setup.keep_moments = true;
+  for (const std::string& profile : kReserving) {
+    const JobQueueRun run = run_queue(setup, profile, {{"degrade", "degrade-first", {}}});
+    EXPECT_EQ(run.jobs[1].split, (BatchSplit{16, 1, 2})) << profile;
+    EXPECT_EQ(run.jobs[1].end, seconds{90}) << profile;
+    EXPECT_EQ(run.stays[1].most_used, 9_GiB) << profile;
+    EXPECT_THAT(run.jobs[1].reason, HasSubstr("16.0 GiB for batch 16 did not fit: runs as mixed precision at "
+                                              "batch 16 with 9.00 GiB"));
+    EXPECT_EQ(run_queue(setup, profile).jobs[1].split, (BatchSplit{16, 1, 0})) << profile;  // it may not
+  }
+}
+
+TEST(JobQueueVariants, OneThatFitsTheCardSavesAJobFromBeingRefused) {
+  JobQueueSetup setup{.cluster = cards_of(24_GiB)};
+  setup.jobs = {plain_job(30_GiB, SimTime{0}, minutes{1})};
+  setup.jobs[0].demand.variants = {{"checkpointing", 20_GiB, 0, 1}};
+  setup.jobs[0].variants = {{{{.duration = minutes{2}}}, {}}};
+  EXPECT_EQ(run_queue(setup, "backfill").jobs[0].outcome, JobOutcome::refused);
+  EXPECT_EQ(run_queue(setup, "backfill", {{"degrade", "degrade-first", {}}}).jobs[0].end, minutes{2});
+  EXPECT_EQ(run_queue(setup, "backfill", {{"degrade", "wait-first", {}}}).jobs[0].first_start, minutes{5});
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -140,6 +140,7 @@ void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes car
   Random random{seed ^ 0xA5A5A5A5u};  // another stream than that of the jobs themselves
   for (JobSpec& job : jobs) {
     const auto factor = static_cast<Bytes>(1000 + random.between(-spread_milli, spread_milli));
+    if (!job.variants.empty()) continue;
     if (job.model) {
       job.demand.fixed = job.demand.fixed * factor / 1000;
       job.demand.per_sample = job.demand.per_sample * factor / 1000;
@@ -231,7 +232,33 @@ JobSpec JobItems::read_job(const JobSection& section, const std::string& pointer
   if (section.quota) job.demand.account = account_of(*section.quota, pointer + "/quota");
   read_phases(section, pointer, job);
   read_demand(section, pointer, job);
+  read_variants(section, pointer, job);
   return job;
+}
+
+// A variant is read as the job that it would be on its own.
+void JobItems::read_variants(const JobSection& section, const std::string& pointer, JobSpec& job) {
+  if (!section.ways.empty() && (section.spans || job.demand.share_milli > 0)) {
+    throw InputError(pointer + "/variants", "goes with neither \"phases\" nor \"share\".");
+  }
+  for (std::size_t i = 0; i < section.ways.size(); ++i) {
+    const VariantSection& way = section.ways[i];
+    JobSection as = section;
+    as.ways.clear();
+    as.name = way.name;
+    as.estimate.reset();
+    as.need = way.need;
+    as.demand.per_sample = way.per_sample;
+    as.whole.use = way.whole.use;
+    as.whole.use_per_sample = way.whole.use_per_sample;
+    if (way.model_json != nullptr) as.model_json = way.model_json;
+    if (way.at) as.at = way.at;
+    if (way.whole.duration) as.whole.duration = way.whole.duration;
+    JobSpec one = read_job(as, pointer + "/variants/" + std::to_string(i), 0);
+    job.demand.variants.push_back(
+        {one.name, one.demand.fixed, one.demand.per_sample, one.demand.least_batch});
+    job.variants.push_back({std::move(one.phases), std::move(one.model)});
+  }
 }
 
 void JobItems::read_phases(const JobSection& section, const std::string& pointer, JobSpec& job) {

@@ -22,8 +22,8 @@ std::vector<JobSpec> generate_jobs(const std::vector<JobSort>& mix, std::int64_t
                                    std::uint64_t seed);
 
 /// Sets the real use of every job to its need times 1 ± `spread` (thousandths, drawn evenly). A job with
-/// several phases, or with a use of its own, stays as it is. What a model uses is what it is: there the need
-/// that is declared becomes that many copies of itself.
+/// several phases or variants, or with a use of its own, stays as it is. What a model uses is what it is:
+/// there the need that is declared becomes that many copies of itself.
 void spread_use(std::vector<JobSpec>& jobs, std::int64_t spread_milli, Bytes card_total, std::uint64_t seed);
 
 // The models that jobs of a scenario run: read once, put at a point, and measured for what they declare.
@@ -72,6 +72,7 @@ class JobItems {
   JobSpec read_job(const JobSection& section, const std::string& pointer, std::size_t number);
   void read_phases(const JobSection& section, const std::string& pointer, JobSpec& job);
   void read_demand(const JobSection& section, const std::string& pointer, JobSpec& job);
+  void read_variants(const JobSection& section, const std::string& pointer, JobSpec& job);
   [[nodiscard]] std::uint32_t account_of(const std::string& name, const std::string& pointer) const;
 
   JobModels models_;

@@ -92,6 +92,26 @@ const Record<SpanSection>& span_table() {
   return table;
 }
 
+const Record<VariantSection>& variant_table() {
+  using V = VariantSection;
+  const auto of_whole = [](Member<SpanSection> member) { return within(&V::whole, std::move(member)); };
+  static const Record<V> table{
+      {"name", &V::name, "", 0, 0, "what it is called", kRequired},
+      {"model", raw(FieldKind::model, &V::model_json), "", 0, 0, "what it runs (default: the job's)"},
+      {"at", &V::at, "", 0, 0, "parameters of the model but its batch (default: the job's)"},
+      {"need", &V::need, "", 0, kLargestCard,
+       "declared memory on each card, batch aside; with a model what that takes, if left out"},
+      {"per_sample", &V::per_sample, "", 0, kLargestCard, "declared memory for each sample of the batch"},
+      {"use", of_whole(&SpanSection::use), "", 0, kLargestCard,
+       "memory really used on each card, batch aside (default: what is promised)"},
+      {"use_per_sample", of_whole(&SpanSection::use_per_sample), "", 0, kLargestCard,
+       "and for each sample of the batch it runs at"},
+      {"duration_s", of_whole(&SpanSection::duration), "", 0, kLongestTime,
+       "how long it runs (default: as long as the job)"},
+  };
+  return table;
+}
+
 const Record<JobSection>& job_table() {
   using J = JobSection;
   const auto of_whole = [](Member<SpanSection> member) { return within(&J::whole, std::move(member)); };
@@ -128,6 +148,8 @@ const Record<JobSection>& job_table() {
       {"crash_after_s", &J::crash_after, "", 0, kLongestTime,
        "running time after which its owner dies and tells nobody"},
       {"phases", list_of(&J::spans, span_table()), "", 0, 0, "stretches with memory of their own"},
+      {"variants", list_of(&J::ways, variant_table()), "", 0, 0,
+       "other ways to run it, tried in this order where a queue may degrade it"},
   };
   return table;
 }

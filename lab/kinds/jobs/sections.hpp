@@ -41,6 +41,16 @@ struct SpanSection {
   std::optional<Bytes> need;
 };
 
+/// Another way to run a job; what it does not say is as in the job.
+struct VariantSection {
+  std::string name;
+  const Json* model_json = nullptr;
+  std::optional<NamedIntegers> at;
+  std::optional<Bytes> need;
+  Bytes per_sample = 0;
+  SpanSection whole;
+};
+
 /// Jobs of one make. What it shares with JobSpec is read into that.
 struct JobSection : JobSpec {
   std::int64_t count = 1;
@@ -52,6 +62,7 @@ struct JobSection : JobSpec {
   std::optional<std::string> quota;
   SpanSection whole;  ///< of a job without phases
   std::optional<std::vector<SpanSection>> spans;
+  std::vector<VariantSection> ways;
 };
 
 /// One sort of job in a mix. Needs are drawn evenly, in MiB; durations evenly in their logarithm (by

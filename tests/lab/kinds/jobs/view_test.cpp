@@ -149,5 +149,28 @@ TEST_P(SharedJobs, HoldWhatTheyExpect) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, SharedJobs, testing::Values("j13-whole-card.json", "wait-first.json"));
 
+// Of a job with a model, a variant's need is measured as the job's own: 527 MiB of context, 1,000 fixed, and
+// 500 or 300 for each of 10 samples.
+TEST(JobVariants, AreMeasuredWhereTheyRunAModel) {
+  const auto model = [](const char* per_sample) {
+    return std::string{R"({"kind": "linear", "fixed": "1000MiB", "resident": "200MiB", "per_sample": ")"} +
+           per_sample + R"(", "parameters": {"batch": [1, 64]}, "step_time": {"floor_ms": 100}})";
+  };
+  const JobsScenario scenario = read_jobs(parse_document(
+      R"({"version": 1, "kind": "jobs", "name": "ways", "fidelity": "steps", "cards": [{"total": "8000MiB"}],
+          "jobs": [{"need": "2000MiB", "duration_s": 60},
+                   {"model": )" +
+          model("500MiB") + R"(, "batch": 10, "steps": 100, "variants": [{"name": "half", "model": )" +
+          model("300MiB") + R"(}]}],
+          "policies": [{"use": "job-queue", "degrade": "degrade-first", "safety_margin_mb": 0}]})",
+      "ways.json"));
+  const JobSpec& job = scenario.setup.jobs[1];
+  EXPECT_EQ(job.demand.need(10, 0), 6528_MiB);
+  EXPECT_EQ(job.demand.as_variant(1).need(10, 0), 4528_MiB);
+  const JobRecord record = compare_queues(scenario)[0].run.jobs[1];
+  EXPECT_EQ(record.split, (BatchSplit{10, 1, 1}));
+  EXPECT_EQ(record.outcome, JobOutcome::completed);
+}
+
 }  // namespace
 }  // namespace vramlab
