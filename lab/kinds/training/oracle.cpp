@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <queue>
+#include <set>
 #include <utility>
 
 #include "lab/kinds/training/run.hpp"
@@ -9,8 +10,10 @@ namespace {
 
 constexpr double kMostRows = 1024;  // of values of the other parameters; wider ranges are searched in strides
 constexpr int kMostFullRuns = 500;
+constexpr int kPatience = 20;             // full runs without a better one, once there is one
+constexpr std::int64_t kFewPoints = 512;  // each of so few is a candidate
 
-/// A point with the work one step does there.
+/// A point with the objective of a run that does nothing but its steps, which no run there exceeds.
 struct Candidate {
   Point point;
   double objective = 0;
@@ -34,6 +37,8 @@ Bytes leak_ahead(const Faults& faults, std::int64_t iterations, std::int64_t pro
 
 /// Probes every row (one value of all parameters but the first) for its largest safe first parameter, then
 /// runs the best of these in full, and a smaller one of the same row where the full run breaks a condition.
+/// What counts is the objective of the full runs. Where time counts, retries may make a smaller step the
+/// faster one: then points around the best so far are tried, too.
 class OracleSearch {
  public:
   explicit OracleSearch(const TrainingScenario& scenario)
@@ -51,26 +56,92 @@ class OracleSearch {
       if (comes && !probe(phase.point, {}, 0)) return std::nullopt;
     }
     find_rows();
-    add(scenario_.setup.start);  // which strides may have left out
+    const Point& start = scenario_.setup.start;
+    add(start);  // which strides may have left out
+    bool tried_start = false;
+    int in_vain = 0;
     for (int runs = 0; runs < kMostFullRuns && !candidates_.empty(); ++runs) {
-      const Candidate best = candidates_.top();
+      const Candidate next = candidates_.top();
       candidates_.pop();
-      if (auto result = verify(best.point)) return result;
-      Point smaller = best.point;
-      if (--smaller[0] >= parameters_[0].low) add(smaller);
+      if (best_ && next.objective * efficiency_.value_or(1) <= best_objective_) break;
+      tried_start = tried_start || next.point == start;
+      in_vain = try_in_full(next) || !best_ ? 0 : in_vain + 1;
+      if (in_vain == kPatience) break;
     }
-    return std::nullopt;
+    // No policy that stays there may have done more.
+    if (!tried_start) try_in_full({.point = start, .objective = bound_at(start)});
+    return std::move(best_);
   }
 
  private:
+  [[nodiscard]] bool is_rate() const { return scenario_.objective != Objective::lq_then_batch; }
+
+  // Returns whether it is the best so far.
+  bool try_in_full(const Candidate& candidate) {
+    auto result = verify(candidate.point);
+    if (!result) {
+      Point smaller = candidate.point;
+      if (--smaller[0] >= parameters_[0].low) add(smaller);
+      return false;
+    }
+    const double objective = *find_metric(result->metrics, "objective");
+    if (result->run.memory.num_alloc_retries == 0 && candidate.objective > 0) {
+      // What phases and restarts cost is much the same elsewhere; what retries cost is not.
+      efficiency_ = std::max(efficiency_.value_or(0), objective / candidate.objective);
+    }
+    if (best_ && objective <= best_objective_) return false;
+    best_ = std::move(result);
+    best_objective_ = objective;
+    if (is_rate()) add_around(candidate.point);
+    add_rows_between(candidate.point);
+    return true;
+  }
+
+  void add_around(Point point) {
+    const auto& [name, low, high] = parameters_[0];
+    const std::int64_t middle = point[0];
+    for (std::int64_t away = 1; away <= high - low; away *= 2) {
+      for (const std::int64_t value : {middle - away, middle + away}) {
+        if (value < low || value > high) continue;
+        point[0] = value;
+        add(point);
+      }
+    }
+  }
+
+  // Those that strides left out.
+  void add_rows_between(const Point& point) {
+    for (std::size_t i = 1; i < point.size(); ++i) {
+      for (std::int64_t step = strides_[i] / 2; step > 0; step /= 2) {
+        for (const std::int64_t value : {point[i] - step, point[i] + step}) {
+          if (value < parameters_[i].low || value > parameters_[i].high) continue;
+          Point row = point;
+          row[i] = value;
+          add_largest_safe(row, point[0]);
+        }
+      }
+    }
+  }
+
   // From large to small; the largest safe value of one row is a good guess for the next.
   void find_rows() {
     Point point;
     for (const Parameter& parameter : parameters_) point.push_back(parameter.high);
     std::int64_t guess = parameters_[0].low;
+    const bool all = is_rate() && points() <= kFewPoints;
     do {
-      guess = add_largest_safe(point, guess);
+      if (!all) guess = add_largest_safe(point, guess);
+      for (point[0] = parameters_[0].low; all && point[0] <= parameters_[0].high; ++point[0]) add(point);
     } while (next_row(point));
+  }
+
+  // All within bounds; only as far as kFewPoints is of interest.
+  [[nodiscard]] std::int64_t points() const {
+    std::int64_t points = 1;
+    for (const Parameter& one : parameters_) {
+      points = std::min(points, kFewPoints + 1) * std::min(one.high - one.low + 1, kFewPoints + 1);
+    }
+    return points;
   }
 
   // The parameter with the most values gets the wider strides, so that all of them move.
@@ -131,21 +202,37 @@ class OracleSearch {
     }
     if (!objective) return low;
     point[0] = safe;
-    candidates_.push({point, *objective, found_++});
+    push(point, *objective);
     return safe;
   }
 
   void add(const Point& point) {
-    if (const auto objective = probe(point)) candidates_.push({point, *objective, found_++});
+    if (pushed_.contains(point)) return;
+    if (const auto objective = probe(point)) push(point, *objective);
+  }
+
+  // Each point once.
+  void push(const Point& point, double objective) {
+    if (pushed_.insert(point).second) candidates_.push({point, objective, found_++});
+  }
+
+  // What a run of nothing but such steps comes to. The time that retries take is left to the full run.
+  [[nodiscard]] double bound_at(const Point& point) const {
+    const WorkloadModel& model = *scenario_.model;
+    SimTime step{0};  // cards with parts of the model work one after another
+    for (std::size_t card = 0; card < model.cards(); ++card) step += model.on_card(card).step(point).duration;
+    const auto steps = static_cast<double>(scenario_.setup.iterations);
+    return objective_of(scenario_.objective, steps * static_cast<double>(model.samples(point)),
+                        steps * static_cast<double>(model.pixels(point)), steps * to_seconds(step));
   }
 
   std::optional<double> probe(const Point& point) const {
     return probe(point, scenario_.setup.faults, leak_ahead_);
   }
 
-  // The first steps of a fresh process with the faults that they have, without company; the work of the last
-  // one, or empty if one is not safe or leaves no room for the leak that surely follows. Faults that may meet
-  // or not are left to the full run.
+  // The first steps of a fresh process with the faults that they have, without company; bound_at(point), or
+  // empty if one is not safe or leaves no room for the leak that surely follows. Faults that may meet or not
+  // are left to the full run.
   std::optional<double> probe(const Point& point, const Faults& faults, Bytes leak_ahead) const {
     CardRunner runner{*scenario_.model, cards_of(scenario_.setup)};
     StepOutcome step;
@@ -159,8 +246,7 @@ class OracleSearch {
       if (step.result == StepResult::oom || !is_safe(step.peak_allocated)) return std::nullopt;
     }
     if (!is_safe(step.peak_allocated - besides + leak_ahead)) return std::nullopt;
-    return objective_of(scenario_.objective, static_cast<double>(scenario_.model->samples(point)),
-                        static_cast<double>(scenario_.model->pixels(point)), to_seconds(step.duration));
+    return bound_at(point);
   }
 
   std::optional<PolicyResult> verify(const Point& point) const {
@@ -181,7 +267,11 @@ class OracleSearch {
   Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
   Point strides_;         ///< by parameter; that of the first is not used
   std::priority_queue<Candidate> candidates_;
+  std::set<Point> pushed_;
   std::size_t found_ = 0;
+  std::optional<PolicyResult> best_;  ///< of the full runs
+  double best_objective_ = 0;
+  std::optional<double> efficiency_;  ///< most of its bound that a run without retries came to
 };
 
 }  // namespace

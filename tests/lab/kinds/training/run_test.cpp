@@ -107,6 +107,32 @@ TEST(Comparison, TheOracleMovesEveryParameter) {
   }
 }
 
+// At the edge of a card retries take time, so that the first steps do not show what a run comes to: whatever
+// the range and the start, no fixed choice within the range did more.
+TEST(Comparison, AWiderRangeNeverMakesAWorseOracle) {
+  TrainingScenario scenario = read_training(parse_document(
+      R"({"version": 1, "kind": "training", "name": "edge", "objective": "samples_per_s",
+          "target": {"usage": 0.94, "margin": 0.05}, "device": {"gpu": "rtx-3060-12gb"},
+          "workload": {"model": "models/resnet50.json", "iterations": 40, "start": {"batch": 136, "px": 192},
+                       "bounds": {"batch": [136, 178], "px": [192, 192]}},
+          "policies": [{"use": "fixed"}]})",
+      VRAMLAB_SOURCE_DIR "/scenarios/edge.json"));
+  const auto objective = [&](std::int64_t low, std::int64_t high, std::int64_t start) {
+    scenario.setup.bounds.parameters[0].low = low;
+    scenario.setup.bounds.parameters[0].high = high;
+    scenario.setup.start[0] = start;
+    return *find_metric(find_oracle(scenario)->metrics, "objective");
+  };
+  const double wide = objective(100, 256, 136);
+  for (const std::int64_t high : {140, 156, 170, 178}) EXPECT_LE(objective(136, high, 136), wide) << high;
+  for (const std::int64_t batch : {136, 150, 168, 172, 178}) {
+    scenario.setup.start[0] = batch;
+    const PolicyResult fixed = run_policy(scenario, {"fixed", {.use = "fixed"}});
+    ASSERT_EQ(*find_metric(fixed.metrics, "ooms"), 0);
+    EXPECT_LE(*find_metric(fixed.metrics, "objective"), wide) << batch;
+  }
+}
+
 TEST(Comparison, ARunThatEndedEarlyKeepsOnlyItsShareOfARate) {
   const TrainingScenario scenario =
       read_training(parse_document(bent_scenario("\"batch\": 8", "\"batch\": 40"), "small.json"));
