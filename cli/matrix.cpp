@@ -9,6 +9,7 @@
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
+#include "lab/best.hpp"
 #include "lab/experiment.hpp"
 #include "lab/matrix/tuner_matrix.hpp"
 #include "lab/metric.hpp"
@@ -88,12 +89,12 @@ Table regret_table(const std::vector<MatrixRow>& rows, const std::vector<std::st
 }
 
 Table summary_table(const std::vector<MatrixSummary>& summaries) {
-  Table table{{left("tuner"), "median regret", "worst regret", "rows with OOM", "OOMs", "changes",
-               "evaluations", "turns", "best"}};
+  Table table{{left("tuner"), "median regret", "worst regret", "unfinished", "rows with OOM", "OOMs",
+               "changes", "evaluations", "turns", "best"}};
   for (const MatrixSummary& one : summaries) {
     table.add_row({one.label, percent(one.median_regret), percent(one.worst_regret),
-                   fmt::format("{:.0f}", one.rows_with_ooms), fmt::format("{:.4g}", one.ooms),
-                   fmt::format("{:.4g}", one.median_adjustments),
+                   fmt::format("{:.0f}", one.unfinished_rows), fmt::format("{:.0f}", one.rows_with_ooms),
+                   fmt::format("{:.4g}", one.ooms), fmt::format("{:.4g}", one.median_adjustments),
                    fmt::format("{:.0f}", one.worst_evaluations), fmt::format("{:.0f}", one.worst_turns),
                    std::to_string(one.best_rows)});
   }
@@ -122,6 +123,7 @@ Json matrix_json(const std::vector<MatrixRow>& rows, const std::vector<std::stri
   for (const MatrixRow& row : rows) {
     Json json{{"scenario", row.scenario}, {"faults", row.faults}, {"seeds", row.seeds}};
     json["context_assumed"] = row.context_assumed;
+    json["objective"] = row.objective;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const MatrixCell& cell = row.cells[i];
       json["tuners"][labels[i]] = {
@@ -133,7 +135,9 @@ Json matrix_json(const std::vector<MatrixRow>& rows, const std::vector<std::stri
           {"settled_at", number_json(cell.settled_at)},
           {"direction_changes", number_json(cell.direction_changes)},
           {"disturbance_cost", number_json(cell.disturbance_cost)},
-          {"ended_early", cell.ended_early}};
+          {"inside_target", number_json(cell.inside_target)},
+          {"ended_early", cell.ended_early},
+          {"finished", cell.finished}};
     }
     list.push_back(std::move(json));
   }
@@ -160,13 +164,35 @@ HeatMap heat_map(const std::vector<MatrixRow>& rows, const std::vector<std::stri
   return map;
 }
 
+BestRule matrix_rule() {
+  return {"Best of those that finished every row: fewest rows with OOM, then least median regret.",
+          "No tuner finished every row"};
+}
+
 std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t rows) {
-  const auto best = std::min_element(summaries.begin(), summaries.end(), [](const auto& a, const auto& b) {
-    return std::pair{a.rows_with_ooms, a.median_regret} < std::pair{b.rows_with_ooms, b.median_regret};
-  });
-  return fmt::format(
-      "Fewest failures: {}, with OOM in {:.0f} of {} rows{}.", best->label, best->rows_with_ooms, rows,
-      best->median_regret ? fmt::format(" and {} regret on the median", percent(*best->median_regret)) : "");
+  std::vector<Standing> standings;
+  for (const MatrixSummary& one : summaries) {
+    const bool finished = one.unfinished_rows == 0;
+    standings.push_back(
+        {.label = one.label,
+         .lost = finished ? "" : fmt::format("which did not finish {:.0f}", one.unfinished_rows),
+         .rank = {one.unfinished_rows, one.rows_with_ooms, one.median_regret.value_or(0)},
+         .remark = fmt::format(", with OOM in {:.0f} of {} rows", one.rows_with_ooms, rows)});
+    if (one.median_regret) {
+      standings.back().remark += fmt::format(" and {} regret on the median", percent(*one.median_regret));
+    }
+  }
+  return verdict_of(standings, matrix_rule());
+}
+
+// By what the rows measure regret: "Objective: lq-then-batch in 3, samples_per_s in 1 rows."
+std::string objectives(const std::vector<MatrixRow>& rows) {
+  std::string text;
+  for (const std::string& name : objective_names()) {
+    const auto count = std::ranges::count(rows, name, &MatrixRow::objective);
+    if (count > 0) text += fmt::format("{}{} in {}", text.empty() ? "" : ", ", name, count);
+  }
+  return "Objective: " + text + (rows.size() == 1 ? " row." : " rows.");
 }
 
 int run_matrix(const Arguments& arguments, Output& output) {
@@ -192,6 +218,8 @@ int run_matrix(const Arguments& arguments, Output& output) {
   const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments), *policies);
   const auto summaries = summarise(rows, labels);
   output.line(verdict(summaries, rows.size()));
+  output.line(objectives(rows));
+  output.line(matrix_rule().head);
   output.next_table(summary_table(summaries));
   output.next_table(regret_table(rows, labels));
   output.next_table(settling_table(rows, labels));

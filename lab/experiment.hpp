@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/best.hpp"
 #include "lab/json.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/expectations.hpp"
@@ -52,9 +53,13 @@ class Experiment {
   /// what only a run shows, such as weights that do not fit.
   virtual void run(const std::vector<std::string>& labels) = 0;
 
+  /// How its policies stand, and by which rule one is best. Of a kind that ranks nothing there are none.
+  [[nodiscard]] virtual std::vector<Standing> standings() const { return {}; }
+  [[nodiscard]] virtual BestRule best_rule() const { return {}; }
+
   /// What it came to, in one sentence.
-  [[nodiscard]] virtual std::string verdict() const = 0;
-  /// What was run in one line, and what had to be assumed for it in others.
+  [[nodiscard]] virtual std::string verdict() const { return verdict_of(standings(), best_rule()); }
+  /// What was run in one line, which rule makes one the best, and what had to be assumed in others.
   [[nodiscard]] virtual std::vector<std::string> head() const = 0;
   [[nodiscard]] virtual std::vector<Table> tables() const = 0;
   /// Runs that did not come to their end, a line each.
@@ -71,6 +76,8 @@ class Experiment {
   [[nodiscard]] virtual std::vector<LabelledFigures> figures() const = 0;
   /// The figure that `expectation` is about, of the run labelled `label`; NaN if there is none.
   [[nodiscard]] virtual double value(const Expectation& expectation, const std::string& label) const = 0;
+  /// Why the run labelled `label` ended before its end; empty if it did not, or was not made.
+  [[nodiscard]] virtual std::string ended_early(const std::string& /*label*/) const { return {}; }
   /// For an expectation that does not hold: what happened around it, a few lines for people.
   [[nodiscard]] virtual std::vector<std::string> around(const Expectation& /*expectation*/) const {
     return {};
@@ -111,7 +118,9 @@ using SeededExperiments = std::vector<std::unique_ptr<Experiment>>;
 SeededExperiments read_seeds(const ScenarioDocument& document);
 
 /// Runs them, as far as expectations ask for it, and holds the runs against every expectation, in the order
-/// of the file.
+/// of the file. A run that ended early bears nothing out: for each policy that something is expected of and
+/// whose run did, one that does not hold is added, unless the file expects something of the policy's
+/// `finished`.
 std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seeds);
 
 /// `folder`, made if missing. Throws InputError if it cannot be.
@@ -170,6 +179,7 @@ class ScenarioExperiment : public Experiment {
   [[nodiscard]] virtual std::string head_line() const = 0;
   [[nodiscard]] std::vector<std::string> head() const override {
     std::vector<std::string> lines{head_line()};
+    if (const std::string rule = best_rule().head; !rule.empty()) lines.push_back(rule);
     if constexpr (requires { scenario_.notes; }) {
       lines.insert(lines.end(), scenario_.notes.begin(), scenario_.notes.end());
     }
@@ -182,18 +192,35 @@ class ScenarioExperiment : public Experiment {
     const auto* result = find(label);
     return result == nullptr ? std::nan("") : Figures{result->metrics}[expectation.name];
   }
+  [[nodiscard]] std::string ended_early(const std::string& label) const override {
+    const auto* result = find(label);
+    if constexpr (requires { result->run.ended_early; }) {
+      if (result != nullptr) return result->run.ended_early;
+    }
+    return {};
+  }
   [[nodiscard]] std::vector<std::string> endings() const override {
     std::vector<std::string> lines;
     for (const auto& result : results_) {
-      if constexpr (requires { result.run.ended_early; }) {
-        if (!result.run.ended_early.empty())
-          lines.push_back(result.label + " ended early: " + result.run.ended_early + ".");
-      }
+      if (const std::string why = ended_early(result.label); !why.empty())
+        lines.push_back(result.label + " ended early: " + why + ".");
     }
     return lines;
   }
 
  protected:
+  /// `json` with how its "policies" stand.
+  [[nodiscard]] Json judged(Json json) const {
+    put_standings(json, "policies", standings(), best_rule());
+    return json;
+  }
+  /// The section of a page with how json[rows] stand, and their stars.
+  [[nodiscard]] Json starred(Json section, const std::string& rows = "policies") const {
+    put_standings(section, rows, standings(), best_rule());
+    put_stars(section, rows, figures(), find_kind(section["kind"].get<std::string>()).metrics());
+    return section;
+  }
+
   /// The result with that label; null if there is none.
   [[nodiscard]] const auto* find(const std::string& label) const {
     const auto found = std::ranges::find(results_, label, &LabelledFigures::label);

@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "cli/output/progress.hpp"
 #include "core/error.hpp"
+#include "lab/best.hpp"
 #include "lab/experiment.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/sections.hpp"
@@ -50,14 +51,13 @@ struct Spread {
   std::string policy;
   std::vector<double> values;
   std::size_t runs = 0;
+  std::size_t finished = 0;
   std::size_t with_oom = 0;
-  std::size_t best = 0;  ///< runs in which no other policy does better
+  std::size_t best = 0;  ///< runs in which no other policy that finished does better
 };
 
 constexpr std::size_t kMostDown = 40;  // values of an axis that a terminal shows
 constexpr std::size_t kMostAcross = 12;
-
-bool is_better(Better way, double a, double b) { return way == Better::less ? a < b : a > b; }
 
 // The oracle is what the others are measured by, and some metrics rank nothing.
 bool can_be_best(const std::string& policy, const MetricDescription& metric) {
@@ -71,15 +71,8 @@ std::optional<double> figure(const LabelledFigures& result, const std::string& n
 
 void count_best(const std::vector<LabelledFigures>& run, const MetricDescription& metric,
                 std::vector<Spread>& spreads) {
-  std::optional<double> best;
-  for (const LabelledFigures& result : run) {
-    const auto value = figure(result, metric.name);
-    if (!can_be_best(result.label, metric) || !value) continue;
-    if (!best || is_better(metric.better, *value, *best)) best = value;
-  }
-  for (const LabelledFigures& result : run) {
-    if (!best || !can_be_best(result.label, metric) || figure(result, metric.name) != best) continue;
-    for (Spread& spread : spreads) spread.best += spread.policy == result.label ? 1 : 0;
+  for (const std::size_t i : best_in(run, metric)) {
+    for (Spread& spread : spreads) spread.best += spread.policy == run[i].label ? 1 : 0;
   }
 }
 
@@ -140,6 +133,7 @@ std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescript
       if (place == spreads.end())
         place = spreads.insert(spreads.end(), Spread{.policy = result.label, .values = {}});
       ++place->runs;
+      place->finished += has_finished(result.metrics) ? 1 : 0;
       place->with_oom += had_oom(result) ? 1 : 0;
       if (const auto value = figure(result, metric.name)) place->values.push_back(*value);
     }
@@ -150,10 +144,12 @@ std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescript
 
 // A row for each policy.
 Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
-  Table table{{left("policy"), "runs", "with OOM", "best in", "lowest " + metric.title, "mean", "highest"}};
+  Table table{{left("policy"), "runs", "finished", "with OOM", "best in", "lowest " + metric.title, "mean",
+               "highest"}};
   for (const Spread& spread : spreads) {
     std::vector<std::string> cells{
-        spread.policy, fmt::format("{}", spread.runs), fmt::format("{}", spread.with_oom),
+        spread.policy, fmt::format("{}", spread.runs), fmt::format("{}", spread.finished),
+        fmt::format("{}", spread.with_oom),
         can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : kNoFigure};
     if (spread.values.empty()) {
       cells.insert(cells.end(), {kNoFigure, kNoFigure, kNoFigure});
@@ -175,10 +171,24 @@ std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescri
                           std::size_t done) {
   const auto best = std::max_element(spreads.begin(), spreads.end(),
                                      [](const Spread& a, const Spread& b) { return a.best < b.best; });
-  if (best == spreads.end() || best->best == 0) return fmt::format("{} runs.", done);
+  if (best == spreads.end() || best->best == 0) {
+    const bool any = std::ranges::any_of(
+        spreads, [](const Spread& spread) { return spread.policy != "oracle" && spread.finished > 0; });
+    return fmt::format("{} runs{}.", done, any ? "" : ", and no policy finished in any");
+  }
+  const std::string unfinished = best->finished == best->runs
+                                     ? ""
+                                     : fmt::format("; it did not finish in {}", best->runs - best->finished);
   return fmt::format(
-      "{} is best in {} of {} runs ({}), {}.", best->policy, best->best, done, metric.title,
-      best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom));
+      "{} is best in {} of {} runs ({}), {}{}.", best->policy, best->best, done, metric.title,
+      best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom), unfinished);
+}
+
+// What makes a policy the best of a run here; empty where the metric ranks nothing.
+std::string sweep_rule(const MetricDescription& metric) {
+  if (metric.better == Better::neither) return "";
+  return fmt::format("Best of a run: {} {}, of those that finished.",
+                     metric.better == Better::less ? "least" : "most", metric.title);
 }
 
 // For each policy but the oracle. What is wider than a terminal is in the report and in the results.
@@ -328,6 +338,7 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
                                        before > 0 ? fmt::format(", {} of them from {}", before, file) : "");
   output.line(sweep_verdict(spreads, metric, done));
   output.line(head);
+  if (const std::string rule = sweep_rule(metric); !rule.empty()) output.line(rule);
   output.next_table(spreads_table(spreads, metric));
   print_matrices(sweep, results, spreads, metric, output);
   if (keep()) output.wrote(file);  // behind the tables: on a full disk they are what is left

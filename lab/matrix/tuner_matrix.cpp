@@ -135,7 +135,8 @@ MatrixCell cell_of(const std::vector<Comparison>& runs, const std::string& label
                   .evaluations_to_settle = largest(all("evaluations_to_settle")),
                   .settled_at = largest(all("last_adjustment_iteration")) / static_cast<double>(iterations),
                   .direction_changes = largest(all("direction_changes")),
-                  .disturbance_cost = mean(all("disturbance_cost"))};
+                  .disturbance_cost = mean(all("disturbance_cost")),
+                  .inside_target = mean(all("inside_target"))};
   if (!regrets.empty()) {
     cell.mean_regret = mean(regrets);
     cell.worst_regret = largest(regrets);
@@ -143,15 +144,27 @@ MatrixCell cell_of(const std::vector<Comparison>& runs, const std::string& label
   cell.ended_early = std::any_of(runs.begin(), runs.end(), [&](const Comparison& run) {
     return !run.find(label)->run.ended_early.empty();
   });
+  cell.finished = std::all_of(runs.begin(), runs.end(),
+                              [&](const Comparison& run) { return has_finished(run.find(label)->metrics); });
   return cell;
 }
 
-bool is_best(const MatrixRow& row, std::size_t who) {
-  const auto is_safe = [](const MatrixCell& cell) { return cell.ooms == 0 && cell.mean_regret; };
-  const MatrixCell& mine = row.cells[who];
-  return is_safe(mine) && std::none_of(row.cells.begin(), row.cells.end(), [&](const MatrixCell& other) {
-           return is_safe(other) && *other.mean_regret < *mine.mean_regret;
-         });
+// Several may be the best of a row. Without a regret there is nothing to compare.
+std::vector<bool> best_of(const MatrixRow& row) {
+  std::vector<Standing> standings;
+  for (const MatrixCell& cell : row.cells) {
+    standings.push_back(
+        {.label = {},
+         .lost = cell.finished ? "" : "its run",
+         .rank = training_rank(cell.ended_early, cell.ooms, cell.inside_target, cell.mean_regret.value_or(0)),
+         .remark = {}});
+  }
+  const Standing* first = leader(standings);
+  std::vector<bool> best;
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    best.push_back(row.cells[i].mean_regret && standings[i].lost.empty() && standings[i].rank == first->rank);
+  }
+  return best;
 }
 
 }  // namespace
@@ -204,6 +217,7 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
     }
     MatrixRow row{.scenario = tasks[task].scenario->name,
                   .faults = tasks[task].faults != nullptr ? tasks[task].faults->name : "",
+                  .objective = objective_name(tasks[task].scenario->objective),
                   .seeds = std::ssize(runs),
                   .context_assumed = tasks[task].scenario->context_assumed,
                   .cells = {}};
@@ -217,6 +231,8 @@ std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::i
 
 std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
                                      const std::vector<std::string>& labels) {
+  std::vector<std::vector<bool>> best;  // by row
+  for (const MatrixRow& row : rows) best.push_back(best_of(row));
   std::vector<MatrixSummary> all;
   for (std::size_t who = 0; who < labels.size(); ++who) {
     MatrixSummary summary{.label = labels[who]};
@@ -226,12 +242,13 @@ std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
       const MatrixCell& cell = row.cells[who];
       if (cell.mean_regret) regrets.push_back(*cell.mean_regret);
       adjustments.push_back(cell.adjustments);
+      summary.unfinished_rows += cell.finished ? 0 : 1;
       summary.rows_with_ooms += cell.ooms > 0 ? 1 : 0;
       summary.ooms += cell.ooms;
       summary.worst_evaluations = std::max(summary.worst_evaluations, cell.evaluations_to_settle);
       summary.worst_turns = std::max(summary.worst_turns, cell.direction_changes);
-      summary.best_rows += is_best(row, who) ? 1 : 0;
     }
+    for (const auto& row : best) summary.best_rows += row[who] ? 1 : 0;
     if (!regrets.empty()) {
       summary.median_regret = median(regrets);
       summary.worst_regret = largest(regrets);

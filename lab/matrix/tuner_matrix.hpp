@@ -32,12 +32,15 @@ struct MatrixCell {
   double direction_changes = 0;      ///< worst
   double disturbance_cost = 0;       ///< mean
   bool ended_early = false;          ///< with any seed
+  bool finished = true;              ///< with every seed, as the metric says
+  double inside_target = 0;          ///< mean of that metric
 };
 
 /// One line: a scenario, with the faults of another one or its own.
 struct MatrixRow {
   std::string scenario;
   std::string faults;             ///< name of the scenario they are from; empty = its own, or none
+  std::string objective;          ///< by which regret is measured
   std::int64_t seeds = 0;         ///< runs a tuner; 1 where nothing is random
   bool context_assumed = false;   ///< what a context takes of its card was not measured
   std::vector<MatrixCell> cells;  ///< in the order of matrix_labels()
@@ -59,12 +62,14 @@ struct MatrixSummary {
   std::string label;
   std::optional<double> median_regret;  ///< of the rows that have one
   std::optional<double> worst_regret;
+  double unfinished_rows = 0;
   double rows_with_ooms = 0;
   double ooms = 0;  ///< sum of the rows' means
   double median_adjustments = 0;
   double worst_evaluations = 0;
   double worst_turns = 0;
-  std::int64_t best_rows = 0;  ///< rows without its own OOM where no tuner without OOM has less regret
+  std::int64_t best_rows =
+      0;  ///< rows in which no other has a better rank, by the rule of training scenarios
 };
 
 /// One for each of `labels`, which are those of the rows' cells.

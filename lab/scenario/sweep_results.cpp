@@ -255,8 +255,13 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
                                     std::string_view version) {
   FileHashes files;
   std::vector<std::string> keys;
+  std::uint64_t start =
+      hash(version);  // and which figures there are: a row without one is of another program
+  for (const std::string& name : names_of(kind_of(sweep.runs.front().scenario).metrics())) {
+    start = hash(name + '\n', start);
+  }
   for (const SweepRun& run : sweep.runs) {
-    std::uint64_t sum = hash(run.scenario.json.dump(), hash(version));
+    std::uint64_t sum = hash(run.scenario.json.dump(), start);
     for (const std::string& label : labels) sum = hash(label + '\n', sum);
     for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
       sum = hash(fmt::format("{:x}", hash_of(plugin.file, files)), sum);

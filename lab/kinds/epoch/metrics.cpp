@@ -47,15 +47,29 @@ double largest_shift(const EpochSetup& setup, const EpochRun& run) {
 struct Facts {
   const EpochSetup& setup;
   const EpochRun& run;
+  std::int64_t misfits = 0;
   const EpochTotals& totals = run.totals;
   double seconds = to_seconds(totals.duration);
   double batches = static_cast<double>(totals.batches);
   double whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
+
+  [[nodiscard]] double untrained() const { return whole - static_cast<double>(totals.samples); }
+  [[nodiscard]] double misfit_samples() const {
+    return static_cast<double>(misfits) * static_cast<double>(setup.epochs);
+  }
+  [[nodiscard]] bool finished() const {
+    return run.ended_early.empty() && totals.samples > 0 && untrained() <= misfit_samples();
+  }
 };
 
 // A batch is one forward and backward pass; "taken" is its peak less what was allocated before.
 const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
+      {{"finished", "finished", "count", more,
+        "1 if the run came to its end and left out no sample but those that fit nowhere; only such a policy "
+        "can "
+        "be best"},
+       [](const Facts& f) { return f.finished() ? 1.0 : 0.0; }},
       {{"batches", "batches", "count", neither, "batches that did not fail"},
        [](const Facts& f) { return f.batches; }},
       {{"samples", "samples", "count", neither, "samples trained on, over all epochs"},
@@ -63,11 +77,15 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"untrained_samples", "left out", "count", less,
         "samples that were left out after an OOM, or never reached",
         "samples of the data · epochs − samples"},
-       [](const Facts& f) { return f.whole - static_cast<double>(f.totals.samples); }},
+       [](const Facts& f) { return f.untrained(); }},
       {{"set_aside_samples", "set aside", "count", neither,
         "samples that the empty card does not hold even alone and that are not part of the data: "
         "`set_aside`"},
        [](const Facts& f) { return f.setup.set_aside; }},
+      {{"misfits", "fit nowhere", "count", neither,
+        "those that alone run out of memory in a fresh process; 0 where nothing was left out",
+        "such samples of the data · epochs"},
+       [](const Facts& f) { return f.misfit_samples(); }},
       {{"ooms", "OOMs", "count", less, "batches that ran out of memory"},
        [](const Facts& f) { return f.totals.ooms; }},
       {{"first_oom", "first OOM", "count", neither, "number of the first of them, 0 if there was none"},
@@ -132,8 +150,8 @@ const std::vector<MetricRow<Facts>>& rows() {
 
 }  // namespace
 
-std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run) {
-  return measure(rows(), Facts{.setup = setup, .run = run});
+std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits) {
+  return measure(rows(), Facts{.setup = setup, .run = run, .misfits = misfits});
 }
 
 const MetricTable& epoch_metric_table() {

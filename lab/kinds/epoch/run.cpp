@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <map>
 
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
 #include "lab/kinds/epoch/spec.hpp"
 #include "lab/metric.hpp"
 #include "policies/contract/policy_set.hpp"
+#include "sim/runs/card_runner.hpp"
 
 namespace vramlab {
 
@@ -40,13 +42,48 @@ EpochRun run_restarted(EpochSetup setup, const EpochScenario& scenario, const Po
   return run;
 }
 
+// Whether a batch of `sample` alone runs in a fresh process, and once more behind itself.
+bool fits_alone(const EpochSetup& setup, const BatchModel& model, const Sample& sample) {
+  std::vector<ProcessSetup> cards{setup.process};
+  cards.insert(cards.end(), setup.more_cards.begin(), setup.more_cards.end());
+  for (ProcessSetup& card : cards) card.use_step_cache = false;
+  CardRunner runner{model.build(), cards};
+  const StepProgram program = model.step({&sample, 1});
+  for (int i = 0; i < 2; ++i) {
+    if (runner.run_program(program, 1, {}).result == StepResult::oom) return false;
+  }
+  return true;
+}
+
+// Samples of the data set that no policy can train on. Of one task and number of images those with more
+// tokens take more memory.
+std::int64_t count_misfits(const EpochScenario& scenario) {
+  const auto fits = [&](const Sample& sample) {
+    const BatchModel* other = scenario.checkpointed.get();
+    return fits_alone(scenario.setup, *scenario.model, sample) ||
+           (other != nullptr && fits_alone(scenario.setup, *other, sample));
+  };
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<Sample>> groups;
+  for (const Sample& sample : scenario.setup.samples) {
+    groups[{sample.task, sample.images}].push_back(sample);
+  }
+  std::int64_t misfits = 0;
+  for (auto& [which, samples] : groups) {
+    std::ranges::sort(samples, {}, &Sample::tokens);
+    misfits += samples.end() - std::ranges::partition_point(samples, fits);
+  }
+  return misfits;
+}
+
 }  // namespace
 
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
   EpochResult result{named_after(entry), run_restarted(setup, scenario, entry.choice)};
-  result.metrics = epoch_metrics(setup, result.run);
+  const auto all = std::ssize(setup.samples) * setup.epochs;
+  const bool left_out = result.run.ended_early.empty() && result.run.totals.samples < all;
+  result.metrics = epoch_metrics(setup, result.run, left_out ? count_misfits(scenario) : 0);
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -17,23 +16,36 @@
 namespace vramlab {
 namespace {
 
-// Everything trained on, then no OOM, then throughput.
-std::string verdict_on(const std::vector<EpochResult>& results) {
-  const auto rank = [](const EpochResult& result) {
-    const Figures figures{result.metrics};
-    return std::tuple{figures["untrained_samples"] > 0, figures["ooms"] > 0, -figures["samples_per_s"]};
-  };
-  const auto best = std::ranges::min_element(results, {}, rank);
-  const Figures figures{best->metrics};
-  std::string reserve = ", without an OOM";
+std::string lost_samples(const EpochResult& result) {
+  const Figures figures{result.metrics};
+  if (has_finished(result.metrics)) return "";
+  const double lost = figures["untrained_samples"] - figures["misfits"];
+  return fmt::format("{}{:.0f} samples left out", result.run.ended_early.empty() ? "" : "ended early, ",
+                     lost);
+}
+
+// Least left out, then no OOM, then throughput.
+Standing standing_of(const EpochResult& result) {
+  const Figures figures{result.metrics};
+  std::string remark = fmt::format(", {} samples/s", figures.fixed("samples_per_s", 1));
+  const bool finished = has_finished(result.metrics);
   if (figures["ooms"] > 0) {
-    reserve = fmt::format(", though {} batches ran out of memory (none ran without)", figures.count("ooms"));
+    remark += fmt::format(", though {} batches ran out of memory{}", figures.count("ooms"),
+                          finished ? " (none ran without)" : "");
+  } else {
+    remark += ", without an OOM";
   }
-  if (figures["untrained_samples"] > 0) {
-    reserve =
-        fmt::format(", though {} samples were left out (as with all)", figures.count("untrained_samples"));
-  }
-  return fmt::format("Best: {}, {} samples/s{}.", best->label, figures.fixed("samples_per_s", 1), reserve);
+  if (figures["misfits"] > 0) remark += fmt::format("; {} samples fit nowhere", figures.count("misfits"));
+  return {.label = result.label,
+          .lost = lost_samples(result),
+          .rank = {figures["untrained_samples"], figures["ooms"] > 0 ? 1.0 : 0.0, -figures["samples_per_s"]},
+          .remark = std::move(remark)};
+}
+
+std::vector<Standing> standings_of(const std::vector<EpochResult>& results) {
+  std::vector<Standing> standings;
+  for (const EpochResult& result : results) standings.push_back(standing_of(result));
+  return standings;
 }
 
 std::string data_shares(const EpochScenario& scenario) {
@@ -44,24 +56,36 @@ std::string data_shares(const EpochScenario& scenario) {
 }
 
 Table results_table(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
-  Table table{
+  auto columns =
       figure_columns("policy", {"OOMs", "left out", "batches", "steps", "effective", "samples/s",
                                 "budget used", "peak", "peak reserved", "padding", "error", "bias", "unsafe",
-                                fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))})};
+                                fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))});
+  const std::vector<Standing> standings = standings_of(results);
+  if (loses_any(standings)) columns.push_back(left("lost"));
+  Table table{std::move(columns)};
   for (const EpochResult& result : results) {
     const Figures figures{result.metrics};
     const std::string low = figures.count("smallest_step");
     const std::string high = figures.count("largest_step");
     std::vector<double> gradient = result.run.gradient_shares;
     for (double& share : gradient) share *= 100;
-    table.add_row({result.label, figures.count("ooms"), figures.count("untrained_samples"),
-                   figures.count("batches"), figures.count("optimizer_steps"),
-                   low == high ? low : low + "-" + high, figures.fixed("samples_per_s", 1),
-                   figures.percent("budget_use"), figures.percent("peak_allocated_ratio"),
-                   figures.percent("peak_reserved_ratio"), figures.percent("padding_share"),
-                   figures.percent("predictor_error"), figures.percent("predictor_bias"),
-                   figures.percent("predictor_unsafe_share"),
-                   fmt::format("{:.0f}", fmt::join(gradient, "/"))});
+    std::vector<std::string> cells{result.label,
+                                   figures.count("ooms"),
+                                   figures.count("untrained_samples"),
+                                   figures.count("batches"),
+                                   figures.count("optimizer_steps"),
+                                   low == high ? low : low + "-" + high,
+                                   figures.fixed("samples_per_s", 1),
+                                   figures.percent("budget_use"),
+                                   figures.percent("peak_allocated_ratio"),
+                                   figures.percent("peak_reserved_ratio"),
+                                   figures.percent("padding_share"),
+                                   figures.percent("predictor_error"),
+                                   figures.percent("predictor_bias"),
+                                   figures.percent("predictor_unsafe_share"),
+                                   fmt::format("{:.0f}", fmt::join(gradient, "/"))};
+    if (loses_any(standings)) cells.push_back(lost_by(standings, result.label));
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -180,7 +204,13 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
     });
   }
 
-  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<Standing> standings() const override { return standings_of(results_); }
+  [[nodiscard]] BestRule best_rule() const override {
+    return {
+        "Best of those that left out no sample but those that fit nowhere: without OOM, then most "
+        "samples/s.",
+        "No policy trained on every sample"};
+  }
   [[nodiscard]] std::string head_line() const override {
     const EpochSetup& setup = scenario_.setup;
     const auto& limit = setup.process.allocator.limit;
@@ -209,9 +239,9 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   }
   // The monitor writes while the run goes on.
   std::vector<std::string> write_files() override { return files_; }
-  [[nodiscard]] Json json() const override { return epoch_json(scenario_, results_); }
+  [[nodiscard]] Json json() const override { return judged(epoch_json(scenario_, results_)); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {epoch_section(scenario_, results_, histories_, {verdict(), head_line()})};
+    return {starred(epoch_section(scenario_, results_, histories_, {verdict(), head_line()}))};
   }
 
  private:

@@ -47,6 +47,34 @@ std::string cell_of(const Json& value) {
   return cards;
 }
 
+// Of the jobs that did not complete; of several that are as common the first. Empty where none gives one.
+std::string commonest_reason(const JobQueueRun& run) {
+  std::map<std::string, std::size_t> counts;
+  std::string commonest;
+  for (const JobRecord& job : run.jobs) {
+    if (is_done(job) || job.reason.empty()) continue;
+    const std::size_t count = ++counts[job.reason];
+    if (commonest.empty() || count > counts[commonest]) commonest = job.reason;
+  }
+  return commonest;
+}
+
+// "3 refused (a, b, c)", the first five by name. Empty where there is none.
+std::string named_jobs(const JobQueueSetup& setup, const JobQueueRun& run, std::string_view state) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < run.jobs.size(); ++i) {
+    if (state_of(run.jobs[i]) == state && ++count <= kMostNamed) names.push_back(setup.jobs[i].name);
+  }
+  if (count == 0) return {};
+  if (count > kMostNamed) names.push_back(fmt::format("{} more", count - kMostNamed));
+  const std::string_view words = state == "timed_out" ? "timed out"
+                                 : state == "waiting" ? "still waiting"
+                                                      : state;
+  return fmt::format("{} {} ({})", count, words, fmt::join(names, ", "));
+}
+
 // Those that did not end well, in the order of the setup, and then those that did.
 std::vector<std::size_t> worst_first(const JobQueueRun& run) {
   std::vector<std::size_t> order(run.jobs.size());
@@ -80,6 +108,16 @@ std::string duration(double seconds) {
   if (seconds < 7200) return text(seconds / 60, "min");
   if (seconds < 172800) return text(seconds / 3600, "h");
   return text(seconds / 86400, "d");
+}
+
+std::string losses_text(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::string> lost;
+  for (const char* state : {"refused", "timed_out", "killed", "waiting"}) {
+    if (std::string text = named_jobs(setup, run, state); !text.empty()) lost.push_back(std::move(text));
+  }
+  if (!run.ended_early.empty()) lost.push_back("ended early");
+  const std::string reason = commonest_reason(run);
+  return fmt::format("{}{}", fmt::join(lost, ", "), reason.empty() ? "" : ", most often \"" + reason + '"');
 }
 
 Json fates_json(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t most) {

@@ -27,9 +27,9 @@ double jain(const std::vector<double>& values) {
   return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : std::nan("");
 }
 
-/// The figures of single jobs, over all but those refused.
+/// The figures of single jobs.
 struct Spread {
-  std::vector<double> waits;
+  std::vector<double> waits;        ///< of all but those refused
   std::vector<double> completions;  ///< of completed jobs
   std::vector<double> progress;     ///< duration over time in the system; 0 for jobs that did not complete
   std::vector<double> slow_downs;   ///< of completed jobs, its inverse
@@ -39,7 +39,10 @@ Spread spread_of(const JobQueueSetup& setup, const JobQueueRun& run) {
   Spread spread;
   for (std::size_t i = 0; i < run.jobs.size(); ++i) {
     const JobRecord& job = run.jobs[i];
-    if (job.outcome == JobOutcome::refused) continue;
+    if (job.outcome == JobOutcome::refused) {
+      spread.progress.push_back(0);
+      continue;
+    }
     // Who still waits when nothing more happens has waited until then, at least.
     const bool waits = job.outcome == JobOutcome::pending;
     spread.waits.push_back(
@@ -76,22 +79,33 @@ struct Facts {
   }
 };
 
-// Over all jobs but those refused, unless said otherwise.
+// A refused job never waited: times of waiting are without it.
 const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
       {{"jobs", "jobs", "count", neither, "jobs of the scenario"},
        [](const Facts& f) { return f.run.jobs.size(); }},
       {{"completed", "done", "count", more, "jobs that ran to their end"},
        [](const Facts& f) { return f.count(JobOutcome::completed); }},
+      {{"finished", "finished", "count", more,
+        "1 if every job ran to its end: none was refused, timed out, killed or still waits; only such a "
+        "policy "
+        "can be best"},
+       [](const Facts& f) {
+         return f.run.ended_early.empty() && f.count(JobOutcome::completed) == std::ssize(f.run.jobs) ? 1.0
+                                                                                                      : 0.0;
+       }},
       {{"makespan_s", "makespan", "s", less, "from the first arrival until the last job left"},
        [](const Facts& f) { return f.makespan; }},
       {{"mean_wait_s", "mean wait", "s", less,
-        "mean time spent waiting in all, after an OOM too; for a job that never starts until the end",
-        "Σ waited / jobs"},
+        "mean time that jobs which were not refused spent waiting in all, after an OOM too; for one that "
+        "never "
+        "starts until the end",
+        "Σ waited / (jobs − refused)"},
        [](const Facts& f) { return mean_of(f.spread.waits); }},
-      {{"p50_wait_s", "p50 wait", "s", less, "the wait that half of the jobs stay within"},
+      {{"p50_wait_s", "p50 wait", "s", less,
+        "the wait that half of the jobs that were not refused stay within"},
        [](const Facts& f) { return quantile(f.spread.waits, 0.5); }},
-      {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of the jobs stay within"},
+      {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of them stay within"},
        [](const Facts& f) { return quantile(f.spread.waits, 0.99); }},
       {{"mean_completion_s", "mean done in", "s", less, "mean time from arrival to end, of completed jobs",
         "Σ (end − arrival) / completed"},
@@ -118,9 +132,10 @@ const std::vector<MetricRow<Facts>>& rows() {
         "bytes in use times time, over all cards and the makespan", "∫ used dt / (capacity · makespan)"},
        [](const Facts& f) { return f.whole > 0 ? f.run.byte_seconds / f.whole : 0; }},
       {{"fairness", "fairness", "score", more,
-        "Jain's index of x = duration over time in the system, 0 for a job that did not complete; none if "
-        "none did",
-        "(Σ x)² / (n · Σ x²)"},
+        "Jain's index of x = duration over time in the system, 0 for a job that did not complete, refused "
+        "ones "
+        "included; none if none did",
+        "(Σ x)² / (jobs · Σ x²)"},
        [](const Facts& f) { return jain(f.spread.progress); }},
       {{"overcommits", "over-commits", "count", less,
         "admissions that left a card with more promised and held by strangers than it has"},

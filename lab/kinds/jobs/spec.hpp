@@ -53,6 +53,10 @@ const MetricTable& jobs_metric_table();
 
 // What became of each job (fates.cpp). Times in seconds, of jobs in the order of the setup.
 
+/// What a run lost: its jobs that were refused, timed out, killed or still wait, the first of each by name,
+/// an early end, and the commonest reason. Empty if it lost nothing.
+std::string losses_text(const JobQueueSetup& setup, const JobQueueRun& run);
+
 /// One job: name, state (done, refused, timed_out, killed or waiting), cards, submitted_s, started_s,
 /// ended_s, batch, accumulation, kills, reason; null for what there is not. Of more than `most` jobs those
 /// that did not end well come first and the rest is left out.

@@ -19,30 +19,44 @@
 namespace vramlab {
 namespace {
 
-// Most jobs done, then least killed, then least waste, then shortest mean completion.
-std::string verdict_on(const std::vector<JobsResult>& results) {
-  const auto rank = [](const JobsResult& result) {
-    const Figures figures{result.metrics};
-    const double mean = figures["mean_completion_s"];  // none where no job completed
-    return std::tuple{-figures["completed"], figures["oom_kills"], figures["gpu_hours_wasted"],
-                      std::isnan(mean) ? 0 : mean};
-  };
-  const auto best = std::ranges::min_element(results, {}, rank);
-  const Figures figures{best->metrics};
-  return fmt::format("Best: {}, {} of {} jobs completed, {} OOM kills, mean wait {}.", best->label,
-                     figures.count("completed"), figures.count("jobs"), figures.count("oom_kills"),
-                     duration(figures["mean_wait_s"]));
+// Of several seeds only figures are kept.
+std::string lost_jobs(const JobQueueSetup& setup, const JobsResult& result) {
+  if (has_finished(result.metrics)) return "";
+  const Figures figures{result.metrics};
+  if (result.run.jobs.empty()) {
+    return fmt::format("with {} refused, {} timed out, {} killed on the mean", figures.fixed("refused", 1),
+                       figures.fixed("timeouts", 1), figures.fixed("failed", 1));
+  }
+  return losses_text(setup, result.run);
 }
 
-// Means of several draws have fractions.
-Table outcomes_table(const std::vector<LabelledFigures>& rows, bool fractions) {
-  Table table{figure_columns(
-      "policy", {"done", "refused", "timeouts", "failed", "OOM kills", "over-commits", "GPU h wasted"})};
+Standing standing_of(const JobQueueSetup& setup, const JobsResult& result) {
+  const Figures figures{result.metrics};
+  return {.label = result.label,
+          .lost = lost_jobs(setup, result),
+          .rank = {figures["jobs"] - figures["completed"], figures["oom_kills"], figures["gpu_hours_wasted"],
+                   figures["mean_completion_s"]},
+          .remark = fmt::format(", {} of {} jobs completed, {} OOM kills, mean wait {}",
+                                figures.count("completed"), figures.count("jobs"), figures.count("oom_kills"),
+                                duration(figures["mean_wait_s"]))};
+}
+
+// Means of several draws have fractions. `ended`: labels of those whose policy could not go on.
+Table outcomes_table(const std::vector<LabelledFigures>& rows, bool fractions,
+                     const std::vector<std::string>& ended) {
+  auto columns = figure_columns(
+      "policy", {"done", "refused", "timeouts", "failed", "OOM kills", "over-commits", "GPU h wasted"});
+  if (!ended.empty()) columns.push_back(left("end"));
+  Table table{std::move(columns)};
   for (const LabelledFigures& row : rows) {
     const Figures figures{row.metrics};
     const auto count = [&](const char* name) { return figures.fixed(name, fractions ? 1 : 0); };
-    table.add_row({row.label, count("completed"), count("refused"), count("timeouts"), count("failed"),
-                   count("oom_kills"), count("overcommits"), figures.fixed("gpu_hours_wasted", 2)});
+    std::vector<std::string> cells{
+        row.label,       count("completed"), count("refused"),     count("timeouts"),
+        count("failed"), count("oom_kills"), count("overcommits"), figures.fixed("gpu_hours_wasted", 2)};
+    const bool early = std::ranges::find(ended, row.label) != ended.end();
+    if (!ended.empty()) cells.push_back(early ? "early" : kNoFigure);
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -112,7 +126,7 @@ class JobNames {
 
   std::size_t place(std::uint32_t job) {
     const auto [found, fresh] = places_.try_emplace(job, places_.size());
-    if (fresh) names_.push_back(jobs_[job].name.empty() ? fmt::format("job {}", job) : jobs_[job].name);
+    if (fresh) names_.push_back(jobs_[job].name);
     return found->second;
   }
   [[nodiscard]] const Json& names() const { return names_; }
@@ -228,7 +242,19 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);
   }
 
-  [[nodiscard]] std::string verdict() const override { return verdict_on(results_); }
+  [[nodiscard]] std::vector<Standing> standings() const override {
+    std::vector<Standing> standings;
+    for (const JobsResult& result : results_) {
+      standings.push_back(standing_of(scenario_.setup, result));
+    }
+    return standings;
+  }
+  [[nodiscard]] BestRule best_rule() const override {
+    return {
+        "Best of those that completed every job: fewest OOM kills, then fewest GPU hours wasted, then "
+        "shortest mean completion.",
+        "No policy completed every job"};
+  }
   [[nodiscard]] std::string head_line() const override {
     const std::size_t cards = scenario_.cards();
     return fmt::format("{}: {} jobs on {} card{}{}", scenario_.name, scenario_.setup.jobs.size(), cards,
@@ -240,11 +266,13 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   }
   [[nodiscard]] std::vector<Table> tables() const override {
     std::vector<LabelledFigures> rows;
+    std::vector<std::string> ended;
     for (const JobsResult& result : results_) {
+      if (!result.run.ended_early.empty()) ended.push_back(result.label);
       rows.push_back(result);
       if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
-    std::vector<Table> tables{outcomes_table(rows, is_seeded()), times_table(rows)};
+    std::vector<Table> tables{outcomes_table(rows, is_seeded(), ended), times_table(rows)};
     if (auto fates = fates_table(scenario_.setup, results_, question_.all_rows)) {
       tables.push_back(*std::move(fates));
     }
@@ -264,10 +292,10 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   [[nodiscard]] Json json() const override {
     Json json = jobs_json(scenario_, results_, traces_);
     if (is_seeded()) json["seeds"] = seeds_.size();
-    return json;
+    return judged(std::move(json));
   }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {jobs_section(scenario_, results_, {verdict(), head_line()})};
+    return {starred(jobs_section(scenario_, results_, {verdict(), head_line()}))};
   }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     const JobsResult* result = find(expectation.policy);

@@ -13,7 +13,8 @@ double as_double(std::int64_t number) { return static_cast<double>(number); }
 /// What the rows are computed from. The answer is the number of the last bucket, where lengths are largest;
 /// costs are sums over all.
 struct Facts {
-  explicit Facts(const SearchResult& result) : last(result.buckets.back()), epoch(result.epoch) {
+  explicit Facts(const SearchResult& result)
+      : last(result.buckets.back()), epoch(result.epoch), planned(result.planned) {
     for (const BucketResult& bucket : result.buckets) {
       all = all && bucket.found();
       probes += static_cast<double>(bucket.run.trials.size());
@@ -21,7 +22,10 @@ struct Facts {
       ooms += static_cast<double>(bucket.run.ooms);
       extrapolated += bucket.run.answer.extrapolated ? 1 : 0;
       if (!bucket.check) continue;
-      if (bucket.check->probe.outcome != ProbeOutcome::ok) worst = 0;
+      if (bucket.check->probe.outcome != ProbeOutcome::ok) {
+        worst = 0;
+        fits = false;
+      }
       for (const ProbedCard& card : bucket.check->probe.cards) {
         worst = std::min(worst, static_cast<double>(card.total) - static_cast<double>(card.peak));
       }
@@ -32,13 +36,16 @@ struct Facts {
 
   const BucketResult& last;
   const SearchEpochRun& epoch;
+  std::int64_t planned;  ///< steps of the epoch, if there is one
   bool all = true;
+  bool fits = true;  ///< every answer ran once more
   double probes = 0, seconds = 0, ooms = 0, extrapolated = 0;
   double worst = HUGE_VAL;  ///< least bytes that an answer leaves free on any card
   double batch = 0;
   double epoch_s = 0;
 
   [[nodiscard]] bool survived() const { return all && epoch.iterations > 0 && epoch.ooms == 0; }
+  [[nodiscard]] bool finished() const { return all && fits && (planned == 0 || survived()); }
 };
 
 // With buckets, answers are those of the last bucket and costs are sums over all.
@@ -46,6 +53,10 @@ const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
       {{"found", "found", "count", more, "1 if every bucket has an answer"},
        [](const Facts& f) { return f.all ? 1.0 : 0.0; }},
+      {{"finished", "finished", "count", more,
+        "1 if every bucket has an answer that runs three steps, and no step of an epoch failed; only such a "
+        "searcher can be best"},
+       [](const Facts& f) { return f.finished() ? 1.0 : 0.0; }},
       {{"batch", "batch", "count", neither, "the batch that was answered; 0 if none"},
        [](const Facts& f) { return f.batch; }},
       {{"edge_batch", "edge", "count", neither,

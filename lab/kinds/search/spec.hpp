@@ -41,6 +41,7 @@ struct BucketResult {
 struct SearchResult : PolicyFigures {
   std::vector<BucketResult> buckets;
   SearchEpochRun epoch;
+  std::int64_t planned = 0;  ///< steps that the epoch was to have; 0 = none
 };
 
 /// Reads a scenario of kind `search`. Throws InputError with every problem of the file.

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -87,20 +86,35 @@ Json epoch_json(const SearchEpochRun& epoch) {
 
 bool has_epoch(const SearchScenario& scenario) { return scenario.epoch.iterations > 0; }
 
-// Found and safe, then the largest batch, then the fewest OOMs and probes.
-std::string verdict_on(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
-  const auto rank = [&](const SearchResult& result) {
-    const Figures figures{result.metrics};
-    const bool fits = figures["batch"] <= figures["edge_batch"];
-    const double safe =
-        has_epoch(scenario) ? figures["epoch_survived"] : (fits ? 1 - figures["extrapolated"] : -1);
-    return std::tuple{-figures["found"], -safe, -figures["batch"], figures["probe_ooms"], figures["probes"]};
-  };
-  const auto best = std::ranges::min_element(results, {}, rank);
-  const Figures figures{best->metrics};
-  if (figures["found"] == 0) return "No searcher found a batch that fits.";
-  return fmt::format("Best: {}, batch {} of at most {} after {} probes.", best->label, figures.count("batch"),
-                     figures.count("edge_batch"), figures.count("probes"));
+// Steps of the epoch that did not come to their end, those never begun included.
+double failed_steps(const SearchResult& result) {
+  const auto done = result.epoch.iterations - std::min(result.epoch.ooms, result.epoch.iterations);
+  return static_cast<double>(result.planned - std::min(result.planned, done));
+}
+
+std::string lost_by_search(const SearchResult& result) {
+  const Figures figures{result.metrics};
+  if (has_finished(result.metrics)) return "";
+  if (figures["found"] == 0) return "found none";
+  if (result.epoch.iterations > 0 && result.epoch.iterations < result.planned) {
+    return fmt::format("its epoch died at step {} of {}", result.epoch.iterations, result.planned);
+  }
+  if (result.epoch.ooms > 0) {
+    return fmt::format("{} OOMs in the {} steps of its epoch", result.epoch.ooms, result.planned);
+  }
+  return "its answer does not run again";
+}
+
+// Among those that finished: shown to fit, then the largest batch, then the fewest OOMs and probes.
+Standing standing_of(const SearchResult& result) {
+  const Figures figures{result.metrics};
+  const double untried = result.planned > 0 ? 0 : figures["extrapolated"];  // an epoch shows it as well
+  return {.label = result.label,
+          .lost = lost_by_search(result),
+          .rank = {-figures["found"], result.planned > 0 ? failed_steps(result) : 0, untried,
+                   -figures["batch"], figures["probe_ooms"], figures["probes"]},
+          .remark = fmt::format(", batch {} of at most {} after {} probes", figures.count("batch"),
+                                figures.count("edge_batch"), figures.count("probes"))};
 }
 
 Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
@@ -130,7 +144,9 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
       const auto& epoch = result.epoch;
       const std::string ending = epoch.iterations == 0 ? kNoFigure
                                  : epoch.ooms == 0     ? "survived"
-                                                       : figures.count("epoch_ooms") + " OOMs";
+                                 : epoch.iterations < result.planned
+                                     ? fmt::format("died at {} of {}", epoch.iterations, result.planned)
+                                     : figures.count("epoch_ooms") + " OOMs";
       cells.insert(cells.end(), {ending, figures.percent("epoch_peak_ratio"), figures.count("epoch_retries"),
                                  figures.fixed("epoch_samples_per_s", 1)});
     }
@@ -148,7 +164,25 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
     results_ = compare_searchers(scenario_, labels);
   }
 
-  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
+  [[nodiscard]] std::vector<Standing> standings() const override {
+    std::vector<Standing> standings;
+    for (const SearchResult& result : results_) standings.push_back(standing_of(result));
+    return standings;
+  }
+  [[nodiscard]] BestRule best_rule() const override {
+    const bool epoch = has_epoch(scenario_);
+    return {
+        std::string{"Best of those that found a batch which fits"} +
+            (epoch ? " and whose epoch survived: the largest, then fewest OOMs and probes."
+                   : ": an answer that was tried, then the largest, then fewest OOMs and probes."),
+        epoch ? "No searcher found a batch that survives the epoch" : "No searcher found a batch that fits"};
+  }
+  // Nothing found is neither best nor least bad.
+  [[nodiscard]] std::string verdict() const override {
+    const bool any = std::ranges::any_of(
+        results_, [](const SearchResult& result) { return Figures{result.metrics}["found"] > 0; });
+    return any ? ScenarioExperiment::verdict() : "No searcher found a batch that fits.";
+  }
   [[nodiscard]] std::string head_line() const override {
     const BatchSearchSetup& setup = scenario_.buckets.front().setup;
     const auto& limit = setup.cards.front().allocator.limit;
@@ -167,9 +201,9 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
     }
     return lines;
   }
-  [[nodiscard]] Json json() const override { return search_json(scenario_, results_); }
+  [[nodiscard]] Json json() const override { return judged(search_json(scenario_, results_)); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {search_section(json(), {verdict(), head_line()}, scenario_.description)};
+    return {starred(search_section(json(), {verdict(), head_line()}, scenario_.description), "results")};
   }
 };
 

@@ -71,9 +71,18 @@ struct Facts {
   double steps = static_cast<double>(run.iterations.size());
   double seconds = to_seconds(run.duration);
 
+  [[nodiscard]] bool finished() const { return run.ended_early.empty() && totals.samples > 0; }
   [[nodiscard]] double per_second(double amount) const { return seconds > 0 ? amount / seconds : 0; }
   [[nodiscard]] std::int64_t last_change() const {
     return run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
+  }
+  // When a policy should have settled.
+  [[nodiscard]] bool stays_inside() const {
+    const auto quarter = static_cast<std::ptrdiff_t>((run.iterations.size() + 3) / 4);
+    return std::all_of(run.iterations.end() - quarter, run.iterations.end(),
+                       [&](const IterationRecord& step) {
+                         return within_target(scenario.target, step.step_peak_allocated, step.memory.total);
+                       });
   }
   // A rate says nothing about work that was never begun: a run that ended early keeps the share it did.
   [[nodiscard]] double objective() const {
@@ -95,6 +104,9 @@ const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
       {{"iterations", "steps", "count", neither, "steps performed, failed ones and repetitions included"},
        [](const Facts& f) { return f.steps; }},
+      {{"finished", "finished", "count", more,
+        "1 if the run came to its end and some step trained; only such a policy can be best"},
+       [](const Facts& f) { return f.finished() ? 1.0 : 0.0; }},
       {{"ooms", "OOMs", "count", less, "steps that ran out of memory, phases included"},
        [](const Facts& f) { return f.totals.ooms + f.run.phases.ooms; }},
       {{"allocator_ooms", "allocator OOMs", "count", less,
@@ -113,6 +125,9 @@ const std::vector<MetricRow<Facts>>& rows() {
         "mean over the steps of each step's own peak of allocated bytes",
         "Σ step_peak_allocated / total / iterations"},
        [](const Facts& f) { return f.steps > 0 ? f.totals.peak_shares / f.steps : 0; }},
+      {{"inside_target", "inside", "count", more,
+        "1 if no step in the last quarter of the run allocated more than target plus margin"},
+       [](const Facts& f) { return f.stays_inside() ? 1.0 : 0.0; }},
       {{"min_headroom_bytes", "headroom", "bytes", neither,
         "what was left at the highest share reserved; negative where a limit was exceeded by page rounding",
         "total − max reserved"},

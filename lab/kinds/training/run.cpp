@@ -107,6 +107,23 @@ PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& ent
   return result;
 }
 
+std::vector<double> training_rank(bool ended_early, double ooms, double inside_target, double lost_work) {
+  return {ended_early ? 1.0 : 0.0, ooms > 0 ? 1.0 : 0.0, 1 - inside_target, lost_work};
+}
+
+Standing training_standing(const TrainingScenario& scenario, const PolicyResult& result) {
+  const Figures figures{result.metrics};
+  const bool early = !result.run.ended_early.empty();
+  Standing standing{.label = result.label, .lost = {}, .rank = {}, .remark = {}};
+  standing.rank = training_rank(early, figures["ooms"], figures["inside_target"], -figures["objective"]);
+  if (has_finished(result.metrics)) return standing;
+  const auto& steps = result.run.iterations;
+  standing.lost = early ? fmt::format("ended at iteration {} of {}",
+                                      steps.empty() ? 0 : steps.back().iteration, scenario.setup.iterations)
+                        : "no step trained";
+  return standing;
+}
+
 Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels) {
   const std::optional<TrainingScenario> calm = undisturbed(scenario);
   std::vector<Rivals> rivals;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/best.hpp"
 #include "lab/kinds/training/spec.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/drawing.hpp"
@@ -38,6 +39,14 @@ bool within_target(const Target& target, Bytes peak, Bytes total);
 struct PolicyResult : PolicyFigures {
   TrainingRun run;
 };
+
+/// The rank of a run beside others of the same scenario: those that end early last, then those with an OOM,
+/// then those that go above target plus margin in the last quarter (the metric `inside_target`), then by what
+/// they lose: regret, or less of the objective.
+std::vector<double> training_rank(bool ended_early, double ooms, double inside_target, double lost_work);
+
+/// How a policy stands, without a remark.
+Standing training_standing(const TrainingScenario& scenario, const PolicyResult& result);
 
 /// All policies of a scenario, in its order; the oracle, where there is one, comes last.
 struct Comparison {

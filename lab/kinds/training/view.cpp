@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,43 +18,51 @@
 namespace vramlab {
 namespace {
 
-enum class Safety : std::uint8_t { ended_early, out_of_memory, above_target, inside_target };
-
-// When a policy should have settled.
-bool stays_inside(const TrainingScenario& scenario, const std::vector<IterationRecord>& steps) {
-  const auto quarter = static_cast<std::ptrdiff_t>((steps.size() + 3) / 4);
-  return std::all_of(steps.end() - quarter, steps.end(), [&](const IterationRecord& step) {
-    return within_target(scenario.target, step.step_peak_allocated, step.memory.total);
-  });
+// Why it did more than the best fixed choice, which stays within bounds and band all the time.
+std::string above_oracle(const TrainingScenario& scenario, const PolicyResult& result) {
+  const CardPeak& peak = result.run.peak_allocated;
+  if (!within_target(scenario.target, peak.bytes, peak.total))
+    return "it goes above target plus margin, where the oracle may not go";
+  if (Figures{result.metrics}["ooms"] > 0) return "it risks steps that fail, which the oracle may not";
+  const TrainingSetup& setup = scenario.setup;
+  const bool varies =
+      !setup.others.empty() || !setup.phases.empty() || setup.faults != Faults{.seed = setup.faults.seed};
+  if (varies && !result.run.adjustments.empty())
+    return "it moves while what is free changes, and no fixed choice can";
+  return "the search for the oracle passed a better point over";
 }
 
-Safety safety_of(const TrainingScenario& scenario, const PolicyResult& result) {
-  if (!result.run.ended_early.empty()) return Safety::ended_early;
-  if (Figures{result.metrics}["ooms"] > 0) return Safety::out_of_memory;
-  return stays_inside(scenario, result.run.iterations) ? Safety::inside_target : Safety::above_target;
-}
-
-const PolicyResult& best_policy(const TrainingScenario& scenario, const Comparison& comparison) {
-  const auto rank = [&](const PolicyResult& result) {
-    return std::tuple{result.policy != "oracle", safety_of(scenario, result),
-                      Figures{result.metrics}["objective"]};
-  };
-  return *std::ranges::max_element(comparison.policies, {}, rank);
-}
-
-std::string reservation(Safety safety, const PolicyResult& best) {
-  switch (safety) {
-    case Safety::inside_target:
-      return "";
-    case Safety::above_target:
-      return ", though it stays above the target (no policy without OOM stays inside)";
-    case Safety::out_of_memory:
-      return fmt::format(", though {} of its steps ran out of memory (none ran without)",
-                         Figures{best.metrics}.count("ooms"));
-    case Safety::ended_early:
-      return ", though its run ended early (so did all others)";
+std::string reservation(const Standing& standing, const PolicyResult& result) {
+  if (standing.rank[1] > 0) {
+    return fmt::format(", though {} of its steps ran out of memory{}", Figures{result.metrics}.count("ooms"),
+                       standing.lost.empty() ? " (none ran without)" : "");
   }
-  return "";
+  return standing.rank[2] > 0 && standing.lost.empty()
+             ? ", though it stays above the target (no policy without OOM stays inside)"
+             : "";
+}
+
+// How far it is from the oracle, and what must be said against it.
+std::string remark_on(const TrainingScenario& scenario, const Comparison& comparison,
+                      const Standing& standing) {
+  const PolicyResult& result = *comparison.find(standing.label);
+  const std::string text = reservation(standing, result);
+  const PolicyResult* oracle = comparison.find("oracle");
+  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret";
+  const double regret = Figures{result.metrics}["regret"];
+  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}){}", 100 * std::abs(regret),
+                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "),
+                            regret < 0 ? ": " + above_oracle(scenario, result) : "");
+}
+
+std::vector<Standing> standings_of(const TrainingScenario& scenario, const Comparison& comparison) {
+  std::vector<Standing> standings;
+  for (const PolicyResult& result : comparison.policies) {
+    if (result.policy == "oracle") continue;
+    standings.push_back(training_standing(scenario, result));
+    standings.back().remark = remark_on(scenario, comparison, standings.back());
+  }
+  return standings;
 }
 
 std::vector<std::string> parameter_names(const TrainingScenario& scenario) {
@@ -79,6 +86,8 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
   const bool pixels = has_pixels(comparison);
   if (pixels) columns.push_back({"Mpixel/s"});
   columns.push_back({"regret"});
+  const std::vector<Standing> standings = standings_of(scenario, comparison);
+  if (loses_any(standings)) columns.push_back(left("lost"));
   Table table{std::move(columns)};
   for (const PolicyResult& result : comparison.policies) {
     const Figures figures{result.metrics};
@@ -94,6 +103,7 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
                                    figures.fixed("samples_per_s", 1)};
     if (pixels) cells.push_back(fixed_text(figures["pixels_per_s"] / 1e6, 3));
     cells.push_back(figures.percent("regret"));
+    if (loses_any(standings)) cells.push_back(lost_by(standings, result.label));
     table.add_row(std::move(cells));
   }
   return table;
@@ -159,20 +169,6 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space) {
     json["statistics"][statistic.name] = number_json(statistic.value);
   }
   return json;
-}
-
-// Names the best policy and how far it is from the oracle. Policies are ranked first by safety (no OOM and,
-// in the last quarter of the run, never above target plus margin; then no OOM; then the others; last those
-// whose run ended early), then by work done.
-std::string verdict_on(const TrainingScenario& scenario, const Comparison& comparison) {
-  const PolicyResult& best = best_policy(scenario, comparison);
-  const std::string text =
-      fmt::format("Best: {}{}", best.label, reservation(safety_of(scenario, best), best));
-  const PolicyResult* oracle = comparison.find("oracle");
-  if (oracle == nullptr) return text + ". No safe fixed choice was found, so there is no regret.";
-  const double regret = Figures{best.metrics}["regret"];
-  return text + fmt::format(", {:.1f} % {} the best safe fixed choice ({}).", 100 * std::abs(regret),
-                            regret < 0 ? "above" : "short of", fmt::join(oracle->run.final_point, ", "));
 }
 
 Json curves_json(const TrainingRun& run, std::size_t parameters) {
@@ -266,7 +262,13 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
     results_ = compare_policies(scenario_, labels);
   }
 
-  [[nodiscard]] std::string verdict() const override { return verdict_on(scenario_, results_); }
+  [[nodiscard]] std::vector<Standing> standings() const override { return standings_of(scenario_, results_); }
+  [[nodiscard]] BestRule best_rule() const override {
+    return {
+        "Best of those whose run came to its end: without OOM, then inside the target in the last "
+        "quarter, then most work by the objective.",
+        "No policy came to the end of its run"};
+  }
   [[nodiscard]] std::string head_line() const override {
     const auto& limit = scenario_.setup.process.allocator.limit;
     return fmt::format("{}: {} iterations on {}, target {} ± {}, objective {}", scenario_.name,
@@ -284,6 +286,7 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
                                   steps.empty() ? 0 : steps.back().iteration, scenario_.setup.iterations,
                                   result.run.ended_early));
     }
+    for (const std::string& line : negative_regrets()) lines.push_back(line);
     return lines;
   }
 
@@ -304,9 +307,11 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
     }
     return written;
   }
-  [[nodiscard]] Json json() const override { return comparison_json(scenario_, results_, traces_); }
+  [[nodiscard]] Json json() const override { return judged(comparison_json(scenario_, results_, traces_)); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {training_section(scenario_, results_, {verdict(), head_line()})};
+    Json section = starred(training_section(scenario_, results_, {verdict(), head_line()}));
+    section["notes"] = negative_regrets();
+    return {std::move(section)};
   }
 
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
@@ -321,6 +326,17 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
   }
 
  private:
+  // Of those that did more than the oracle, a line each: why.
+  [[nodiscard]] std::vector<std::string> negative_regrets() const {
+    std::vector<std::string> lines;
+    for (const PolicyResult& result : results_) {
+      if (Figures{result.metrics}["regret"] < 0)
+        lines.push_back(
+            fmt::format("The regret of {} is negative: {}.", result.label, above_oracle(scenario_, result)));
+    }
+    return lines;
+  }
+
   std::map<std::string, std::string> traces_;  ///< written, by label
 };
 
