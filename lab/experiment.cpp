@@ -42,6 +42,27 @@ double figure(const Expectation& expectation, const Experiment& run) {
   return ratio(value, run.value(expectation, expectation.relative_to));
 }
 
+// A failed one for each policy of an expectation whose run ended early, where the file does not say that it
+// may.
+std::vector<CheckedExpectation> early_ends(const SeededExperiments& seeds) {
+  const auto& expectations = seeds.front()->scenario().expectations;
+  std::set<std::string> policies;
+  for (const Expectation& one : expectations) policies.insert(one.policy);
+  for (const Expectation& one : expectations) {
+    if (one.subject == Expectation::Subject::metric && one.name == "finished") policies.erase(one.policy);
+  }
+  std::vector<CheckedExpectation> early;
+  for (const std::string& policy : policies) {
+    const auto ended =
+        std::ranges::find_if(seeds, [&](const auto& one) { return !one->ended_early(policy).empty(); });
+    if (ended == seeds.end()) continue;
+    early.push_back({.policy = policy, .metric = "finished", .value = 0, .bound = "= 1"});
+    early.back().around = {"  ended early: " + (*ended)->ended_early(policy),
+                           "  Where it may, expect its \"finished\"."};
+  }
+  return early;
+}
+
 /// What of a question only some kinds can answer, as users ask for it.
 struct Ability {
   const char* option;
@@ -145,6 +166,7 @@ std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seed
                                   [&](double value) { return !check_value(expectation, value).ok; });
     checked.back().around = seeds[static_cast<std::size_t>(bad - values.begin())]->around(expectation);
   }
+  for (CheckedExpectation& early : early_ends(seeds)) checked.push_back(std::move(early));
   return checked;
 }
 

@@ -142,7 +142,7 @@ class EpochLoop final : private SteppedRun {
     }
     cleaned_up_ = false;
     if (answer.action == ComposerAnswer::Action::give_up) {
-      run_.ended_early = answer.reason;
+      run_.ended_early = end_reason(answer.reason);
       return stop();
     }
     take(answer);

@@ -43,6 +43,11 @@ struct PhaseCounts {
   }
 };
 
+/// Why a policy ended its run: in its own words, or that it has none. Never empty.
+inline std::string end_reason(const std::string& reason) {
+  return reason.empty() ? "the policy ended it and gave no reason" : reason;
+}
+
 /// What the faults of a run came to.
 struct FaultCounts {
   std::int64_t heavy_steps = 0;  ///< steps that needed more once: outlier samples, searches at new parameters

@@ -151,7 +151,7 @@ class TrainingLoop final : private SteppedRun {
     if (decision.reset_peak) runner_->reset_peak();
     count_failures(record);
     run_.iterations.push_back(std::move(record));
-    if (decision.end_run && run_.ended_early.empty()) run_.ended_early = decision.reason;
+    if (decision.end_run && run_.ended_early.empty()) run_.ended_early = end_reason(decision.reason);
     repeats_ = decision.retry && step_.result == StepResult::oom;
     if (run_.ended_early.empty() && !repeats_ && iteration_ == faults_.restart.checkpoint()) save_session();
     if (!run_.ended_early.empty()) return stop();

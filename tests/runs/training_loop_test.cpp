@@ -84,6 +84,13 @@ TEST_F(TrainingLoopTest, GivesUpWhenNoStepSucceeds) {
   EXPECT_EQ(result.ended_early, "10 steps in a row ran out of memory at batch 20");
 }
 
+// Without a word it would look like a run that came to its end.
+TEST_F(TrainingLoopTest, APolicyThatEndsItsRunWithoutAReasonEndsItEarly) {
+  const TrainingRun result = run({{.end_run = true}});
+  EXPECT_EQ(result.iterations.size(), 1u);
+  EXPECT_EQ(result.ended_early, "the policy ended it and gave no reason");
+}
+
 TEST_F(TrainingLoopTest, ARetriedStepIsNoIterationOfItsOwn) {
   setup.start = {20};
   setup.iterations = 2;
