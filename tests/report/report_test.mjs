@@ -190,6 +190,12 @@ async function jobs(browser) {
   assert.ok(shown.includes(names[job]), shown);
   assert.match(shown, /promised/);
   await zooms(page, 1);
+  // no-admission is through first because it lost 153 jobs: its row says so, and no star is in it.
+  const marks = await page.evaluate(`[...document.querySelectorAll('.scroll table')[0].tBodies[0].rows].map((row) =>
+    [row.querySelector('.lost') !== null, row.querySelectorAll('.star').length])`);
+  assert.deepEqual(marks.map(([lost]) => lost), policies.map((policy) => policy.metrics.finished !== 1));
+  for (const [lost, stars] of marks) assert.ok(!lost || stars === 0, 'a star in a row that lost jobs');
+  assert.ok(marks.some(([lost]) => lost) && marks.some(([, stars]) => stars > 0));
   await done(page);
 }
 

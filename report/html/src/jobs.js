@@ -144,11 +144,11 @@ function fates(policy) {
 }
 
 export function jobs(section) {
-  const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics }));
+  const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics, lost: policy.lost, best_in: policy.best_in }));
   const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
   const [first, last] = section.span;
   const zoom = new Zoom(first < last / 10 ? 0 : first, last, 'second');
-  return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column'), allMetrics(rows, section.metrics),
+  return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column, of those that finished'), allMetrics(rows, section.metrics),
           make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.')),
           ...section.policies.flatMap((policy) => [card(section, policy, zoom), fates(policy)])];
 }

@@ -32,6 +32,7 @@ function part(section) {
   return make('section', {}, make('h2', {}, section.title),
     section.verdict ? make('p', { class: 'verdict' }, section.verdict) : null,
     section.head ? make('p', { class: 'head' }, section.head) : null,
+    section.rule ? make('p', { class: 'head' }, section.rule) : null,
     section.description ? make('p', { class: 'description' }, section.description) : null,
     ...(section.notes ?? []).map((note) => make('p', { class: 'note' }, note)),
     ...kViews[section.kind](section));

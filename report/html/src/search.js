@@ -82,7 +82,7 @@ export function search(section) {
   const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name))
                           .filter((metric) => section.results.some((row) => metric.name in row.metrics));
   return [
-    metricsTable(section.results, columns, 'Searchers; ★ marks the best of a column'),
+    metricsTable(section.results, columns, 'Searchers; ★ marks the best of a column, of those that finished'),
     allMetrics(section.results, section.metrics),
     make('div', { class: 'tools' }, zoom.bar(),
       make('ul', { class: 'legend' }, make('li', {}, '● fits'), make('li', {}, '× runs out of memory'), make('li', {}, '◆ ends otherwise'), make('li', {}, 'bars: peak of each trial'))),

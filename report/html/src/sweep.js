@@ -91,13 +91,16 @@ function choice(name, entries, chosen, take) {
   return make('label', {}, name, select);
 }
 
-// The best of the runs by the metric shown; the oracle is what they are measured by, and no choice.
+// The best of the runs by the metric shown, those that did not finish behind the others; the oracle is what
+// they are measured by, and no choice.
 function runsTable(sweep) {
   const { section } = sweep;
   const way = sweep.description.better === 'less' ? 1 : -1;
+  const last = section.metrics.findIndex((metric) => metric.name === 'finished');
+  const lost = (row) => (last >= 0 && row.values[last] !== 1 ? 1 : 0);
   const rows = section.runs.flatMap((run) => section.policies.map((policy, i) => ({ run, policy, values: run.values[i] })))
     .filter((row) => row.policy !== 'oracle' && typeof row.values?.[sweep.metric] === 'number')
-    .sort((a, b) => way * (a.values[sweep.metric] - b.values[sweep.metric]));
+    .sort((a, b) => lost(a) - lost(b) || way * (a.values[sweep.metric] - b.values[sweep.metric]));
   const order = [sweep.metric, ...section.columns.filter((i) => i !== sweep.metric)];
   const head = (text, kind) => make('th', { scope: 'col', class: kind }, text);
   const caption = rows.length > kMostRows ? `The first ${kMostRows} of ${rows.length} results by ${sweep.description.title}` : `All results by ${sweep.description.title}`;
@@ -105,9 +108,10 @@ function runsTable(sweep) {
     make('caption', {}, caption),
     make('thead', {}, make('tr', {}, ...section.axes.map((axis) => head(axis.name)), head('policy'),
                           ...order.map((i) => head(section.metrics[i].title, 'number')))),
-    make('tbody', {}, ...rows.slice(0, kMostRows).map(({ run, policy, values }) => make('tr', {},
-      ...run.at.map((at, i) => make('td', {}, String(section.axes[i].values[at]))), make('td', {}, policy),
-      ...order.map((i) => make('td', { class: 'number' }, figure(values[i], section.metrics[i].unit))))))));
+    make('tbody', {}, ...rows.slice(0, kMostRows).map((row) => make('tr', {},
+      ...row.run.at.map((at, i) => make('td', {}, String(section.axes[i].values[at]))),
+      make('td', {}, row.policy, lost(row) ? make('small', { class: 'lost' }, ' ✗ did not finish') : null),
+      ...order.map((i) => make('td', { class: 'number' }, figure(row.values[i], section.metrics[i].unit))))))));
 }
 
 export function sweep(section) {

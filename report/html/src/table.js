@@ -4,14 +4,12 @@ import { figure, make } from './look.js';
 const direction = { more: '↑', less: '↓' };
 const directionText = { more: 'more is better', less: 'less is better' };
 
-/** Those rows whose figure is the best of its column, if there is anything to choose between. */
-function best(rows, metric) {
-  if (!metric.better) return [];
-  const values = rows.filter((row) => !row.reference).map((row) => row.metrics[metric.name])
-                     .filter((value) => value !== null && value !== undefined);
-  if (new Set(values).size < 2) return [];
-  const top = metric.better === 'more' ? Math.max(...values) : Math.min(...values);
-  return rows.filter((row) => !row.reference && row.metrics[metric.name] === top);
+/** Whether the row has the best figure of its column, by the one rule of the program. */
+const isBestOf = (row, metric) => (row.best_in ?? []).includes(metric.name);
+
+/** What stands below a row's label. */
+function notes(row) {
+  return [row.note ? make('small', {}, row.note) : null, row.lost ? make('small', { class: 'lost' }, `✗ ${row.lost}`) : null];
 }
 
 function heading(metric, sort) {
@@ -23,7 +21,7 @@ function heading(metric, sort) {
   return make('th', { scope: 'col', class: 'number' }, button);
 }
 
-/** `rows`: {label, note, metrics, reference}; `metrics`: those shown as columns, in order. */
+/** `rows`: {label, note, lost, best_in, metrics, reference}; `metrics`: those shown as columns, in order. */
 export function metricsTable(rows, metrics, caption) {
   let order = rows;
   let sorted = null;
@@ -32,10 +30,10 @@ export function metricsTable(rows, metrics, caption) {
   const fill = () => {
     body.replaceChildren(...order.map((row) => make(
       'tr', { class: row.reference ? 'reference' : '' },
-      make('th', { scope: 'row' }, row.label, row.note ? make('small', {}, row.note) : null),
+      make('th', { scope: 'row' }, row.label, ...notes(row)),
       ...metrics.map((metric) => {
         const text = figure(row.metrics[metric.name], metric.unit);
-        const isBest = best(rows, metric).includes(row);
+        const isBest = isBestOf(row, metric);
         return make('td', { class: isBest ? 'number best' : 'number' }, text,
                     isBest ? make('span', { class: 'star', 'aria-label': 'best' }, '★') : null);
       }))));
@@ -69,7 +67,7 @@ export function allMetrics(rows, metrics) {
         make('tbody', {}, ...shown.map((metric) => make('tr', {},
           make('th', { scope: 'row' }, make('code', {}, metric.name)),
           ...rows.map((row) => {
-            const isBest = best(rows, metric).includes(row);
+            const isBest = isBestOf(row, metric);
             return make('td', { class: isBest ? 'number best' : 'number' },
                         figure(row.metrics[metric.name], metric.unit),
                         isBest ? make('span', { class: 'star', 'aria-label': 'best' }, '★') : null);

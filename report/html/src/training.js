@@ -239,14 +239,14 @@ const kEpochColumns = ['ooms', 'untrained_samples', 'batches', 'samples_per_s', 
 function view(section, names) {
   section.top = 1.06 * section.policies.reduce((top, policy) => [policy.reserved, policy.allocated, policy.predicted, policy.limit].reduce(
     (high, curve) => curve.reduce((best, point) => Math.max(best, point[1]), high), top), section.total);
-  const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics, reference: policy.reference,
+  const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics, reference: policy.reference, lost: policy.lost, best_in: policy.best_in,
     note: policy.final ? section.parameters.map((name, i) => `${name} ${policy.final[i]}`).join(', ') : null }));
   const columns = names.map((name) => section.metrics.find((metric) => metric.name === name))
                        .filter((metric) => metric && rows.some((row) => metric.name in row.metrics));
   const zoom = new Zoom(1, Math.max(2, section.iterations), section.unit, section.units);
   const longest = Math.max(...section.policies.map((policy) => policy.stride));
   return [
-    metricsTable(rows, columns, 'Policies; ★ marks the best of a column'),
+    metricsTable(rows, columns, 'Policies; ★ marks the best of a column, of those that finished'),
     allMetrics(rows, section.metrics),
     make('div', { class: 'tools' }, zoom.bar(), legend(section)),
     longest > 1 ? make('p', { class: 'hint' }, `A point of a curve stands for up to ${count(longest)} ${section.units}, with their lowest and highest figure; marks are all there, and those that lie close say how many they are.`) : null,
