@@ -88,6 +88,13 @@ Table regret_table(const std::vector<MatrixRow>& rows, const std::vector<std::st
   return table;
 }
 
+bool any_below_oracle(const std::vector<MatrixRow>& rows) {
+  return std::ranges::any_of(rows, [](const MatrixRow& row) {
+    return std::ranges::any_of(
+        row.cells, [](const MatrixCell& cell) { return cell.mean_regret && *cell.mean_regret < 0; });
+  });
+}
+
 Table summary_table(const std::vector<MatrixSummary>& summaries) {
   Table table{{left("tuner"), "median regret", "worst regret", "unfinished", "rows with OOM", "OOMs",
                "changes", "evaluations", "turns", "best"}};
@@ -222,6 +229,7 @@ int run_matrix(const Arguments& arguments, Output& output) {
   output.line(matrix_rule().head);
   output.next_table(summary_table(summaries));
   output.next_table(regret_table(rows, labels));
+  if (any_below_oracle(rows)) output.line(kBelowOracle);
   output.next_table(settling_table(rows, labels));
   if (const std::string names = assumed_contexts(rows); !names.empty()) {
     output.line("\nContext assumed, not measured on the card: {}.", names);

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "lab/best.hpp"
 #include "lab/experiment.hpp"
+#include "lab/kinds/training/run.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/expectations.hpp"
@@ -340,6 +341,10 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
   output.line(head);
   if (const std::string rule = sweep_rule(metric); !rule.empty()) output.line(rule);
   output.next_table(spreads_table(spreads, metric));
+  const auto below = [](const Spread& spread) {
+    return std::ranges::any_of(spread.values, [](double value) { return value < 0; });
+  };
+  if (metric.name == "regret" && std::ranges::any_of(spreads, below)) output.line(kBelowOracle);
   print_matrices(sweep, results, spreads, metric, output);
   if (keep()) output.wrote(file);  // behind the tables: on a full disk they are what is left
   if (output.wants_report()) {

@@ -97,7 +97,7 @@ TEST(Best, AQueueThatRefusedJobsIsNot) {
                    {"use": "job-queue", "wait_timeout_s": 0, "label": "no limit"}]})");
   EXPECT_THAT(experiment->verdict(),
               StartsWith("No policy completed every job. Least bad: no limit, 3 refused ("));
-  EXPECT_THAT(experiment->verdict(), HasSubstr("most often \""));
+  EXPECT_THAT(experiment->verdict(), HasSubstr("most often (3 of 3) as "));
   EXPECT_THAT(experiment->verdict(), HasSubstr("2 of 5 jobs completed"));
   const Json json = experiment->json();
   EXPECT_EQ(json["best"], nullptr);

@@ -47,16 +47,25 @@ std::string cell_of(const Json& value) {
   return cards;
 }
 
-// Of the jobs that did not complete; of several that are as common the first. Empty where none gives one.
-std::string commonest_reason(const JobQueueRun& run) {
-  std::map<std::string, std::size_t> counts;
-  std::string commonest;
-  for (const JobRecord& job : run.jobs) {
-    if (is_done(job) || job.reason.empty()) continue;
-    const std::size_t count = ++counts[job.reason];
-    if (commonest.empty() || count > counts[commonest]) commonest = job.reason;
+// Why most of the jobs that did not complete did not, in the words of the first of them; reasons that differ
+// in figures alone are one. Of several that are as common the first. Empty where none gives one.
+std::string commonest_reason(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::map<std::string, std::vector<std::size_t>> alike;
+  const std::vector<std::size_t>* most = nullptr;
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < run.jobs.size(); ++i) {
+    if (is_done(run.jobs[i])) continue;
+    ++lost;
+    std::string words = run.jobs[i].reason;
+    if (words.empty()) continue;
+    std::erase_if(words, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+    std::vector<std::size_t>& group = alike[words];
+    group.push_back(i);
+    if (most == nullptr || group.size() > most->size()) most = &group;
   }
-  return commonest;
+  if (most == nullptr) return "";
+  return fmt::format(", most often ({} of {}) as {}: \"{}\"", most->size(), lost,
+                     setup.jobs[most->front()].name, run.jobs[most->front()].reason);
 }
 
 // "3 refused (a, b, c)", the first five by name. Empty where there is none.
@@ -116,8 +125,7 @@ std::string losses_text(const JobQueueSetup& setup, const JobQueueRun& run) {
     if (std::string text = named_jobs(setup, run, state); !text.empty()) lost.push_back(std::move(text));
   }
   if (!run.ended_early.empty()) lost.push_back("ended early");
-  const std::string reason = commonest_reason(run);
-  return fmt::format("{}{}", fmt::join(lost, ", "), reason.empty() ? "" : ", most often \"" + reason + '"');
+  return fmt::format("{}{}", fmt::join(lost, ", "), commonest_reason(setup, run));
 }
 
 Json fates_json(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t most) {

@@ -67,6 +67,12 @@ PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& ent
 /// Throws InputError for a label that is not in the scenario.
 Comparison compare_policies(const TrainingScenario& scenario, const std::vector<std::string>& labels = {});
 
+/// Said beside figures of regret of which one is below 0.
+inline constexpr const char* kBelowOracle =
+    "Regret below 0: the policy went above target plus margin, risked steps that fail, or moved while "
+    "faults, "
+    "phases or other processes changed what was free; the oracle does none of these.";
+
 /// The best fixed choice: of all points within bounds that never fail and never use more than target plus
 /// margin, the one that does most work by the scenario's objective; among equals the larger last
 /// parameter. Found by simulating, not by formula. Empty if none of the points tried is safe; ranges with
