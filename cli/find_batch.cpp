@@ -20,14 +20,20 @@ void add_find_batch_options(Options& options) {
   add_output_options(options);
 }
 
-std::string answer_text(const SearchBucket& bucket, const BucketResult& result) {
+std::string answer_text(const SearchScenario& scenario, std::size_t number, const BucketResult& result) {
+  const SearchBucket& bucket = scenario.buckets[number];
   const SearcherAnswer& answer = result.run.answer;
   const std::string where = bucket.name.empty() ? "" : bucket.name + ": ";
   if (!result.found()) return fmt::format("{}No batch was found: {}.", where, answer.reason);
-  std::string text = fmt::format("{}Batch {}{} after {} probes; at most {} fits ({}).", where, answer.batch,
+  const bool edge_known = result.edge < bucket.setup.high;
+  std::string text = fmt::format("{}Batch {}{} after {} probes; {} ({}).", where, answer.batch,
                                  answer.extrapolated ? " (untried)" : "", result.run.trials.size(),
-                                 result.edge, answer.reason);
+                                 edge_known ? fmt::format("at most {} fits", result.edge)
+                                            : fmt::format("{}, the largest allowed, runs", result.edge),
+                                 answer.reason);
   if (result.check && result.check->probe.outcome != ProbeOutcome::ok) text += " It does not fit.";
+  if (const std::string bound = bound_text(scenario, bucket, result); !bound.empty())
+    text += " " + bound + ".";
   return text;
 }
 
@@ -64,7 +70,7 @@ int run_find_batch(const Arguments& arguments, Output& output) {
   const SearchResult result = compare_searchers(scenario, {label}).front();
   bool found = true;
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
-    output.line(answer_text(scenario.buckets[i], result.buckets[i]));
+    output.line(answer_text(scenario, i, result.buckets[i]));
     found = found && result.buckets[i].found();
   }
   if (result.epoch.iterations > 0) {
@@ -78,9 +84,10 @@ int run_find_batch(const Arguments& arguments, Output& output) {
     output.table(trials_table(scenario.buckets[i].setup, result.buckets[i].run));
   }
   if (output.wants_report()) {
-    output.add_section(search_section(search_json(scenario, {result}),
-                                      {answer_text(scenario.buckets.back(), result.buckets.back()), ""},
-                                      scenario.description));
+    output.add_section(
+        search_section(search_json(scenario, {result}),
+                       {answer_text(scenario, scenario.buckets.size() - 1, result.buckets.back()), ""},
+                       scenario.description));
   }
   output.write_report();
   output.json(find_batch_json(scenario, result));

@@ -205,6 +205,11 @@ class GuardedSearcher final : public Guarded<Searcher> {
       guard().fail("wants probes of " + std::to_string(depth.steps) + " steps; allowed are 1 to " +
                    std::to_string(kMostProbeSteps));
     }
+    if (depth.varied_steps < 0 || depth.varied_steps > kMostProbeSteps) {
+      guard().fail("wants " + std::to_string(depth.varied_steps) + " varied steps; allowed are 0 to " +
+                   std::to_string(kMostProbeSteps));
+    }
+    if (!(depth.share > 0 && depth.share <= 1)) guard().fail("wants a share of the memory outside (0, 1]");
     return depth;
   }
 

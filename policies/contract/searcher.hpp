@@ -52,14 +52,20 @@ struct SearcherAnswer {
   };
   Action action = Action::give_up;
   std::int64_t batch = 0;
-  bool extrapolated = false;  ///< found: no probe of this size was good
-  std::string reason;         ///< one sentence with the figures it rests on
+  bool extrapolated = false;      ///< found: no probe of this size was good
+  std::int64_t largest_good = 0;  ///< found: of the sizes tried, where it is known
+  bool by_option = false;  ///< found: an option ended the search (a list's last size, a number of trials)
+  std::string reason;      ///< one sentence with the figures it rests on
 };
 
 /// How a policy wants its probes done.
 struct ProbeDepth {
   std::int64_t steps = 2;  ///< in each phase; with one, the optimizer's state is not yet there
   bool all_phases = true;  ///< else the first only
+  /// Of the first phase, before those, with shapes drawn as the job draws them; none where they do not vary.
+  std::int64_t varied_steps = 0;
+  std::int64_t varied_starts = 1;  ///< how often these begin anew, with nothing left of the steps before
+  double share = 1;  ///< of the memory, that the probe may reserve (set_per_process_memory_fraction)
 };
 
 /// A policy that looks for the largest batch that fits.

@@ -109,16 +109,23 @@ class LinearFit final : public BookedSearcher {
     }
     const auto batch = std::clamp(static_cast<std::int64_t>(size), question.low, question.high);
     verifying_ = options_.verify && batch > 2 * books().good();
-    return verifying_ ? books().probe(batch) : books().found(batch);
+    return verifying_ ? books().probe(batch) : by_memory(batch);
   }
 
   SearcherAnswer fall_back(const SearcherQuestion& question) const {
     return books().found(std::clamp(options_.fallback, question.low, question.high));
   }
 
+  // What the line, and no list of sizes, has ended.
+  SearcherAnswer by_memory(std::int64_t batch) const {
+    SearcherAnswer answer = books().found(batch);
+    answer.by_option = false;
+    return answer;
+  }
+
   SearcherAnswer narrow() const {
     const std::int64_t gap = books().bad() > 0 ? books().bad() - books().good() : 0;
-    return gap <= 1 ? books().found(books().good()) : books().probe(books().good() + gap / 2);
+    return gap <= 1 ? by_memory(books().good()) : books().probe(books().good() + gap / 2);
   }
 
   LinearFitOptions options_;

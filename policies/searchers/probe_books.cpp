@@ -4,6 +4,12 @@
 
 namespace vramlab {
 
+namespace {
+
+std::string share_text(double share) { return fixed_point(share, 3) + " of the memory"; }
+
+}  // namespace
+
 double probed_usage(const Probe& probe, CardsRule rule, Bytes ProbedCard::*figure) {
   double fullest = 0;
   double peaks = 0;
@@ -27,11 +33,14 @@ bool ProbeBooks::enter(const Probe& probe) {
   } else {
     bad_ = bad_ == 0 ? probe.batch : std::min(bad_, probe.batch);
   }
+  last_ran_ = probe.outcome == ProbeOutcome::ok;
   last_ = std::to_string(probe.batch);
   if (probe.outcome == ProbeOutcome::ok) {
-    last_ += " peaks at " + fixed_point(usage, 3) + " of the memory" + (good ? "" : ", too much");
+    last_ += " peaks at " + share_text(usage) + (good ? "" : ", too much");
   } else {
-    last_ += probe.outcome == ProbeOutcome::failed ? " fails" : " runs out of memory";
+    last_ += probe.outcome == ProbeOutcome::failed ? " fails"
+             : rule_.share < 1                     ? " runs out of " + share_text(rule_.share)
+                                                   : " runs out of memory";
     if (!probe.phase.empty()) last_ += " in " + probe.phase;
   }
   return good;
@@ -63,13 +72,20 @@ SearcherAnswer ProbeBooks::found(std::int64_t batch) const {
   return {.action = SearcherAnswer::Action::found,
           .batch = batch,
           .extrapolated = untried,
+          .largest_good = good_,
+          .by_option = bad_ == 0,
           .reason = std::move(reason)};
 }
 
 SearcherAnswer ProbeBooks::none() const {
-  return {.action = SearcherAnswer::Action::none_fits,
-          .reason = trials_ == 0 ? "there is no size to try"
-                                 : "batch " + std::to_string(bad_) + " does not fit: " + last_};
+  std::string reason = "there is no size to try";
+  if (trials_ > 0 && last_ran_) {
+    reason = "batch " + std::to_string(bad_) + " runs, but a good size may use " +
+             share_text(rule_.safety_margin) + ": " + last_;
+  } else if (trials_ > 0) {
+    reason = "batch " + std::to_string(bad_) + " does not fit: " + last_;
+  }
+  return {.action = SearcherAnswer::Action::none_fits, .reason = std::move(reason)};
 }
 
 SearcherAnswer BookedSearcher::decide(const SearcherQuestion& question, const Observation&) {

@@ -16,6 +16,7 @@ struct ProbeRule {
   CardsRule cards = CardsRule::fullest;
   bool any_failure = false;                     ///< a failure of any kind counts as too large
   Bytes ProbedCard::*peak = &ProbedCard::peak;  ///< which peak: of allocated or of reserved memory
+  double share = 1;                             ///< of the memory, that probes may reserve
 };
 
 /// The peak of `probe` over the total: on the fullest card, or the sum of peaks over the sum of totals.
@@ -48,6 +49,7 @@ class ProbeBooks {
   std::int64_t good_ = 0;
   std::int64_t bad_ = 0;
   std::int64_t trials_ = 0;
+  bool last_ran_ = false;
   std::string last_;
 };
 

@@ -15,11 +15,15 @@ namespace {
 // What a step fails with where an error is declared that is not for lack of memory.
 constexpr const char* kDeclaredError = "CUDA error: unspecified launch failure";
 
+void draw(const std::vector<StepDraw>& draws, Random& random, Point& point) {
+  for (const StepDraw& drawn : draws) point[drawn.parameter] = random.between(drawn.low, drawn.high);
+}
+
 /// The processes of a search, and how a batch is probed in them.
 class Prober final : private SteppedRun {
  public:
   explicit Prober(const BatchSearchSetup& setup)
-      : SteppedRun(setup.faults, setup.others, setup.start), setup_(setup) {
+      : SteppedRun(setup.faults, setup.others, setup.start), setup_(setup), random_(~setup.seed) {
     std::vector<ProcessSetup> cards = setup.cards;
     for (ProcessSetup& card : cards) {
       card.use_step_cache = false;
@@ -76,8 +80,7 @@ class Prober final : private SteppedRun {
       begin_phase();
     }
     Process& process = processes_[process_of_[phase_]];
-    Point point = setup_.phases[phase_].point;
-    point[setup_.parameter] = trial_.probe.batch;
+    const Point point = next_point();
     step_ = perform_step(++steps_, !process.cards.knows(point),
                          [&](const StepAdditions& additions) { return process.cards.run(point, additions); });
     end_after(step_.duration);
@@ -97,7 +100,11 @@ class Prober final : private SteppedRun {
 
   void begin() {
     CardRunner& cards = processes_.front().cards;
-    for (Process& process : processes_) process.cards.reset_peak();
+    for (Process& process : processes_) {
+      if (steps_ == 0) process.cards.empty_cache();  // of what building left
+      process.cards.reset_peak();
+      for (std::size_t i = 0; i < process.cards.size(); ++i) process.cards.card(i).use_share(depth_.share);
+    }
     for (std::size_t i = 0; i < cards.size(); ++i) {
       const MemoryView view = cards.card(i).view();
       trial_.probe.cards.push_back(
@@ -113,14 +120,30 @@ class Prober final : private SteppedRun {
     trial_.steps.push_back(0);
     left_ = 0;
     if (trial_.probe.outcome != ProbeOutcome::ok || (phase_ > 0 && !depth_.all_phases)) return;
-    if (setup_.fails_from && trial_.probe.batch >= *setup_.fails_from) {
-      fail(is_out_of_memory(setup_.failure) ? ProbeOutcome::oom : ProbeOutcome::failed);
-      trial_.probe.error = setup_.failure;
+    if (const auto& failure = setup_.failure;
+        failure && trial_.probe.batch >= failure->from && trial_.probe.batch <= failure->to) {
+      fail(is_out_of_memory(failure->message) ? ProbeOutcome::oom : ProbeOutcome::failed);
+      trial_.probe.error = failure->message;
       return;
     }
     // What a new shape does first must be over, too.
     const auto first_steps = static_cast<std::int64_t>(processes_[process_of_[phase_]].model->first_steps());
     left_ = depth_.steps + (depth_.steps > 1 ? first_steps : 0);
+    varied_left_ = phase_ == 0 && !setup_.draws.empty() ? depth_.varied_steps * depth_.varied_starts : 0;
+    left_ += varied_left_;
+  }
+
+  // First the steps whose shapes vary, in as many fresh starts as are wanted: where the first steps put what
+  // stays for good decides how much fragments take later. Then those at the phase's own shape.
+  Point next_point() {
+    Point point = setup_.phases[phase_].point;
+    if (varied_left_ > 0) {
+      if (varied_left_ % depth_.varied_steps == 0 && trial_.steps.back() > 0) forget_steps();
+      --varied_left_;
+      draw(setup_.draws, random_, point);
+    }
+    point[setup_.parameter] = trial_.probe.batch;
+    return point;
   }
 
   void fail(ProbeOutcome outcome) {
@@ -150,11 +173,19 @@ class Prober final : private SteppedRun {
     return static_cast<double>(part) / static_cast<double>(total);
   }
 
-  // Returns the time it took.
-  SimTime clean_up() {
+  SimTime forget_steps() {
     SimTime taken{0};
     for (Process& process : processes_) {
       taken += process.cards.forget_steps(setup_.failed_tensors == FailedTensors::never);
+    }
+    trial_.duration += taken;
+    return taken;
+  }
+
+  // Returns the time it took.
+  SimTime clean_up() {
+    const SimTime taken = forget_steps();
+    for (Process& process : processes_) {
       for (std::size_t i = 0; i < process.built.size(); ++i) {
         const Bytes left = process.cards.card(i).view().allocated;
         if (left <= process.built[i]) continue;
@@ -163,7 +194,6 @@ class Prober final : private SteppedRun {
         trial_.probe.cards[i].start = process.built[i];
       }
     }
-    trial_.duration += taken;
     return taken;
   }
 
@@ -171,14 +201,16 @@ class Prober final : private SteppedRun {
   std::deque<Process> processes_;        // they cannot move
   std::vector<std::size_t> process_of_;  // by phase
   std::int64_t steps_ = 0;
+  Random random_;  // not that of the epoch: a probe sees steps like those to come, never the same ones
 
   // The probe at work.
   State state_ = State::begins;
   SearchTrial trial_;
   ProbeDepth depth_;
   std::size_t phase_ = 0;
-  std::int64_t left_ = 0;  // steps of the phase
-  StepOutcome step_;       // that runs now or was the last
+  std::int64_t left_ = 0;         // steps of the phase
+  std::int64_t varied_left_ = 0;  // of these, with shapes that vary
+  StepOutcome step_;              // that runs now or was the last
 };
 
 void give_up(BatchSearchRun& run, std::string reason) {
@@ -218,18 +250,18 @@ class SearchEpoch final : private SteppedRun {
         random_(setup.seed),
         cards_(*search.model, search.cards) {
     start_processes(cards_.processes());
-    // A phase with a model of its own has a process of its own, where it was probed just so.
     for (std::size_t i = 1; i < search.phases.size() && setup.phases_every > 0; ++i) {
       const SearchPhase& phase = search.phases[i];
-      if (phase.model != nullptr && phase.model != search.model) continue;
-      phases_.push_back({phase.name, setup.phases_every, phase.point});
+      phases_.push_back({setup.phases_every, phase.point, &cards_of(phase)});
     }
   }
 
   SearchEpochRun run() {
     run_events();
     run_.duration = now() - setup_.start;
-    for (std::size_t i = 0; i < cards_.size(); ++i) run_.retries += cards_.card(i).stats().num_alloc_retries;
+    run_.phase_ooms = phase_counts_.ooms;
+    count_retries(cards_);
+    for (const Own& own : own_) count_retries(own.cards);
     return run_;
   }
 
@@ -241,39 +273,63 @@ class SearchEpoch final : private SteppedRun {
     const EpochBucket& bucket = setup_.buckets[static_cast<std::size_t>(random_.between(0, last))];
     batch_ = bucket.point[search_.parameter];
     point_ = bucket.point;
-    for (const EpochBucket::Draw& draw : bucket.draws) {
-      point_[draw.parameter] = random_.between(draw.low, draw.high);
-    }
+    draw(bucket.draws, random_, point_);
     step_ = perform_step(run_.iterations, !cards_.knows(point_),
                          [&](const StepAdditions& additions) { return cards_.run(point_, additions); });
-    note(step_);
+    note(step_, cards_);
     end_after(step_.duration);
   }
 
   void end_step() override {
     failures_in_a_row_ = step_.result == StepResult::oom ? failures_in_a_row_ + 1 : 0;
     if (step_.result == StepResult::ok) run_.samples += search_.model->samples(point_);
-    begin_after(run_due_phases(run_.iterations, phases_, [&](const Phase& phase) {
+    begin_after(run_due_phases(run_.iterations, phases_, [&](const DuePhase& phase) {
       Point point = phase.point;
       point[search_.parameter] = batch_;
-      const StepOutcome outcome = cards_.run(point);
-      note(outcome);
+      const StepOutcome outcome = phase.cards->run(point);
+      note(outcome, *phase.cards);
       return outcome;
     }));
   }
 
-  void note(const StepOutcome& step) {
+  void note(const StepOutcome& step, const CardRunner& cards) {
     if (step.result == StepResult::oom) ++run_.ooms;
-    const auto total = static_cast<double>(cards_.card(cards_.fullest()).view().total);
+    const auto total = static_cast<double>(cards.card(cards.fullest()).view().total);
     run_.peak_share = std::max(run_.peak_share, static_cast<double>(step.peak_allocated) / total);
     run_.reserved_share = std::max(run_.reserved_share, static_cast<double>(step.peak_reserved) / total);
   }
+
+  // A phase with a model of its own has a process of its own, as where it was probed.
+  CardRunner& cards_of(const SearchPhase& phase) {
+    if (phase.model == nullptr || phase.model == search_.model) return cards_;
+    const auto known = std::ranges::find(own_, phase.model, &Own::model);
+    if (known != own_.end()) return known->cards;
+    own_.emplace_back(phase.model, search_.cards);
+    add_processes(own_.back().cards.processes());
+    return own_.back().cards;
+  }
+
+  void count_retries(const CardRunner& cards) {
+    for (std::size_t i = 0; i < cards.size(); ++i) run_.retries += cards.card(i).stats().num_alloc_retries;
+  }
+
+  struct DuePhase {
+    std::int64_t every = 1;
+    Point point;
+    CardRunner* cards;
+  };
+  struct Own {
+    Own(const WorkloadModel* of, const std::vector<ProcessSetup>& setups) : model(of), cards(*of, setups) {}
+    const WorkloadModel* model;
+    CardRunner cards;
+  };
 
   const BatchSearchSetup& search_;
   const SearchEpochSetup& setup_;
   Random random_;
   CardRunner cards_;
-  std::vector<Phase> phases_;
+  std::deque<Own> own_;  // of phases with a model of their own; they cannot move
+  std::vector<DuePhase> phases_;
   Point point_;  // of the step that runs now or was the last
   StepOutcome step_;
   std::int64_t batch_ = 1;  // of its bucket

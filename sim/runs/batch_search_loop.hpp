@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,20 @@ enum class FailedTensors : std::uint8_t {
   never            ///< something refers to them for good
 };
 
+/// A parameter that is drawn anew for each step of a job, evenly within a range (lengths that vary).
+struct StepDraw {
+  std::size_t parameter = 0;
+  std::int64_t low = 1;
+  std::int64_t high = 1;
+};
+
+/// Batches at which a step fails with `message`.
+struct DeclaredFailure {
+  std::int64_t from = 1;
+  std::int64_t to = std::numeric_limits<std::int64_t>::max();
+  std::string message;
+};
+
 /// Everything a search is made of but its policy.
 struct BatchSearchSetup {
   const WorkloadModel* model = nullptr;
@@ -37,12 +52,13 @@ struct BatchSearchSetup {
   std::vector<SearchPhase> phases;  ///< at least one; the first is the setup's model
   std::vector<ProcessSetup> cards;  ///< at least one
   FailedTensors failed_tensors = FailedTensors::freed;
-  std::optional<std::int64_t> fails_from;  ///< from this batch on a step fails …
-  std::string failure;                     ///< … with this message
+  std::optional<DeclaredFailure> failure;
   std::vector<OtherProcess> others;
   Faults faults;  ///< of the step with that number in the search; those that a clean-up could not end
-  std::int64_t max_steps = 0;  ///< steps after which a search is given up, its last probe done; 0 = no limit
-  SimTime start{0};            ///< when it begins, by the clock of `others`
+  std::int64_t max_steps = 0;   ///< steps after which a search is given up, its last probe done; 0 = no limit
+  SimTime start{0};             ///< when it begins, by the clock of `others`
+  std::vector<StepDraw> draws;  ///< what varies from step to step of the job; empty = nothing
+  std::uint64_t seed = 1;       ///< of the varied steps of probes
 };
 
 /// Whether `message` speaks of a lack of memory: "CUDA out of memory. …" of the allocator, "CUDA error: out
@@ -83,14 +99,8 @@ std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps = 3
 
 /// Steps of one length bucket; without buckets there is one.
 struct EpochBucket {
-  Point point;  ///< its batch included
-  /// Parameters drawn anew for each step, evenly within a range (lengths that vary within the bucket).
-  struct Draw {
-    std::size_t parameter = 0;
-    std::int64_t low = 1;
-    std::int64_t high = 1;
-  };
-  std::vector<Draw> draws;
+  Point point;                  ///< its batch included
+  std::vector<StepDraw> draws;  ///< lengths that vary within the bucket
 };
 
 /// An epoch at the batch sizes that a search found: does what fitted once fit all the time.
@@ -106,6 +116,7 @@ struct SearchEpochSetup {
 struct SearchEpochRun {
   std::int64_t iterations = 0;  ///< steps begun
   std::int64_t ooms = 0;        ///< steps that ran out of memory, phases included
+  std::int64_t phase_ooms = 0;  ///< of these, in phases
   std::int64_t retries = 0;     ///< allocations that first had to release the cache
   std::int64_t samples = 0;     ///< of the steps that did not fail
   double peak_share = 0;        ///< highest allocated over the total, of the fullest card

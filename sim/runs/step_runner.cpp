@@ -132,6 +132,14 @@ SimTime StepRunner::forget_steps(bool held_stay) {
   });
 }
 
+void StepRunner::use_share(double share) {
+  if (setup_.use_step_cache) throw InternalError("a limit is moved while steps are remembered");
+  const Bytes whole = setup_.allocator.limit.value_or(setup_.card_total);
+  const bool all = share >= 1;
+  process_.allocator().set_limit(all ? setup_.allocator.limit
+                                     : static_cast<Bytes>(share * static_cast<double>(whole)));
+}
+
 void StepRunner::catch_up() {
   if (!process_is_current_) process_.restore(cache_.state(*state_));
   process_is_current_ = true;

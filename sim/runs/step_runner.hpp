@@ -167,6 +167,10 @@ class StepRunner : public StepPerformer {
   /// took. Only with `use_step_cache` off.
   SimTime forget_steps(bool held_stay = false);
 
+  /// Lets the process reserve `share` of what it was set up with, in (0, 1], from now on. Only with
+  /// `use_step_cache` off.
+  void use_share(double share);
+
   /// How many steps came from the cache so far.
   [[nodiscard]] std::uint64_t cache_hits() const { return cache_hits_; }
 

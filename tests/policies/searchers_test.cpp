@@ -254,7 +254,7 @@ TEST(Progressive, TheOriginalAlwaysAnswersOne) {
   expect_found(search(choice("progressive", "repaired"), fits_up_to(20)), 16);
 }
 
-// On a straight line the third probe is the answer.
+// On a straight line the third probe is the answer: 3 % below where it meets the limit, or just there.
 TEST(ModelSearch, NeedsFewProbesOnALine) {
   const auto line = [](std::int64_t batch) {
     Probe probe;
@@ -267,8 +267,65 @@ TEST(ModelSearch, NeedsFewProbesOnALine) {
     return probe;
   };
   const Searched result = search(choice("model"), line);
-  EXPECT_THAT(result.tried, ElementsAre(1, 18, 200));
-  expect_found(result, 200);  // 2 GiB + 200 · 100 MiB = 21.53 of 21.6 GiB
+  EXPECT_THAT(result.tried, ElementsAre(1, 18, 195));  // 200 / 1.03 = 194.2
+  expect_found(result, 195);
+  EXPECT_FALSE(result.answer.by_option);
+  const Searched exact = search(choice("model", "", {{"tolerance", 0.0, {}}}), line);
+  EXPECT_THAT(exact.tried, ElementsAre(1, 18, 200));
+  expect_found(exact, 200);  // 2 GiB + 200 · 100 MiB = 21.53 of 21.6 GiB
+}
+
+std::function<Probe(std::int64_t)> peaking(std::function<Bytes(std::int64_t)> peak, Bytes total) {
+  return [=](std::int64_t batch) {
+    Probe probe;
+    const Bytes needed = peak(batch);
+    probe.outcome = needed <= total ? ProbeOutcome::ok : ProbeOutcome::oom;
+    const Bytes reached = std::min(needed, total);
+    probe.cards = {{.start = 2_GiB, .peak = reached, .peak_reserved = reached, .total = total}};
+    return probe;
+  };
+}
+
+// 10 GiB of which 2 stay, and 2 GiB a sample, of 24 GiB: the first probe alone looks like 10 GiB a sample.
+TEST(ModelSearch, ProbesTwiceBeforeItTrustsALine) {
+  const auto small =
+      peaking([](std::int64_t batch) { return 10_GiB + static_cast<Bytes>(batch) * 2_GiB; }, 24_GiB);
+  const Searched result = search(choice("model"), small, 64);
+  EXPECT_THAT(result.tried, ElementsAre(1, 2, 5));
+  expect_found(result, 5);
+}
+
+TEST(ModelSearch, SaysWhereASeriesIsFlat) {
+  const auto flat = peaking([](std::int64_t) { return 10_GiB; }, 24_GiB);
+  const Searched result = search(choice("model"), flat, 64);
+  EXPECT_THAT(result.tried, ElementsAre(1, 2, 16, 64));
+  expect_found(result, 64);
+  EXPECT_THAT(result.answer.reason, testing::HasSubstr("this is flat"));
+}
+
+// The optimizer's 6 GiB are the peak up to 40 samples of 100 MiB; then the samples are.
+TEST(ModelSearch, CrossesAStepWhosePeakIsTheOptimizer) {
+  const auto step =
+      peaking([](std::int64_t batch) { return std::max(6_GiB, 2_GiB + static_cast<Bytes>(batch) * 100_MiB); },
+              24_GiB);
+  const Searched result = search(choice("model"), step);
+  expect_found(result, 195);  // 200 fit within 90 %
+  EXPECT_LE(result.tried.size(), 7u);
+}
+
+// What ran is not called too large for the card.
+TEST(Searchers, TellAMarginFromALackOfMemory) {
+  const auto full = peaking([](std::int64_t) { return 23_GiB; }, 24_GiB);
+  const Searched result = search(choice("binsearch"), full);
+  EXPECT_EQ(result.answer.action, Action::none_fits);
+  EXPECT_EQ(result.answer.reason,
+            "batch 1 runs, but a good size may use 0.900 of the memory: 1 peaks at 0.958 of the memory, too "
+            "much");
+}
+
+TEST(Searchers, TellAnOptionFromMemory) {
+  EXPECT_TRUE(search(choice("progressive"), fits_up_to(100)).answer.by_option);
+  EXPECT_FALSE(search(choice("progressive"), fits_up_to(20)).answer.by_option);
 }
 
 TEST(ModelSearch, BisectsWhereTheLineMisleads) {
@@ -297,10 +354,11 @@ TEST(Searchers, DecideOnTheFullestCardOrTheSum) {
     return probe;
   };
   for (const char* use : {"binsearch", "model"}) {
-    expect_found(
-        search(choice(use, "", use == std::string("model") ? OptionMap{} : OptionMap{{"reduction", 1.0, {}}}),
-               uneven),
-        90);
+    expect_found(search(choice(use, "",
+                               use == std::string("model") ? OptionMap{{"tolerance", 0.0, {}}}
+                                                           : OptionMap{{"reduction", 1.0, {}}}),
+                        uneven),
+                 90);
   }
   const OptionMap summed{{"cards", "sum", {}}, {"reduction", 1.0, {}}};
   expect_found(search(choice("binsearch", "", summed), uneven), 100);

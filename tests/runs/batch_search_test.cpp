@@ -153,8 +153,7 @@ TEST(BatchSearch, LaunchLimitIsNoMemory) {
   BatchSearchSetup setup =
       search_of(model, {{.card_total = Bytes{1} << 50, .context_bytes = 0, .allocator = {}}});
   setup.high = 100;
-  setup.fails_from = 65;
-  setup.failure = "CUDA error: invalid configuration argument";
+  setup.failure = {.from = 65, .message = "CUDA error: invalid configuration argument"};
   const OptionMap from_2 = overlay(kWhole, {{"init", std::int64_t{2}, {}}});
   const BatchSearchRun stopped = run(setup, "power", from_2);
   EXPECT_EQ(stopped.answer.action, Action::give_up);
@@ -164,6 +163,53 @@ TEST(BatchSearch, LaunchLimitIsNoMemory) {
   EXPECT_EQ(run(setup, "power", from_2).answer.batch, 64);
 }
 
+// A kernel that cannot be launched at some sizes says nothing of larger ones.
+TEST(BatchSearch, FailuresMayLieInARange) {
+  const LinearWorkload model = line(100_MiB, 12_MiB);
+  BatchSearchSetup setup = search_of(model, {card(80_GiB)});
+  setup.failure = {.from = 33, .to = 40, .message = "CUDA error: invalid configuration argument"};
+  EXPECT_EQ(probe_batch(setup, 32).probe.outcome, ProbeOutcome::ok);
+  EXPECT_EQ(probe_batch(setup, 33).probe.outcome, ProbeOutcome::failed);
+  EXPECT_EQ(probe_batch(setup, 40).probe.error, "CUDA error: invalid configuration argument");
+  EXPECT_EQ(probe_batch(setup, 41).probe.outcome, ProbeOutcome::ok);
+}
+
+// 1 GiB + 512 MiB a sample of 8 GiB: 14 samples need all of it, 12 need seven eighths.
+TEST(BatchSearch, AProbeMayBeGivenAShareOfTheMemory) {
+  const LinearWorkload model = line(1_GiB, 512_MiB);
+  const BatchSearchSetup setup = search_of(model, {card(8_GiB)});
+  EXPECT_EQ(probe_batch(setup, 14).probe.outcome, ProbeOutcome::ok);
+  EXPECT_EQ(probe_batch(setup, 13, {.share = 0.875}).probe.outcome, ProbeOutcome::oom);
+  EXPECT_EQ(probe_batch(setup, 12, {.share = 0.875}).probe.outcome, ProbeOutcome::ok);
+}
+
+// Three starts of five steps with drawn batches, then two steps at the probe's own.
+TEST(BatchSearch, ShapesVaryWithinAProbe) {
+  const LinearWorkload model = line(1_GiB, 512_MiB);
+  BatchSearchSetup setup = search_of(model, {card(8_GiB)});
+  const ProbeDepth depth{.varied_steps = 5, .varied_starts = 3};
+  EXPECT_THAT(probe_batch(setup, 4, depth).steps, ElementsAre(2));  // nothing varies
+  setup.draws = {{0, 1, 14}};
+  EXPECT_THAT(probe_batch(setup, 4, depth).steps, ElementsAre(17));
+}
+
+// A validation of 64 needs 2 + 64 GiB of 16 and runs in a process of its own: it fails each time.
+TEST(SearchEpoch, RunsPhasesWithAModelOfTheirOwn) {
+  const LinearWorkload training = line(1_GiB, 100_MiB);
+  const LinearWorkload validation = line(2_GiB, 1_GiB);
+  BatchSearchSetup setup = search_of(training, {card(16_GiB)});
+  setup.phases.push_back({.name = "validation", .point = {1}, .model = &validation});
+  SearchEpochSetup epoch{
+      .iterations = 20, .phases_every = 5, .seed = 1, .buckets = {{.point = {64}, .draws = {}}}};
+  SearchEpochRun run = run_search_epoch(setup, epoch);
+  EXPECT_EQ(run.ooms, 4);
+  EXPECT_EQ(run.phase_ooms, 4);
+  epoch.buckets[0].point = {14};
+  run = run_search_epoch(setup, epoch);
+  EXPECT_EQ(run.ooms, 0);
+  EXPECT_EQ(run.peak_share, 1);  // 2 + 14 GiB
+}
+
 // K2-05
 TEST(BatchSearch, BothMessagesOfMemoryAreMemory) {
   EXPECT_TRUE(is_out_of_memory("CUDA out of memory. Tried to allocate 20.00 MiB"));
@@ -171,10 +217,9 @@ TEST(BatchSearch, BothMessagesOfMemoryAreMemory) {
   EXPECT_FALSE(is_out_of_memory("ValueError: batch size must be divisible by 4"));
   const LinearWorkload model = line(100_MiB, 12_MiB);
   BatchSearchSetup setup = search_of(model, {card(80_GiB)});
-  setup.fails_from = 10;
-  setup.failure = "CUDA error: out of memory";
+  setup.failure = {.from = 10, .message = "CUDA error: out of memory"};
   EXPECT_EQ(run(setup, "binsearch", kWhole).answer.batch, 9);
-  setup.failure = "ValueError: shapes do not match";
+  setup.failure->message = "ValueError: shapes do not match";
   const BatchSearchRun stopped = run(setup, "back-off");
   EXPECT_THAT(tried(stopped), ElementsAre(128));
   EXPECT_EQ(stopped.answer.reason, "ValueError: shapes do not match");

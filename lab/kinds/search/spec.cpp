@@ -69,11 +69,12 @@ const Record<BucketsSection>& buckets_table() {
   return table;
 }
 
-const Record<BatchSearchSetup>& other_failure_table() {
-  using S = BatchSearchSetup;
-  static const Record<S> table{
-      {"from", &S::fails_from, "", 1, 1e9, "the batch", kRequired},
-      {"message", &S::failure, "", 0, 0, "what it says", kRequired},
+const Record<DeclaredFailure>& other_failure_table() {
+  using F = DeclaredFailure;
+  static const Record<F> table{
+      {"from", &F::from, "", 1, 1e9, "the smallest batch that fails", kRequired},
+      {"to", &F::to, "", 1, 1e9, "the largest (default: no end)"},
+      {"message", &F::message, "", 0, 0, "what it says", kRequired},
   };
   return table;
 }
@@ -98,8 +99,8 @@ const Record<SearchFile>& workload_table() {
        "", 0, 0, "when the tensors of a step that ran out of memory go; freed: at once"},
       {"max_steps", within(&F::common, &BatchSearchSetup::max_steps), "", 1, 1e9,
        "steps after which a search is given up, its last probe done (default: no limit)"},
-      {"other_failure", within(&F::common, group_of(other_failure_table())), "", 0, 0,
-       "from some batch on steps fail with a message"},
+      {"other_failure", within(&F::common, object_of(&BatchSearchSetup::failure, other_failure_table())), "",
+       0, 0, "batches at which steps fail with a message"},
   };
   return table;
 }
@@ -146,6 +147,11 @@ class SearchReader {
     setup_.cards = std::move(cards.cards);
     setup_.others = std::move(cards.others);
     setup_.faults = read_faults(file_.faults, file_.seed, problems_);
+    setup_.seed = file_.seed;
+    if (const auto& failure = setup_.failure; failure && failure->to < failure->from) {
+      problems_.add("/workload/other_failure/to",
+                    "is below \"from\", " + std::to_string(failure->from) + ".");
+    }
     problems_.guarded("/workload", [&] { read_workload(); });
     const auto& known = file_.known->searchers;
     PolicyList list = read_policy_list(
@@ -191,17 +197,21 @@ class SearchReader {
     const Parameter& range = space_.parameters[setup_.parameter];
     setup_.low = std::max<std::int64_t>(range.low, 1);
     setup_.high = range.high;
-    const auto cap_at = [&](const char* key, const std::optional<std::int64_t>& cap) {
-      if (!cap) return;
-      setup_.high = std::min(setup_.high, *cap);
+    if (range.high < setup_.model->parameters().parameters[setup_.parameter].high) {
+      file_.high_bound = BatchBound::bounds;
+    }
+    const auto cap_at = [&](const char* key, const std::optional<std::int64_t>& cap, BatchBound bound) {
+      if (!cap || *cap >= setup_.high) return;
+      setup_.high = *cap;
+      file_.high_bound = bound;
       if (setup_.high < setup_.low) {
         problems_.add(std::string("/workload/") + key,
                       "is below the smallest batch allowed, " + std::to_string(setup_.low) + ".");
         setup_.high = setup_.low;
       }
     };
-    cap_at("max_batch", file_.max_batch);
-    cap_at("dataset", file_.dataset);
+    cap_at("max_batch", file_.max_batch, BatchBound::max_batch);
+    cap_at("dataset", file_.dataset, BatchBound::dataset);
   }
 
   void read_phases(const Point& start) {
@@ -282,17 +292,18 @@ class SearchReader {
       const std::string pointer = "/then_epoch/draw/" + name;
       const auto index = parameter_index(space_, name, pointer, problems_);
       if (!index) continue;
-      const EpochBucket::Draw draw{*index, low, high};
+      const StepDraw draw{*index, low, high};
       const Parameter& bounds = space_.parameters[*index];
       if (*index == setup_.parameter || draw.low < bounds.low || draw.high > bounds.high) {
         problems_.add(pointer, "is the batch, or goes beyond [" + std::to_string(bounds.low) + ", " +
                                    std::to_string(bounds.high) + "].");
       }
       for (SearchBucket& bucket : file_.buckets) {
-        const auto taken = std::ranges::find(bucket.draws, *index, &EpochBucket::Draw::parameter);
+        const auto taken = std::ranges::find(bucket.draws, *index, &StepDraw::parameter);
         if (taken == bucket.draws.end()) bucket.draws.push_back(draw);
       }
     }
+    for (SearchBucket& bucket : file_.buckets) bucket.setup.draws = bucket.draws;
   }
 
   fs::path path_;

@@ -19,7 +19,17 @@ namespace vramlab {
 struct SearchBucket {
   std::string name;  ///< "seq 512"; empty without buckets
   BatchSearchSetup setup;
-  std::vector<EpochBucket::Draw> draws;  ///< lengths of the epoch's steps
+  std::vector<StepDraw> draws;  ///< lengths of the epoch's steps
+};
+
+/// What bounds a batch, and where an answer ends.
+enum class BatchBound : std::uint8_t {
+  memory,
+  model_range,  ///< the largest batch that the model is meant for
+  bounds,       ///< of the scenario
+  max_batch,
+  dataset,
+  searcher  ///< an option of the searcher: its largest size, its number of trials
 };
 
 /// A scenario of searches, checked and ready to run.
@@ -27,6 +37,7 @@ struct SearchScenario : Scenario {
   std::vector<std::shared_ptr<const WorkloadModel>> models;  ///< what the setups refer to
   std::vector<SearchBucket> buckets;                         ///< at least one
   SearchEpochSetup epoch;                                    ///< without buckets; 0 iterations = none
+  BatchBound high_bound = BatchBound::model_range;           ///< what the largest batch allowed comes from
 };
 
 /// What one searcher found in one bucket.
@@ -70,5 +81,13 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
 
 /// "ok", "oom", "held", "failed".
 std::string_view probe_outcome_name(ProbeOutcome outcome);
+
+/// What kept the answer from being larger. Where nothing was found, it was memory.
+BatchBound bound_of(const SearchScenario& scenario, const SearchBucket& bucket, const BucketResult& result);
+
+/// "64 is where the model's range ends (9 % of the card)"; empty where memory bounds the answer. The share is
+/// that of the highest allocated bytes of steps at the answer.
+std::string bound_text(const SearchScenario& scenario, const SearchBucket& bucket,
+                       const BucketResult& result);
 
 }  // namespace vramlab

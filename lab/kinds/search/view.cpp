@@ -53,9 +53,28 @@ Json trial_json(const SearchTrial& trial, const BatchSearchSetup& setup) {
   return json;
 }
 
-Json bucket_json(const SearchBucket& bucket, const BucketResult& result) {
+/// The names of bounds: keys of the JSON, words of tables and sentences.
+struct BoundName {
+  const char* key;
+  const char* title;
+  const char* text;
+};
+const BoundName& name_of(BatchBound bound) {
+  static constexpr std::array<BoundName, 6> kNames{
+      {{"memory", "memory", "memory ends"},
+       {"model_range", "model's range", "the model's range ends"},
+       {"bounds", "bounds", "the scenario's bounds end"},
+       {"max_batch", "max_batch", "max_batch is"},
+       {"dataset", "data set", "the data set ends"},
+       {"searcher", "its options", "the searcher's own options end"}}};
+  static_assert(kNames.size() == static_cast<std::size_t>(BatchBound::searcher) + 1);
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+Json bucket_json(const SearchScenario& scenario, const SearchBucket& bucket, const BucketResult& result) {
   const SearcherAnswer& answer = result.run.answer;
   Json json;
+  json["ends_at"] = name_of(bound_of(scenario, bucket, result)).key;
   json["bucket"] = bucket.name;
   json["batch"] = result.found() ? Json(answer.batch) : Json(nullptr);
   json["found"] = result.found();
@@ -78,6 +97,7 @@ Json bucket_json(const SearchBucket& bucket, const BucketResult& result) {
 Json epoch_json(const SearchEpochRun& epoch) {
   return {{"iterations", epoch.iterations},
           {"ooms", epoch.ooms},
+          {"phase_ooms", epoch.phase_ooms},
           {"retries", epoch.retries},
           {"peak_ratio", number_json(epoch.peak_share)},
           {"reserved_ratio", number_json(epoch.reserved_share)},
@@ -118,7 +138,7 @@ Standing standing_of(const SearchResult& result) {
 }
 
 Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
-  auto columns = figure_columns("searcher", {"batch", "edge", "probes", "probing", "OOMs"});
+  auto columns = figure_columns("searcher", {"batch", "edge", "ends at", "probes", "probing", "OOMs"});
   if (has_epoch(scenario)) {
     columns.insert(columns.end(), {{"epoch", Table::Align::left}, {"peak"}, {"retries"}, {"samples/s"}});
   }
@@ -127,8 +147,12 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
     const Figures figures{result.metrics};
     std::vector<std::string> batches;
     std::vector<std::string> edges;
-    for (const BucketResult& bucket : result.buckets) {
+    std::vector<std::string> bounds;
+    for (std::size_t i = 0; i < result.buckets.size(); ++i) {
+      const BucketResult& bucket = result.buckets[i];
       const SearcherAnswer& answer = bucket.run.answer;
+      const std::string bound = name_of(bound_of(scenario, scenario.buckets[i], bucket)).title;
+      if (bounds.empty() || bounds.back() != bound) bounds.push_back(bound);
       batches.push_back(!bucket.found()
                             ? "none"
                             : fmt::format("{}{}", answer.batch, answer.extrapolated ? " (untried)" : ""));
@@ -137,6 +161,7 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
     std::vector<std::string> cells{result.label,
                                    fmt::format("{}", fmt::join(batches, ", ")),
                                    fmt::format("{}", fmt::join(edges, ", ")),
+                                   fmt::format("{}", fmt::join(bounds, ", ")),
                                    figures.count("probes"),
                                    figures.fixed("probe_s", 1) + " s",
                                    figures.count("probe_ooms")};
@@ -153,6 +178,27 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
     table.add_row(std::move(cells));
   }
   return table;
+}
+
+// A line for each bound other than memory, with the searchers that ended there.
+std::vector<std::string> bounded_answers(const SearchScenario& scenario,
+                                         const std::vector<SearchResult>& results) {
+  std::vector<std::pair<std::string, std::string>> found;  // text, labels
+  for (const SearchResult& result : results) {
+    for (std::size_t i = 0; i < result.buckets.size(); ++i) {
+      const std::string text = bound_text(scenario, scenario.buckets[i], result.buckets[i]);
+      if (text.empty()) continue;
+      const auto known = std::ranges::find(found, text, &std::pair<std::string, std::string>::first);
+      if (known == found.end()) {
+        found.emplace_back(text, result.label);
+      } else {
+        known->second += ", " + result.label;
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [text, labels] : found) lines.push_back(fmt::format("{}: {}.", text, labels));
+  return lines;
 }
 
 /// Searchers side by side on one workload.
@@ -199,6 +245,8 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
         lines.push_back(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
       }
     }
+    const std::vector<std::string> bounded = bounded_answers(scenario_, results_);
+    lines.insert(lines.end(), bounded.begin(), bounded.end());
     return lines;
   }
   [[nodiscard]] Json json() const override { return judged(search_json(scenario_, results_)); }
@@ -211,7 +259,7 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
 
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result) {
   // The last bucket, that of the longest samples, speaks for all.
-  Json json = bucket_json(scenario.buckets.back(), result.buckets.back());
+  Json json = bucket_json(scenario, scenario.buckets.back(), result.buckets.back());
   json.erase("bucket");
   json["scenario"] = scenario.name;
   json["context_assumed"] = scenario.context_assumed;
@@ -219,7 +267,7 @@ Json find_batch_json(const SearchScenario& scenario, const SearchResult& result)
   if (scenario.buckets.size() > 1) {
     json["buckets"] = Json::array();
     for (std::size_t i = 0; i < result.buckets.size(); ++i) {
-      json["buckets"].push_back(bucket_json(scenario.buckets[i], result.buckets[i]));
+      json["buckets"].push_back(bucket_json(scenario, scenario.buckets[i], result.buckets[i]));
     }
   }
   if (has_epoch(scenario)) json["epoch"] = epoch_json(result.epoch);
@@ -243,6 +291,30 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
     json["policies"].push_back(std::move(entry));
   }
   return json;
+}
+
+BatchBound bound_of(const SearchScenario& scenario, const SearchBucket& bucket, const BucketResult& result) {
+  const SearcherAnswer& answer = result.run.answer;
+  if (!result.found()) return BatchBound::memory;
+  if (std::max(answer.batch, answer.largest_good) >= bucket.setup.high) return scenario.high_bound;
+  return answer.by_option ? BatchBound::searcher : BatchBound::memory;
+}
+
+std::string bound_text(const SearchScenario& scenario, const SearchBucket& bucket,
+                       const BucketResult& result) {
+  const BatchBound bound = bound_of(scenario, bucket, result);
+  if (bound == BatchBound::memory) return {};
+  const std::int64_t end = bound == BatchBound::searcher
+                               ? std::max(result.run.answer.batch, result.run.answer.largest_good)
+                               : bucket.setup.high;
+  std::string text = fmt::format("{}{} is where {}", bucket.name.empty() ? "" : bucket.name + ": ", end,
+                                 name_of(bound).text);
+  if (result.check && result.check->probe.outcome == ProbeOutcome::ok) {
+    text +=
+        fmt::format(" ({:.0f} % of the card{})", 100 * probed_usage(result.check->probe, CardsRule::fullest),
+                    result.run.answer.batch == end ? "" : fmt::format(" at {}", result.run.answer.batch));
+  }
+  return text;
 }
 
 std::string_view probe_outcome_name(ProbeOutcome outcome) {

@@ -105,6 +105,38 @@ TEST(SearchScenario, CapsThatAreNotMemory) {
   EXPECT_EQ(metric(compare_searchers(parse(json)).front(), "batch"), 7);
 }
 
+// 64 · 128 tokens of GPT-2 take 9 % of 141 GB: what ends there is the model's range.
+TEST(SearchScenario, SaysWhatBoundsAnAnswer) {
+  const auto ends_at = [](const SearchScenario& scenario) {
+    return find_batch_json(scenario, compare_searchers(scenario).front())["ends_at"].get<std::string>();
+  };
+  Json json = example();
+  EXPECT_EQ(ends_at(parse(json)), "memory");
+  json["workload"]["dataset"] = 20;
+  EXPECT_EQ(ends_at(parse(json)), "dataset");
+  json["workload"]["max_batch"] = 7;
+  EXPECT_EQ(ends_at(parse(json)), "max_batch");
+  json["workload"]["bounds"] = {{"batch", {1, 5}}};
+  EXPECT_EQ(ends_at(parse(json)), "bounds");
+  json = example();
+  json["policies"] = Json::parse(R"([{"use": "progressive", "largest": 8}])");
+  EXPECT_EQ(ends_at(parse(json)), "searcher");
+  json["device"] = {{"gpu", "h200-141gb"}};
+  json["workload"] = {{"model", "models/gpt2.json"}, {"start", {{"seq", 128}}}};
+  json.erase("policies");
+  const SearchScenario scenario = parse(json);
+  const SearchResult result = compare_searchers(scenario).front();
+  EXPECT_EQ(metric(result, "batch"), 64);
+  EXPECT_EQ(bound_text(scenario, scenario.buckets[0], result.buckets[0]),
+            "64 is where the model's range ends (9 % of the card)");
+}
+
+TEST(SearchScenario, RefusesARangeOfFailuresThatIsEmpty) {
+  Json json = example();
+  json["workload"]["other_failure"] = {{"from", 9}, {"to", 8}, {"message", "ValueError"}};
+  EXPECT_THAT(errors_of(json), HasSubstr("/workload/other_failure/to: is below \"from\", 9."));
+}
+
 TEST(SearchScenario, WithoutPoliciesTheModelSearches) {
   Json json = example();
   json.erase("policies");
