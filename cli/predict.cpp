@@ -50,7 +50,7 @@ Json prediction_json(const PredictionQuestion& question, const Prediction& predi
           {"fits", prediction.fits},
           {"peak_allocated_bytes", prediction.peak_allocated},
           {"peak_reserved_bytes", prediction.peak_reserved},
-          {"step_seconds", prediction.step_seconds},
+          {"step_seconds", question.model->timed() ? Json(prediction.step_seconds) : Json(nullptr)},
           {"gpu", question.gpu->id},
           {"usable_bytes", question.usable()},
           {"context_assumed", assumes_context(question)},
@@ -95,10 +95,14 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
 int predict(const Arguments& arguments, const WorkloadModel& model, Output& output) {
   PredictionQuestion question = read_question(arguments, model);
   Json json;
+  bool at_bound = false;
   if (arguments.contains("largest")) {
     const std::string name = text_of(arguments, "largest");
     const LargestValue largest = find_largest(question, name);
-    json["largest"] = {{"parameter", name}, {"value", largest.value}, {"bound", largest.at_bound}};
+    json["largest"] = {{"parameter", name},
+                       {"value", largest.value},
+                       {"bound", largest.at_bound},
+                       {"ends_at", largest.at_bound ? "model_range" : "memory"}};
     if (largest.value == 0) {
       json["gpu"] = question.gpu->id;
       json["context_assumed"] = question.gpu->context_assumed();
@@ -107,10 +111,17 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
       return kDone;
     }
     question.set(fmt::format("{}={}", name, largest.value));
-    output.line("{} {} is the largest that fits on {}{}.", name, largest.value, card_name(question),
-                largest.at_bound ? ", and the largest that the model knows" : "");
+    at_bound = largest.at_bound;
+    if (!at_bound)
+      output.line("{} {} is the largest that fits on {}.", name, largest.value, card_name(question));
   }
   const Prediction prediction = predict_step(question);
+  if (at_bound) {
+    output.line("{} {} fits on {}, and is where the model's range ends ({:.0f} % of what is usable).",
+                text_of(arguments, "largest"), json["largest"]["value"].get<std::int64_t>(),
+                card_name(question),
+                100 * static_cast<double>(prediction.peak_reserved) / static_cast<double>(question.usable()));
+  }
   if (!arguments.contains("largest")) {
     output.line(prediction.fits
                     ? fmt::format("Fits on {}: peak reserved {} of {} usable.", card_name(question),

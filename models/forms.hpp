@@ -71,6 +71,9 @@ struct StepTimeForm {
   double base_seconds = 0;
   std::vector<Slope> slopes;
 
+  /// Whether it says anything: a form of noughts is that of steps that were never timed.
+  [[nodiscard]] bool known() const { return floor_seconds > 0 || base_seconds > 0 || !slopes.empty(); }
+
   /// Duration at the monomials' values, to the nearest nanosecond; at most 1,000 s.
   [[nodiscard]] SimTime duration(std::span<const std::int64_t> monomials) const {
     double compute = base_seconds;

@@ -26,6 +26,7 @@ class LayerSplit : public WorkloadModel {
   /// Of the whole model, as one card would run it.
   [[nodiscard]] StepProgram build() const override { return whole_.build(); }
   [[nodiscard]] StepProgram step(const Point& point) const override { return whole_.step(point); }
+  [[nodiscard]] bool timed() const override { return whole_.timed(); }
   [[nodiscard]] std::int64_t samples(const Point& point) const override { return whole_.samples(point); }
   [[nodiscard]] std::int64_t pixels(const Point& point) const override { return whole_.pixels(point); }
 

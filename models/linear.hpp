@@ -42,6 +42,7 @@ class LinearWorkload : public WorkloadModel {
   [[nodiscard]] StepProgram step(const Point& point) const override;
   [[nodiscard]] std::size_t first_steps() const override { return spec_.first_steps.size(); }
   [[nodiscard]] StepProgram first_step(const Point& point, std::size_t visits) const override;
+  [[nodiscard]] bool timed() const override { return spec_.time.known(); }
   [[nodiscard]] std::int64_t samples(const Point& point) const override { return point[0]; }
   [[nodiscard]] std::int64_t pixels(const Point& point) const override { return point[0]; }
 

@@ -27,6 +27,7 @@ class RecordedModel : public WorkloadModel {
   [[nodiscard]] const ParameterSpace& parameters() const override { return parameters_; }
   [[nodiscard]] StepProgram build() const override;
   [[nodiscard]] StepProgram step(const Point& point) const override { return step(with_items(point)); }
+  [[nodiscard]] bool timed() const override { return spec_.time.known(); }
   [[nodiscard]] std::int64_t samples(const Point& point) const override;
   [[nodiscard]] std::int64_t pixels(const Point& point) const override;
 

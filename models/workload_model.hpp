@@ -26,6 +26,9 @@ struct StepTimeLaw {
     return from_seconds(std::min(1000.0, std::max(floor_seconds, compute)));
   }
 
+  /// Whether it says anything: a law of noughts is that of steps that were never timed.
+  [[nodiscard]] bool known() const { return floor_seconds > 0 || base_seconds > 0 || seconds_per_pixel > 0; }
+
   friend bool operator==(const StepTimeLaw&, const StepTimeLaw&) = default;
 };
 
@@ -62,6 +65,9 @@ class WorkloadModel {
   /// Work done by one successful step at `point`, for throughput figures.
   [[nodiscard]] virtual std::int64_t samples(const Point& point) const = 0;
   [[nodiscard]] virtual std::int64_t pixels(const Point& point) const = 0;
+
+  /// Whether its steps have times. Where they have none, no rate has a basis.
+  [[nodiscard]] virtual bool timed() const { return true; }
 };
 
 /// A workload whose steps follow from the samples of a batch.

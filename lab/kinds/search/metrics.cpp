@@ -32,6 +32,7 @@ struct Facts {
     }
     batch = last.found() ? as_double(last.run.answer.batch) : 0;
     epoch_s = to_seconds(epoch.duration);
+    if (!result.timed) seconds = epoch_s = std::nan("");
   }
 
   const BucketResult& last;
@@ -66,7 +67,8 @@ const std::vector<MetricRow<Facts>>& rows() {
         "batch / edge_batch"},
        [](const Facts& f) { return f.last.edge > 0 ? f.batch / as_double(f.last.edge) : 0; }},
       {{"probes", "probes", "count", less, "sizes tried"}, [](const Facts& f) { return f.probes; }},
-      {{"probe_s", "probing", "s", less, "simulated time that took, clean-up included"},
+      {{"probe_s", "probing", "s", less,
+        "simulated time that took, clean-up included; none where the model has no times"},
        [](const Facts& f) { return f.seconds; }},
       {{"probe_ooms", "probe OOMs", "count", less, "probes that ran out of memory"},
        [](const Facts& f) { return f.ooms; }},
@@ -93,7 +95,7 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return f.epoch.reserved_share; }},
       {{"epoch_samples_per_s", "epoch samples/s", "1/s", more,
         "samples of the steps that did not fail, per second", "Σ batch / duration"},
-       [](const Facts& f) { return f.epoch_s > 0 ? as_double(f.epoch.samples) / f.epoch_s : 0; }},
+       [](const Facts& f) { return f.epoch_s == 0 ? 0 : as_double(f.epoch.samples) / f.epoch_s; }},
   };
   return rows;
 }

@@ -26,7 +26,8 @@ std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
   std::vector<std::int64_t> edges;
   for (const SearchBucket& bucket : scenario.buckets) edges.push_back(largest_batch(bucket.setup));
   return run_policies(scenario, labels, [&](const PolicyEntry& entry) {
-    SearchResult result{named_after(entry), {}, {}, scenario.epoch.iterations};
+    SearchResult result{
+        named_after(entry), {}, {}, scenario.epoch.iterations, scenario.models.front()->timed()};
     SimTime clock{0};  // one search begins when the one before has ended
     for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
       BatchSearchSetup setup = scenario.buckets[i].setup;

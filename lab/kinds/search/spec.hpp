@@ -53,6 +53,7 @@ struct SearchResult : PolicyFigures {
   std::vector<BucketResult> buckets;
   SearchEpochRun epoch;
   std::int64_t planned = 0;  ///< steps that the epoch was to have; 0 = none
+  bool timed = true;         ///< the model's steps have times; without them there are no seconds and no rates
 };
 
 /// Reads a scenario of kind `search`. Throws InputError with every problem of the file.

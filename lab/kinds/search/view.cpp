@@ -163,7 +163,7 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
                                    fmt::format("{}", fmt::join(edges, ", ")),
                                    fmt::format("{}", fmt::join(bounds, ", ")),
                                    figures.count("probes"),
-                                   figures.fixed("probe_s", 1) + " s",
+                                   result.timed ? figures.fixed("probe_s", 1) + " s" : kNoFigure,
                                    figures.count("probe_ooms")};
     if (has_epoch(scenario)) {
       const auto& epoch = result.epoch;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "lab/kinds/training/run.hpp"
 
@@ -69,10 +70,14 @@ struct Facts {
   const Rivals& rivals;
   Totals totals = add_up(scenario, run);
   double steps = static_cast<double>(run.iterations.size());
-  double seconds = to_seconds(run.duration);
+  bool timed = has_times(scenario);
+  double seconds = timed ? to_seconds(run.duration) : std::nan("");  // without times the driver's calls alone
 
   [[nodiscard]] bool finished() const { return run.ended_early.empty() && totals.samples > 0; }
-  [[nodiscard]] double per_second(double amount) const { return seconds > 0 ? amount / seconds : 0; }
+  [[nodiscard]] double per_second(double amount) const { return seconds > 0 ? amount / seconds : none(); }
+  [[nodiscard]] double share_of_time(double part) const { return seconds > 0 ? part / seconds : none(); }
+  [[nodiscard]] double none() const { return timed ? 0 : std::nan(""); }
+  [[nodiscard]] double mean_peak() const { return steps > 0 ? totals.peak_shares / steps : 0; }
   [[nodiscard]] std::int64_t last_change() const {
     return run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
   }
@@ -90,6 +95,7 @@ struct Facts {
                                                 : static_cast<double>(run.iterations.back().iteration) /
                                                       static_cast<double>(scenario.setup.iterations);
     const double done = scenario.objective == Objective::lq_then_batch ? 1 : begun;
+    if (ranks_by_memory(scenario)) return done * mean_peak();
     return done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds);
   }
 };
@@ -124,7 +130,7 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"mean_peak_ratio", "mean peak", "share", neither,
         "mean over the steps of each step's own peak of allocated bytes",
         "Σ step_peak_allocated / total / iterations"},
-       [](const Facts& f) { return f.steps > 0 ? f.totals.peak_shares / f.steps : 0; }},
+       [](const Facts& f) { return f.mean_peak(); }},
       {{"inside_target", "inside", "count", more,
         "1 if no step in the last quarter of the run allocated more than target plus margin"},
        [](const Facts& f) { return f.stays_inside() ? 1.0 : 0.0; }},
@@ -154,7 +160,7 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return f.per_second(f.totals.pixels); }},
       {{"oom_time_share", "time in OOMs", "share", less, "share of the time spent in steps that failed",
         "Σ duration of failed steps / duration"},
-       [](const Facts& f) { return f.seconds > 0 ? f.totals.failed_s / f.seconds : 0; }},
+       [](const Facts& f) { return f.share_of_time(f.totals.failed_s); }},
       {{"errors", "errors", "count", less, "steps that ended in a CUDA error that is not OOM"},
        [](const Facts& f) { return f.totals.errors; }},
       {{"heavy_steps", "heavy steps", "count", neither,
@@ -178,10 +184,11 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return f.run.phases.ooms; }},
       {{"phase_time_share", "time in phases", "share", neither, "share of the time spent in phases",
         "Σ duration of phases / duration"},
-       [](const Facts& f) { return f.seconds > 0 ? to_seconds(f.run.phases.time) / f.seconds : 0; }},
+       [](const Facts& f) { return f.share_of_time(to_seconds(f.run.phases.time)); }},
       {{"objective", "objective", "score", more,
         "work done by the scenario's `objective`: `lq-then-batch` sums pixels, steps lost in a restart left "
-        "out; the others are the rates above times the share of the planned iterations that was begun",
+        "out; the others are the rates above times the share of the planned iterations that was begun, or, "
+        "where the model has no step times, the mean peak times that share",
         "Σ batch · lq², or rate · begun / planned"},
        [](const Facts& f) { return f.objective(); }},
       {{"disturbance_cost", "fault cost", "share", less,
@@ -208,6 +215,14 @@ std::vector<Metric> training_metrics(const TrainingScenario& scenario, const Tra
 const MetricTable& training_metric_table() {
   static const MetricTable table = table_of(rows());
   return table;
+}
+
+bool has_times(const TrainingScenario& scenario) {
+  return scenario.setup.make_performer != nullptr || scenario.model->timed();
+}
+
+bool ranks_by_memory(const TrainingScenario& scenario) {
+  return scenario.objective != Objective::lq_then_batch && !has_times(scenario);
 }
 
 double objective_of(Objective objective, double samples, double pixels, double seconds) {

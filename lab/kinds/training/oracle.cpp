@@ -246,7 +246,9 @@ class OracleSearch {
       if (step.result == StepResult::oom || !is_safe(step.peak_allocated)) return std::nullopt;
     }
     if (!is_safe(step.peak_allocated - besides + leak_ahead)) return std::nullopt;
-    return bound_at(point);
+    if (!ranks_by_memory(scenario_)) return bound_at(point);
+    return static_cast<double>(step.peak_allocated) /
+           static_cast<double>(runner.card(runner.fullest()).view().total);
   }
 
   std::optional<PolicyResult> verify(const Point& point) const {
@@ -277,6 +279,8 @@ class OracleSearch {
 }  // namespace
 
 std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario) {
+  // What a real card measured has no rival among steps that were never timed.
+  if (scenario.setup.make_performer && !scenario.model->timed()) return std::nullopt;
   TrainingScenario simulated = scenario;
   simulated.setup.make_performer = nullptr;  // hundreds of runs: never on a real card
   return OracleSearch{simulated}.run();

@@ -32,6 +32,12 @@ const MetricTable& training_metric_table();
 /// Work done by `objective`, from sums over the steps that did not fail and the time of all.
 double objective_of(Objective objective, double samples, double pixels, double seconds);
 
+/// Whether the steps of a scenario have times: those of its model, or of a real card.
+bool has_times(const TrainingScenario& scenario);
+
+/// Whether, for want of times, work done is not what ranks its policies, but the mean peak is.
+bool ranks_by_memory(const TrainingScenario& scenario);
+
 /// Whether `peak` is at most target plus margin of `total`.
 bool within_target(const Target& target, Bytes peak, Bytes total);
 

@@ -75,7 +75,7 @@ std::vector<std::string> parameter_names(const TrainingScenario& scenario) {
 bool has_pixels(const Comparison& comparison) {
   return std::any_of(comparison.policies.begin(), comparison.policies.end(), [](const PolicyResult& result) {
     const Figures figures{result.metrics};
-    return figures["pixels_per_s"] != figures["samples_per_s"];
+    return !std::isnan(figures["pixels_per_s"]) && figures["pixels_per_s"] != figures["samples_per_s"];
   });
 }
 
@@ -271,10 +271,19 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
   }
   [[nodiscard]] std::string head_line() const override {
     const auto& limit = scenario_.setup.process.allocator.limit;
+    const std::string objective =
+        ranks_by_memory(scenario_) ? "memory (mean peak)" : objective_name(scenario_.objective);
     return fmt::format("{}: {} iterations on {}, target {} ± {}, objective {}", scenario_.name,
                        scenario_.setup.iterations, card_text(scenario_, limit),
                        percent_text(scenario_.target.usage), percent_text(scenario_.target.margin),
-                       objective_name(scenario_.objective));
+                       objective);
+  }
+  [[nodiscard]] std::vector<std::string> head() const override {
+    std::vector<std::string> lines = ScenarioExperiment::head();
+    if (!has_times(scenario_)) {
+      lines.emplace_back("The model's steps were never timed: there are no rates (vramlab fit --times).");
+    }
+    return lines;
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
@@ -349,6 +358,7 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
   json["seed"] = scenario.seed;
   json["context_assumed"] = scenario.context_assumed;
   json["objective"] = objective_name(scenario.objective);
+  json["timed"] = has_times(scenario);
   json["target"] = {{"usage", scenario.target.usage}, {"margin", scenario.target.margin}};
   json["policies"] = Json::array();
   for (const PolicyResult& result : comparison.policies) {
