@@ -51,6 +51,12 @@ class GuardedTuner final : public Guarded<Tuner> {
  public:
   using Guarded::Guarded;
 
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation& observation) override {
+    TunerAnswer answer = guard().call([&] { return inner().note_phase(phase, observation); });
+    check_answer(answer);
+    return answer;
+  }
+
   [[nodiscard]] std::string save() const override {
     return guard().call([&] {
       std::string text = inner().save();
@@ -64,7 +70,9 @@ class GuardedTuner final : public Guarded<Tuner> {
   }
 
  private:
-  void check(const TunerQuestion&, const TunerAnswer& answer) override {
+  void check(const TunerQuestion&, const TunerAnswer& answer) override { check_answer(answer); }
+
+  void check_answer(const TunerAnswer& answer) const {
     guard().require_short(answer.reason, answer.log);
     for (const std::int64_t change : answer.delta) {
       if (change > -kLargestChange && change < kLargestChange) continue;

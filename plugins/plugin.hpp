@@ -15,7 +15,7 @@ namespace vramlab {
 
 /// Number of the contract between program and plugins. It grows when a header that plugins include changes or
 /// moves so that they must be built anew; a program loads plugins of its own number only.
-inline constexpr std::uint32_t kPluginAbi = 3;
+inline constexpr std::uint32_t kPluginAbi = 4;
 
 #define VRAMLAB_TEXT_OF(value) #value
 #define VRAMLAB_TEXT(value) VRAMLAB_TEXT_OF(value)
@@ -51,7 +51,7 @@ constexpr std::uint64_t layout_of() {
 inline constexpr std::uint64_t kPluginLayout =
     layout_of<MemoryView, Observation, Parameter, ParameterSpace, Field, OptionEntry, OptionMap,
               PolicyProfile, TunerEntry, AdmitterEntry, ComposerEntry, SearcherEntry, PolicySet, Statistic,
-              TunerQuestion, TunerAnswer, CardView, ClusterView, WaitingJobs, RunningJobs, CardIndex,
+              TunerQuestion, TunerAnswer, PhaseReport, CardView, ClusterView, WaitingJobs, RunningJobs, CardIndex,
               JobDemand, AdmitterQuestion, AdmitterAnswer, QueueRules, Sample, BatchShape, Candidates,
               AccumulationRule, ComposerQuestion, ComposerAnswer, BatchOutcome, Probe, ProbedCard,
               SearcherQuestion, SearcherAnswer, ProbeDepth, Problem, InputError>();

@@ -35,9 +35,10 @@ std::int64_t saturated_sum(std::int64_t value, std::int64_t delta) {
   return delta > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
 }
 
-TunerAnswer ask(Tuner& tuner, const TunerQuestion& question, const Observation& observation) {
+template <class Call>
+TunerAnswer ask(const Call& call) {
   try {
-    return tuner.decide(question, observation);
+    return call();
   } catch (const PolicyFault& fault) {
     return {.end_run = true, .reason = fault.what()};
   }
@@ -80,11 +81,30 @@ void TunerSession::load(const std::string& text) {
   point_ = std::move(point);
 }
 
-StepDecision TunerSession::after_step(StepResult result, const Observation& observation, const Point& ran) {
+void TunerSession::require_running(const Observation& observation) const {
   if (ended_) throw InternalError("a tuner was asked after its run had ended");
   if (observation.memory.total == 0) throw InternalError("an observation says that the device has 0 bytes");
+}
 
-  TunerAnswer answer = ask(*tuner_, {point_, result, ran == point_ ? Point{} : ran}, observation);
+StepDecision TunerSession::after_step(StepResult result, const Observation& observation, const Point& ran,
+                                      Bytes asked) {
+  require_running(observation);
+  const TunerQuestion question{point_, result, ran == point_ ? Point{} : ran, asked};
+  return obey(ask([&] { return tuner_->decide(question, observation); }), result, observation);
+}
+
+// Before a phase nothing moves: what it runs at is settled.
+StepDecision TunerSession::on_phase(PhaseReport phase, const Observation& observation) {
+  require_running(observation);
+  phase.point = point_;
+  TunerAnswer answer = ask([&] { return tuner_->note_phase(phase, observation); });
+  answer.retry = false;
+  if (phase.begins) answer.delta.clear();
+  if (!answer.reason.empty()) answer.reason = phase.name + ": " + answer.reason;
+  return obey(std::move(answer), StepResult::ok, observation);
+}
+
+StepDecision TunerSession::obey(TunerAnswer answer, StepResult result, const Observation& observation) {
   StepDecision decision{.empty_cache = answer.empty_cache,
                         .reset_peak = answer.reset_peak,
                         .retry = answer.retry && result == StepResult::oom,

@@ -44,8 +44,15 @@ class TunerSession {
   /// Asks the tuner about the step just run at `point()`, applies its answer and says what is left to do.
   /// An answer of the wrong size, or a PolicyFault, ends the run with a reason. Throws InternalError if the
   /// run is over already or if `observation.memory.total` is 0, because then no usage can be told.
-  /// `ran` is what the step ran at, where that is not `point()`; else it is empty or equal.
-  StepDecision after_step(StepResult result, const Observation& observation, const Point& ran = {});
+  /// `ran` is what the step ran at, where that is not `point()`; else it is empty or equal. `asked` is the
+  /// request that a failed step found no room for, where that is known.
+  StepDecision after_step(StepResult result, const Observation& observation, const Point& ran = {},
+                          Bytes asked = 0);
+
+  /// Tells the tuner of a phase that is about to run or has ended, and applies its answer as `after_step`
+  /// does; the reason of a change begins with the phase's name. `phase.point` is set here. Throws as
+  /// `after_step`.
+  StepDecision on_phase(PhaseReport phase, const Observation& observation);
 
   /// Parameters and the tuner's state as text, to be kept with a checkpoint; empty if the tuner saves
   /// nothing. Throws PolicyFault if the tuner fails.
@@ -74,6 +81,8 @@ class TunerSession {
   [[nodiscard]] bool ended() const { return ended_; }
 
  private:
+  void require_running(const Observation& observation) const;
+  StepDecision obey(TunerAnswer answer, StepResult result, const Observation& observation);
   void apply(const TunerAnswer& answer, StepResult result, const Observation& observation,
              StepDecision& decision);
 

@@ -16,10 +16,24 @@ namespace vramlab {
 struct TunerQuestion {
   Point point;                         ///< the parameters in force, which an answer's `delta` changes
   StepResult result = StepResult::ok;  ///< oom: the step failed for lack of memory
-  Point ran{};  ///< what the step ran at, where that differs: batches fetched before a change; else empty
+  Point ran{};      ///< what the step ran at, where that differs: batches fetched before a change; else empty
+  Bytes asked = 0;  ///< of a failed step: the bytes of the request that found no room; 0 = not known
 
   /// The parameters the step ran at.
   [[nodiscard]] const Point& ran_at() const { return ran.empty() ? point : ran; }
+};
+
+/// A phase of its own between two steps (validation, for one): it is about to run, or it has ended.
+struct PhaseReport {
+  std::string name;
+  Point point;   ///< the parameters of training that are in force
+  Point ran;     ///< what the phase runs at
+  Point follow;  ///< by parameter: `ran` is this times `point`, within the workload's range; 0 or empty = a
+                 ///< value of the phase's own
+  bool begins = false;                 ///< about to run: what follows is not known yet
+  StepResult result = StepResult::ok;  ///< oom: it failed for lack of memory
+  Bytes peak_allocated = 0;            ///< highest allocated within it
+  Bytes asked = 0;                     ///< of a failed one: the bytes of the request that found no room
 };
 
 /// What to change from the next step on. An empty answer changes nothing and says nothing.
@@ -42,6 +56,13 @@ struct TunerAnswer {
 class Tuner : public Decider<TunerQuestion, TunerAnswer> {
  public:
   static constexpr const char* kFamily = "policy";  ///< as users are told of it
+
+  /// Told of every phase before it runs and after it, between two calls of `decide`; `observation` is read at
+  /// that moment. The answer may empty the cache, reset the peak counter, end the run and, once the phase has
+  /// ended, move parameters; `retry` means nothing here. By default phases are none of its business.
+  virtual TunerAnswer note_phase(const PhaseReport& /*phase*/, const Observation& /*observation*/) {
+    return {};
+  }
 
   /// What it knows, as text, for an equal policy to go on from after a restart; empty = it saves nothing.
   [[nodiscard]] virtual std::string save() const { return {}; }

@@ -1,6 +1,7 @@
 // `dual-optimizer`: moves batch and lq toward a target usage of memory. Its published versions are profiles.
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -43,14 +44,38 @@ class DualOptimizer final : public Tuner {
       return answer;
     }
     failures_at_floor_ = 0;
+    ++good_steps_;
     read_usage(observation.memory);
     if (snap(question, answer)) return answer;
     if (cooldown_ > 0) {
       --cooldown_;
       return answer;
     }
+    if (go_back(question, answer)) return answer;
     const bool warming_up = options_.warm_up && observation.iteration < options_.adjustment_frequency;
     if (!warming_up) evaluate(question, observation, answer);
+    return answer;
+  }
+
+  /// With `phase_room` alone. Once a phase has failed the device's counter is reset after it: its peak is not
+  /// taken for training's any more.
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation& observation) override {
+    TunerAnswer answer;
+    if (!options_.enabled || !options_.phase_room) return answer;
+    PhaseNeed& need = phases_[phase.name];
+    if (phase.begins) {
+      answer.empty_cache = need.has_failed;
+      return answer;
+    }
+    const BatchAndLq now = believed(phase.point);
+    if (phase.result == StepResult::ok) {
+      need.succeeded = now;
+      need.usage = share_of_total(phase.peak_allocated, observation.memory);
+    }
+    if (phase.result == StepResult::oom) make_room(phase, now, need, answer);
+    if (!need.has_failed) return answer;
+    answer.empty_cache = true;
+    answer.reset_peak = options_.peak_after_period == PeakAfterPeriod::reset;
     return answer;
   }
 
@@ -101,6 +126,7 @@ class DualOptimizer final : public Tuner {
   void read_usage(const MemoryView& memory) {
     const Bytes used = reads_peak() ? memory.peak_allocated : memory.allocated;
     const double usage = share_of_total(used, memory);
+    last_usage_ = usage;
     period_peak_ = reads_peak() ? std::max(period_peak_, usage) : usage;
     peak_usage_ = std::max(peak_usage_, usage);
     history_.push_back(usage);
@@ -126,6 +152,7 @@ class DualOptimizer final : public Tuner {
   // Goes to `target`, which is what the tuner believes from now on.
   void move(const Point& point, BatchAndLq target, TunerAnswer& answer) {
     answer.delta = view_.delta(point, target);
+    good_steps_ = 0;
     ++adjustments_;
     current_ = target;
     tracked_.reset();
@@ -136,9 +163,11 @@ class DualOptimizer final : public Tuner {
     const Wish wish = wish_for(options_, period_peak_);
     if (wish != Wish::shrink) memory_.note_safe(now);
 
-    const BatchAndLq target = adjustments_used_up()
-                                  ? now
-                                  : next_pair(options_, view_.bounds(), memory_.failing(), now, period_peak_);
+    BatchAndLq target = now;
+    if (!adjustments_used_up()) {
+      target = next_pair(options_, view_.bounds(), memory_.failing(), now, period_peak_);
+    }
+    if (wish == Wish::grow && !phases_have_room(target)) target = now;
     const bool changed = target != now;
     answer.reason = (reads_peak() ? "peak usage " : "usage ") + usage_text(period_peak_) +
                     outcome_text(wish, now, target);
@@ -187,7 +216,11 @@ class DualOptimizer final : public Tuner {
 
   void recover(const TunerQuestion& question, TunerAnswer& answer) {
     const BatchAndLq now = view_.of(question.point);
-    memory_.note_failing(now);
+    if (is_outlier(now)) {
+      return_to_ = now;
+    } else if (!return_to_) {  // what fails on the way there says nothing about its pair either
+      memory_.note_failing(now);
+    }
     const Recovery way = memory_.recover(options_, view_.bounds(), now);
     answer.reason = "oom at " + pair_text(now) + ": ";
     if (ends_here(now, way, answer)) return;
@@ -209,6 +242,86 @@ class DualOptimizer final : public Tuner {
     current_ = way.tracked;
     tracked_.reset();
     if (way.tracked != way.target) tracked_ = way.tracked;
+  }
+
+  // Whether the step that failed at `now` was an outlier, by how long others ran well there.
+  bool is_outlier(BatchAndLq now) {
+    if (tried_ != now) {
+      tried_ = now;
+      tried_well_ = 0;
+      tried_failures_ = 0;
+    }
+    tried_well_ += std::exchange(good_steps_, 0);
+    ++tried_failures_;
+    const std::int64_t periods = options_.return_after_periods;
+    const bool is_outlier =
+        periods > 0 && tried_well_ >= periods * options_.adjustment_frequency * tried_failures_;
+    if (!is_outlier && return_to_ == now) return_to_.reset();
+    return is_outlier;
+  }
+
+  // When the cooldown after an outlier is over.
+  bool go_back(const TunerQuestion& question, TunerAnswer& answer) {
+    if (!return_to_ || adjustments_used_up()) return false;
+    const BatchAndLq now = believed(question.point);
+    const BatchAndLq target = *std::exchange(return_to_, std::nullopt);
+    if (target == now) return false;
+    answer.reason = "back to " + pair_text(target) + ", where " + std::to_string(tried_well_) +
+                    " steps ran well and " + std::to_string(tried_failures_) +
+                    " failed: " + change_text(now, target);
+    move(question.point, target, answer);
+    memory_.note_change(now, target);
+    cooldown_ = options_.adjustment_frequency;
+    reset_peak(answer);
+    return true;
+  }
+
+  /// What is known of a phase. Its need follows the area of a batch where its parameters follow training's.
+  struct PhaseNeed {
+    bool has_failed = false;
+    bool follows = false;
+    std::optional<BatchAndLq> succeeded;  ///< beside this pair, the last time …
+    double usage = 0;                     ///< … with this peak
+    std::int64_t tries = 0;
+  };
+
+  // A phase of its own size gets an emptied cache first, and then up to three smaller steps of training.
+  void make_room(const PhaseReport& phase, BatchAndLq now, PhaseNeed& need, TunerAnswer& answer) {
+    constexpr std::int64_t kMostTries = 3;
+    const bool was_emptied = std::exchange(need.has_failed, true);
+    const BatchAndLq ran = view_.of(phase.ran);
+    need.follows = !phase.follow.empty();
+    answer.reason = "oom at " + pair_text(ran) + " beside training at " + pair_text(now) + ": ";
+    const double usage = need.succeeded ? need.usage * area_of(now) / area_of(*need.succeeded)
+                                        : last_usage_ * area_of(ran) / area_of(now);
+    const bool should_fit = !need.follows || (usage > 0 && usage <= options_.target_vram_usage);
+    BatchAndLq target = now;
+    if (was_emptied || !should_fit) {
+      if (need.follows) memory_.note_failing(now);
+      target = need.follows && usage > options_.target_vram_usage
+                   ? cut_to_usage(options_, view_.bounds(), now, usage)
+               : need.follows || ++need.tries <= kMostTries
+                   ? memory_.recover(options_, view_.bounds(), now).target
+                   : now;
+    }
+    answer.reason += target == now ? "the cache is emptied before it from now on"
+                                   : "to " + pair_text(target) + ", to make room for it";
+    if (options_.log_lines) answer.log.push_back(answer.reason);
+    if (target == now) return;
+    move(phase.point, target, answer);
+    memory_.note_change(now, target);
+    cooldown_ = options_.adjustment_frequency;
+    period_peak_ = 0;
+  }
+
+  [[nodiscard]] bool phases_have_room(BatchAndLq target) const {
+    return std::all_of(phases_.begin(), phases_.end(), [&](const auto& phase) {
+      const PhaseNeed& need = phase.second;
+      if (!need.has_failed || !need.follows) return true;
+      if (!need.succeeded) return false;
+      const double usage = need.usage * area_of(target) / area_of(*need.succeeded);
+      return usage <= options_.target_vram_usage + options_.safety_margin;
+    });
   }
 
   bool ends_here(BatchAndLq now, const Recovery& way, TunerAnswer& answer) const {
@@ -245,12 +358,19 @@ class DualOptimizer final : public Tuner {
   BatchAndLq current_;                 ///< for statistics
   std::int64_t cooldown_ = 0;          ///< steps until the next look
   double period_peak_ = 0;
+  double last_usage_ = 0;  ///< as last read
   double peak_usage_ = 0;
   double current_usage_ = 0;
   std::deque<double> history_;
   std::int64_t adjustments_ = 0;
   std::int64_t recoveries_ = 0;
   std::int64_t failures_at_floor_ = 0;
+  std::map<std::string, PhaseNeed> phases_;  ///< by name
+  std::optional<BatchAndLq> return_to_;      ///< once the cooldown is over
+  std::optional<BatchAndLq> tried_;          ///< where a step failed last …
+  std::int64_t tried_well_ = 0;              ///< … with so many steps that ran well there
+  std::int64_t tried_failures_ = 0;
+  std::int64_t good_steps_ = 0;  ///< in a row since the last change or failure
   bool started_ = false;
 };
 

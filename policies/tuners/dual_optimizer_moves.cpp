@@ -139,6 +139,26 @@ BatchAndLq next_pair(const DualOptimizerOptions& options, const PairBounds& boun
                                  : grown_batch(options, bounds, failing, now, usage);
 }
 
+double area_of(BatchAndLq pair) {
+  const auto side = static_cast<double>(std::max<std::int64_t>(1, pair.lq));
+  return static_cast<double>(std::max<std::int64_t>(1, pair.batch)) * side * side;
+}
+
+BatchAndLq cut_to_usage(const DualOptimizerOptions& o, const PairBounds& bounds, BatchAndLq now,
+                        double usage) {
+  const double share = std::min(1.0, o.target_vram_usage / usage);
+  const auto cut = [](std::int64_t value, double factor, std::int64_t low) {
+    return std::min(value, std::max(low, static_cast<std::int64_t>(static_cast<double>(value) * factor)));
+  };
+  BatchAndLq pair{cut(now.batch, share, bounds.low.batch), now.lq};
+  const double left = share * area_of(now) / area_of(pair);
+  if (left < 1) {
+    const std::int64_t lq = cut(now.lq, std::sqrt(left), bounds.low.lq);
+    pair.lq = std::min(now.lq, std::max(bounds.low.lq, cut_to(lq, o.lq_granularity)));
+  }
+  return pair;
+}
+
 namespace {
 
 // A pair that already lies below its bounds must not grow because of a failure, hence the inner minimum.

@@ -57,6 +57,14 @@ Wish wish_for(const DualOptimizerOptions& options, double usage);
 BatchAndLq next_pair(const DualOptimizerOptions& options, const PairBounds& bounds,
                      const std::vector<BatchAndLq>& failing, BatchAndLq now, double usage);
 
+/// Samples times area of a patch: what activations grow with. A parameter that a workload lacks counts as 1.
+double area_of(BatchAndLq pair);
+
+/// The pair below `now` at which a need of `usage` that grows with the area is at the target: batch gives way
+/// first, lq where batch is at its minimum.
+BatchAndLq cut_to_usage(const DualOptimizerOptions& options, const PairBounds& bounds, BatchAndLq now,
+                        double usage);
+
 /// `value` cut to a multiple of `unit`, towards zero.
 constexpr std::int64_t cut_to(std::int64_t value, std::int64_t unit) { return value / unit * unit; }
 

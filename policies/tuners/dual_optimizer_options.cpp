@@ -90,6 +90,12 @@ std::vector<Row<DualOptimizerOptions>> recovery_rows() {
       {"oom_double_halving", &O::oom_double_halving, "", 0, 0,
        "reproduces a defect: the tuner scales once more than the run does and goes on from its own figure"},
       {"retry_batch", &O::retry_batch, "", 0, 0, "runs the failed step again at once, at the new parameters"},
+      {"phase_room", &O::phase_room, "", 0, 0,
+       "a failed phase (validation) is taken note of: the cache is emptied before it, and batch and lq stay "
+       "where one that grows with them fits; false: as published, phases are not heard of"},
+      {"return_after_periods", &O::return_after_periods, "periods", 0, 1000,
+       "a pair that ran well for this many periods for every step that failed there is gone back to when the "
+       "cooldown is over: that step was an outlier; 0: as published, never"},
       {"oom_floor_limit", &O::oom_floor_limit, "steps", 1, kMany,
        "failed steps in a row with nothing left to shrink after which the run ends"},
       {"warning_usage", &O::warning_usage, kRatio, 0, 1,
@@ -191,6 +197,8 @@ OptionMap published(OptionValue Published::*version) {
       {"oom_factor", 0.5, 0.5},
       {"oom_lq_multiple", 1, 1},
       {"oom_empties_cache", false, false},
+      {"phase_room", false, false},
+      {"return_after_periods", 0, 0},
       {"adjustment_frequency", 100, 25},
       {"usage_source", "allocated", "peak"},
       {"warm_up", false, true},

@@ -102,6 +102,8 @@ struct DualOptimizerOptions {
   bool oom_ends_run = false;
   bool oom_double_halving = false;
   bool retry_batch = false;
+  bool phase_room = true;
+  std::int64_t return_after_periods = 4;
   std::int64_t oom_floor_limit = 10;
 
   double warning_usage = 0.95;

@@ -8,7 +8,7 @@
 namespace vramlab {
 namespace {
 
-constexpr const char* kSavedHead = "predictive-2";
+constexpr const char* kSavedHead = "predictive-3";
 constexpr std::int64_t kPatience = 10;      // readings after which noise is taken for noise
 constexpr std::int64_t kPhaseReadings = 2;  // after a validation the cache is not the training's yet
 constexpr double kWorthLearning = 0.002;    // change of a known value, a share of it
@@ -18,8 +18,9 @@ constexpr double kTellingPeak = 0.3;        // below it segments are far from fu
 
 template <class State>
 void PredictiveState::visit(State& state) {
-  state(steady, first, score, dwell, leak, failed, ran, is_read, base, capacity, fragmentation,
-        least_fragmentation, outlier, noise, seconds, held_room, retries, is_looked_at, has_held, pressure,
+  state(steady, first, score, dwell, leak, failed, ran, phases, is_told, is_read, base, capacity,
+        fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, tried,
+        tried_well, tried_failures, goes_back, seconds, held_room, retries, is_looked_at, has_held, pressure,
         since_phase, iteration, reading, time_ns, timed, since_look, hold, moves, batch_direction,
         size_direction, turns, adjustments, recoveries, failures_in_a_row, failures_at_floor, looks);
 }
@@ -56,7 +57,9 @@ TunerAnswer Predictive::decide(const TunerQuestion& question, const Observation&
   }
   // Batches fetched before a change still fill the cache with blocks of the old shape.
   if (!(pairs_.of(question.ran_at()) == current_)) answer.empty_cache = true;
-  if (read(observation, answer) && is_due()) evaluate(question.point, answer);
+  const bool has_read = read(observation, answer);
+  if (go_back(question.point, answer)) return answer;
+  if (has_read && is_due()) evaluate(question.point, answer);
   return answer;
 }
 
@@ -98,7 +101,7 @@ bool Predictive::read(const Observation& observation, TunerAnswer& answer) {
   if (memory.device_free) {
     state_.capacity = std::min(1.0, share_of_total(memory.reserved + *memory.device_free, memory));
   }
-  if (observation.after_phase) {
+  if (observation.after_phase && !state_.is_told) {
     state_.base = share_of_total(memory.allocated, memory);
     state_.is_read = true;
     state_.retries = memory.alloc_retries;
@@ -166,6 +169,7 @@ void Predictive::read_fragmentation(const MemoryView& memory) {
   const double seen = static_cast<double>(memory.peak_reserved) / static_cast<double>(memory.peak_allocated);
   state_.fragmentation =
       std::max(state_.least_fragmentation, std::min(state_.fragmentation, std::max(1.0, seen)));
+  state_.own_fragmentation = state_.is_own_cache ? std::max(1.0, seen) : 1;
 }
 
 void Predictive::learn() {

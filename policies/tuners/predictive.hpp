@@ -54,6 +54,27 @@ struct PredictiveState {
     }
   };
 
+  /// A phase between steps, as it was told of.
+  struct PhaseRoom {
+    std::uint64_t name = 0;  ///< hashed
+    WorkPair times{0, 0};    ///< its pair is that many times training's; 0 = a value of its own …
+    WorkPair most;           ///< … and never above this
+    MemoryLaw law;           ///< of what it takes above what is there between steps, by its own pair
+    bool has_failed = false;
+    WorkPair failed{0, 0};   ///< smallest pair that failed beside an emptied cache; batch 0 = none
+    double beside = 1;       ///< highest peak of training that left it room, as far as is known
+    std::int64_t tries = 0;  ///< how often training gave way to a phase of a size of its own
+
+    /// Whether it grows with training.
+    [[nodiscard]] bool follows() const { return times.batch > 0 || times.size > 0; }
+    [[nodiscard]] WorkPair at(const WorkPair& training) const;
+
+    template <class State>
+    void visit(State& state) {
+      state(name, times, most, law, has_failed, failed, beside, tries);
+    }
+  };
+
   MemoryLaw steady;  ///< of a step above what is there between steps
   MemoryLaw first;   ///< of the first step at a pair that is new
   WorkScore score;
@@ -61,6 +82,7 @@ struct PredictiveState {
   LeakWatch leak;
   FixedList<Failed, 8> failed;
   FixedList<Ran, 16> ran;
+  FixedList<PhaseRoom, 4> phases;
 
   bool is_read = false;            ///< `base` is known
   double base = 0;                 ///< allocated between steps
@@ -69,18 +91,25 @@ struct PredictiveState {
   double least_fragmentation = 1;  ///< what failures and pressure taught
   double outlier = 0;              ///< largest excess of a reading that stood alone
   double noise = 0;                ///< of steady readings, a share of them
+  bool is_own_cache = true;        ///< nothing but steps at this pair filled the cache since it was empty
+  double own_fragmentation = 1;    ///< reserved over allocated of steady steps in such a cache
   std::uint64_t retries = 0;       ///< as last read
   std::int64_t pressure = 0;       ///< steady steps at this pair that flushed the cache
   std::int64_t since_phase = 2;    ///< readings since a validation
+  bool is_told = false;            ///< of phases: their peaks are kept out of the readings
   std::int64_t iteration = 0;      ///< last one seen
   std::int64_t reading = 0;        ///< last one used
   std::int64_t time_ns = 0;        ///< end of the last step
   double seconds = 0;              ///< of steps at this pair
   std::int64_t timed = 0;          ///< how many
 
-  std::int64_t since_look = 0;       ///< readings
-  bool is_looked_at = false;         ///< the pair was evaluated since it became steady
-  std::int64_t hold = 0;             ///< steps without growth, after a failure
+  std::int64_t since_look = 0;  ///< readings
+  bool is_looked_at = false;    ///< the pair was evaluated since it became steady
+  std::int64_t hold = 0;        ///< steps without growth, after a failure
+  WorkPair tried{0, 0};         ///< where a step failed though others had run well …
+  std::int64_t tried_well = 0;  ///< … and how many had
+  std::int64_t tried_failures = 0;
+  bool goes_back = false;            ///< there, once the hold is over
   bool has_held = false;             ///< no better pair was found at this one …
   double held_room = 0;              ///< … with this room
   std::int64_t moves = 0;            ///< changes with about the same room
@@ -113,6 +142,11 @@ class Predictive final : public Tuner {
 
   TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override;
 
+  /// Before a phase that has failed the cache is emptied. One that grows with training is kept below what
+  /// the card can give, by its own law or, until it has one, by training's, which needs more than a
+  /// validation; to one of a size of its own training gives way at most three times.
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation& observation) override;
+
   /// current_batch, current_size, predicted_usage (of the pair in force), misfit (error of predictions per
   /// doubling of the work), fragmentation, leak_per_step, outlier (shares of the total), evaluations,
   /// adjustments, turns, oom_recovery_count.
@@ -130,7 +164,16 @@ class Predictive final : public Tuner {
   void read_step(const WorkPair& pair, const Observation& observation, TunerAnswer& answer);
   void read_fragmentation(const MemoryView& memory);
   void learn();
+  void phase_succeeded(PredictiveState::PhaseRoom& room, const WorkPair& ran, double need);
+  void phase_failed(PredictiveState::PhaseRoom& room, const PhaseReport& phase, TunerAnswer& answer);
+  [[nodiscard]] bool leaves_room(const WorkPair& pair, double need) const;
+  [[nodiscard]] double phase_need(const PredictiveState::PhaseRoom& room, const WorkPair& ran) const;
   void recover(const TunerQuestion& question, const Observation& observation, TunerAnswer& answer);
+  [[nodiscard]] bool was_outlier(const WorkPair& failed, const WorkPair& target,
+                                 const TunerQuestion& question, const MemoryView& memory,
+                                 double capacity_before);
+  bool go_back(const Point& point, TunerAnswer& answer);
+  [[nodiscard]] WorkPair smaller_blindly(const WorkPair& pair) const;
   [[nodiscard]] bool is_due() const;
   void evaluate(const Point& point, TunerAnswer& answer);
   void shrink(const Point& point, const PredictiveFigures& figures, TunerAnswer& answer);

@@ -13,6 +13,9 @@ constexpr double kOtherRoom = 0.01;      // share of the total that is worth ano
 constexpr double kNoiseSlack = 1.01;     // of the limit
 constexpr std::int64_t kFreeMoves = 4;   // changes that need bring no more than the least gain
 constexpr std::int64_t kMostMoves = 40;  // then nothing brings enough
+constexpr double kMoreThanUsual = 1.02;  // of a steady step's peak: it was not a step like the others
+constexpr double kWholeCard = 0.97;      // of what the process can have
+constexpr double kWorthReturning = 4;    // steps that a smaller pair would have cost for each that failed
 constexpr double kLesson = 2;            // the work of a first move, at most, next to that of the start
 
 // After the first, second … failure in a row, next to what the failed pair was predicted to need.
@@ -117,8 +120,10 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
   if (state_.has_held && room > state_.held_room + kRoomGivenBack) state_.moves = 0;
   state_.has_held = true;
   state_.held_room = room;
+  // Where steps alone have filled the cache, a larger one will reserve as much more than it allocates.
+  const double limit = std::min(figures.limit, state_.capacity / state_.own_fragmentation);
   const auto search = [&](const PairBox& box) {
-    return best(box, figures.limit, figures.leak_ahead).value_or(current_);
+    return best(box, limit, figures.leak_ahead).value_or(current_);
   };
   WorkPair goal = search(straight_box());
   double gain = score(goal) / score(current_) - 1;
@@ -137,7 +142,7 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
   gain = score(goal) / score(current_) - 1;
   const bool is_far = pairs_.work(goal) > kLesson * pairs_.work(current_);
   const WorkPair small =
-      state_.steady.pairs() == 1 && is_far ? lesson(goal, figures.limit, figures.leak_ahead) : goal;
+      state_.steady.pairs() == 1 && is_far ? lesson(goal, limit, figures.leak_ahead) : goal;
   const WorkPair target = small == current_ ? goal : small;
   const std::string at_most =
       ", at most " + ratio(need(target, figures.leak_ahead)) + " of " + ratio(figures.limit);
@@ -180,6 +185,7 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
   const MemoryView& memory = observation.memory;
   const bool knows_law = !state_.steady.empty();
   const double predicted = knows_law ? state_.base + state_.steady.expected(failed) : 0;
+  const double capacity_before = state_.capacity;
   if (observation.reading == observation.iteration) {
     if (memory.device_free) {
       state_.capacity = std::min(1.0, share_of_total(memory.reserved + *memory.device_free, memory));
@@ -187,41 +193,93 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
     state_.retries = memory.alloc_retries;
     state_.reading = observation.reading;
   }
-  state_.failed.remove_if([&](const auto& one) { return at_or_beyond(one.pair, failed); });
-  state_.failed.push({failed, state_.capacity - state_.base, kBelowFailure * predicted});
   ++state_.recoveries;
   ++state_.failures_in_a_row;
   state_.hold = options_.adjustment_frequency;
-  state_.dwell = {};
   answer.empty_cache = true;
   answer.reason =
       "oom at " + pair_text(failed) + " with " + ratio(state_.base) + " allocated between steps: ";
-  const auto going_to = [](const WorkPair& pair) {
-    return "to " + pair_text(pair) + ", nothing at or beyond it again unless memory is given back";
+  const auto note_failed = [&] {
+    state_.failed.remove_if([&](const auto& one) { return at_or_beyond(one.pair, failed); });
+    state_.failed.push({failed, state_.capacity - state_.base, kBelowFailure * predicted});
   };
+  const std::string for_good = ", nothing at or beyond it again unless memory is given back";
   if (!at_or_beyond(current_, failed)) {  // batches fetched before the last change still come
-    answer.reason += going_to(current_);
+    note_failed();
+    state_.dwell = {};
+    answer.reason += "to " + pair_text(current_) + for_good;
     return;
   }
   PairBox box = pairs_.box();
   box.high = {std::max(current_.batch, box.low.batch), std::max(current_.size, box.low.size)};
-  WorkPair target = box.low;
+  WorkPair target = smaller_blindly(current_);
   if (knows_law) {
     const double most = std::min(limit(), backed_off(state_.failures_in_a_row) * predicted);
     target = best(box, most, 0).value_or(box.low);
-  } else if (current_.batch > box.low.batch) {
-    target = pairs_.snapped({current_.batch / 2, current_.size});
-  } else {
-    target = pairs_.snapped({current_.batch, current_.size * 7 / 10});
   }
   target.batch = std::min(target.batch, current_.batch);
   target.size = std::min(target.size, current_.size);
-  answer.reason += target == failed ? "nothing is left to shrink" : going_to(target);
+  state_.goes_back = was_outlier(failed, target, question, memory, capacity_before);
+  if (!state_.goes_back) note_failed();
+  state_.dwell = {};
+  answer.reason += target == failed ? "nothing is left to shrink"
+                   : state_.goes_back
+                       ? std::to_string(state_.tried_well) +
+                             " steps ran well there, so it was an outlier; to " + pair_text(target) +
+                             " for " + std::to_string(state_.hold) + " steps"
+                       : "to " + pair_text(target) + for_good;
   if (!(target == current_)) return move(question.point, target, answer);
   if (++state_.failures_at_floor < options_.oom_floor_limit) return;
   answer.end_run = true;
   answer.reason = "oom: " + std::to_string(state_.failures_at_floor) +
                   " steps in a row failed at the smallest pair " + pair_text(failed) + "; the run ends here";
+}
+
+// A step that fails costs itself; a smaller pair costs a share of every step. Where so many ran well that the
+// smaller pair would have cost more, the failure was a sample's or a stranger's and not the pair's. It was
+// the pair's where the process had the whole card and the step asked for no more than others: fragments. What
+// fails on the way back says as little about its own pair.
+bool Predictive::was_outlier(const WorkPair& failed, const WorkPair& target, const TunerQuestion& question,
+                             const MemoryView& memory, double capacity_before) {
+  if (state_.goes_back && !(failed == state_.tried)) return true;
+  if (!(failed == state_.tried)) {
+    state_.tried = failed;
+    state_.tried_well = 0;
+    state_.tried_failures = 0;
+  }
+  const bool is_known = failed == state_.dwell.pair() && state_.dwell.is_steady();
+  if (is_known) state_.tried_well += state_.dwell.readings();
+  ++state_.tried_failures;
+  if (!is_known || state_.capacity < capacity_before - kOtherRoom) return false;
+  const double cost = 1 - score(target) / score(failed);
+  const double usual = state_.base + state_.dwell.steady() + state_.outlier;
+  const bool took_more =
+      share_of_total(memory.peak_allocated + question.asked, memory) > kMoreThanUsual * usual;
+  const bool had_all = share_of_total(memory.peak_reserved, memory) > kWholeCard * state_.capacity;
+  const bool is_rare = cost * static_cast<double>(state_.tried_well) >
+                       kWorthReturning * static_cast<double>(state_.tried_failures);
+  return is_rare && (took_more || !had_all);
+}
+
+bool Predictive::go_back(const Point& point, TunerAnswer& answer) {
+  if (!state_.goes_back || state_.hold > 0) return false;
+  state_.goes_back = false;
+  if (state_.tried == current_) return false;
+  answer.reason = "back to " + pair_text(state_.tried) + ", where " + std::to_string(state_.tried_well) +
+                  " steps ran well and " + std::to_string(state_.tried_failures) + " failed";
+  answer.delta = pairs_.delta(point, state_.tried);
+  answer.empty_cache = true;
+  state_.is_own_cache = true;
+  ++state_.adjustments;
+  state_.has_held = false;
+  current_ = state_.tried;
+  return true;
+}
+
+// Where to go while nothing is known but that it was too much.
+WorkPair Predictive::smaller_blindly(const WorkPair& pair) const {
+  if (pair.batch > pairs_.box().low.batch) return pairs_.snapped({pair.batch / 2, pair.size});
+  return pairs_.snapped({pair.batch, pair.size * 7 / 10});
 }
 
 std::optional<WorkPair> Predictive::best(const PairBox& box, double limit, double leak_ahead) const {
@@ -262,7 +320,7 @@ bool Predictive::fits(const WorkPair& pair, double limit, double leak_ahead) con
   const double steady = steady_need(pair, leak_ahead);
   if (steady > limit) return false;  // half of a search's pairs: the other law is not asked
   const double upper = std::max(steady, first_need(pair, leak_ahead));
-  return upper <= limit && !is_out_of_reach(pair, upper);
+  return upper <= limit && !is_out_of_reach(pair, upper) && leaves_room(pair, upper);
 }
 
 bool Predictive::is_out_of_reach(const WorkPair& pair, double need) const {
@@ -294,6 +352,7 @@ void Predictive::move(const Point& point, const WorkPair& target, TunerAnswer& a
   if (size != 0) state_.size_direction = size;
   // Blocks of the old shape only stand in the way of a larger one.
   if (pairs_.work(target) > pairs_.work(current_)) answer.empty_cache = true;
+  state_.is_own_cache = answer.empty_cache;
   state_.moves = std::min<std::int64_t>(state_.moves + 1, kMostMoves);
   ++state_.adjustments;
   state_.has_held = false;

@@ -145,6 +145,11 @@ class WorkPairs {
   [[nodiscard]] const PairBox& box() const { return box_; }
   [[nodiscard]] WorkPair of(const Point& point) const;
 
+  /// The factors of `follow` for batch and size, 0 where there is none.
+  [[nodiscard]] WorkPair times(const Point& follow) const {
+    return {follow[batch_], size_ ? follow[*size_] : 0};
+  }
+
   /// The change that leads from `point` to `target`.
   [[nodiscard]] Point delta(const Point& point, const WorkPair& target) const;
 

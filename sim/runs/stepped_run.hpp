@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,7 +29,19 @@ struct OtherProcess {
 struct Phase {
   std::string name;
   std::int64_t every = 1;  ///< after each iteration whose number is a multiple of it
-  Point point;
+  Point point;             ///< what it runs at
+  Point follow;  ///< by parameter: that many times what training runs at, in place of `point`; 0 = does not
+                 ///< follow. Empty = nothing does
+
+  /// What it runs at while training runs at `training`, within the model's `range`.
+  [[nodiscard]] Point beside(const Point& training, const ParameterSpace& range) const {
+    if (follow.empty()) return point;
+    Point ran = point;
+    for (std::size_t i = 0; i < ran.size(); ++i) {
+      if (follow[i] > 0) ran[i] = follow[i] * training[i];
+    }
+    return range.clamp(std::move(ran));
+  }
 };
 
 /// What the phases of a run came to.

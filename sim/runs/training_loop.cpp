@@ -140,13 +140,12 @@ class TrainingLoop final : private SteppedRun {
                            .memory = memory,
                            .step_peak_allocated = step_.peak_allocated,
                            .step_peak_reserved = step_.peak_reserved};
-    const StepDecision decision = session_->after_step(step_.result, deliver(std::move(reading)), ran);
+    const StepDecision decision = session_->after_step(step_.result, deliver(std::move(reading)), ran,
+                                                       step_.oom ? step_.oom->requested : 0);
     record.reason = decision.reason;
     if (decision.moved) record.delta = session_->point();
     for (std::size_t i = 0; i < record.delta.size(); ++i) record.delta[i] -= before[i];
-    for (const std::string& line : decision.log) {
-      run_.log.push_back("iteration " + std::to_string(iteration_) + ": " + line);
-    }
+    log(decision);
     const SimTime delay = decision.empty_cache ? runner_->empty_cache() : SimTime{0};
     if (decision.reset_peak) runner_->reset_peak();
     count_failures(record);
@@ -183,11 +182,53 @@ class TrainingLoop final : private SteppedRun {
 
   SimTime run_phases() {
     if (repeats_) return SimTime{0};
-    return run_due_phases(iteration_, setup_.phases, [&](const Phase& phase) {
-      const StepOutcome outcome = runner_->run(phase.point);
+    return run_due_phases(iteration_, setup_.phases, [&](const Phase& phase) { return run_phase(phase); });
+  }
+
+  // The tuner is told before and after; the time of an emptied cache counts as the phase's.
+  StepOutcome run_phase(const Phase& phase) {
+    if (!run_.ended_early.empty()) return {};
+    PhaseReport report{.name = phase.name,
+                       .ran = phase.beside(session_->point(), setup_.model->parameters()),
+                       .follow = phase.follow,
+                       .begins = true};
+    SimTime emptying = tell(report);
+    StepOutcome outcome;
+    if (run_.ended_early.empty()) {
+      outcome = runner_->run(report.ran);
       note_peak(outcome);
-      return outcome;
-    });
+      report.begins = false;
+      report.result = outcome.result;
+      report.peak_allocated = outcome.peak_allocated;
+      if (outcome.oom) report.asked = outcome.oom->requested;
+      emptying += tell(report);
+    }
+    outcome.duration += emptying;
+    return outcome;
+  }
+
+  // A change that follows a phase stands with the step before it. Returns the time that an emptied cache
+  // took.
+  SimTime tell(const PhaseReport& report) {
+    const Point before = session_->point();
+    const StepDecision decision = session_->on_phase(report, runner_->read(iteration_, now(), cards_));
+    IterationRecord& record = run_.iterations.back();
+    if (!decision.reason.empty()) record.reason += (record.reason.empty() ? "" : "; ") + decision.reason;
+    if (decision.moved) {
+      record.delta.resize(before.size());
+      for (std::size_t i = 0; i < before.size(); ++i) record.delta[i] += session_->point()[i] - before[i];
+    }
+    log(decision);
+    const SimTime delay = decision.empty_cache ? runner_->empty_cache() : SimTime{0};
+    if (decision.reset_peak) runner_->reset_peak();
+    if (decision.end_run) run_.ended_early = decision.reason;
+    return delay;
+  }
+
+  void log(const StepDecision& decision) {
+    for (const std::string& line : decision.log) {
+      run_.log.push_back("iteration " + std::to_string(iteration_) + ": " + line);
+    }
   }
 
   void note_peak(const StepOutcome& outcome) {

@@ -53,7 +53,7 @@ class OracleSearch {
     for (const Phase& phase : scenario_.setup.phases) {
       const bool comes = phase.every <= scenario_.setup.iterations;
       // No choice of the other parameters can mend that.
-      if (comes && !probe(phase.point, {}, 0)) return std::nullopt;
+      if (comes && phase.follow.empty() && !probe(phase.point, {}, 0)) return std::nullopt;
     }
     find_rows();
     const Point& start = scenario_.setup.start;
@@ -227,6 +227,10 @@ class OracleSearch {
   }
 
   std::optional<double> probe(const Point& point) const {
+    for (const Phase& phase : scenario_.setup.phases) {
+      if (phase.follow.empty() || phase.every > scenario_.setup.iterations) continue;
+      if (!probe(phase.beside(point, scenario_.model->parameters()), {}, 0)) return std::nullopt;
+    }
     return probe(point, scenario_.setup.faults, leak_ahead_);
   }
 

@@ -24,6 +24,7 @@ struct PhaseSection {
   std::string name;
   std::int64_t every = 1;
   NamedIntegers set;
+  NamedIntegers follow;
 };
 
 /// One of "policies".
@@ -57,6 +58,7 @@ struct TrainingFile : TrainingScenario, ScenarioSections, CardSections {
 };
 
 constexpr double kLongestRun = 1e6;  // iterations; the record of every one is kept
+constexpr std::int64_t kMostTimes = 1000;
 
 const Record<Target>& target_table() {
   using T = Target;
@@ -73,6 +75,9 @@ const Record<PhaseSection>& phase_table() {
       {"name", &P::name, "", 0, 0, "what it is called", kRequired},
       {"every", &P::every, "", 1, kLongestRun, "it runs each time this many iterations are done", kRequired},
       {"set", &P::set, "", 0, 0, "parameters of its step (default: those of `start`)"},
+      {"follow", &P::follow, "", 0, 0,
+       "parameters that are that many times what training runs at when the phase begins, e.g. `{\"batch\": "
+       "4}`, at most what the model allows"},
   };
   return table;
 }
@@ -259,9 +264,30 @@ class TrainingReader {
     for (std::size_t i = 0; i < file_.phases.size(); ++i) {
       const PhaseSection& phase = file_.phases[i];
       const std::string pointer = "/workload/phases/" + std::to_string(i) + "/set";
-      setup.phases.push_back(
-          {phase.name, phase.every, read_point(phase.set, setup.bounds, pointer, &setup.start, problems_)});
+      setup.phases.push_back({phase.name, phase.every,
+                              read_point(phase.set, setup.bounds, pointer, &setup.start, problems_),
+                              read_follow(phase, "/workload/phases/" + std::to_string(i) + "/follow")});
     }
+  }
+
+  Point read_follow(const PhaseSection& phase, const std::string& pointer) {
+    if (phase.follow.empty()) return {};
+    Point follow(file_.setup.bounds.size(), 0);
+    for (const auto& [name, times] : phase.follow) {
+      const std::string where = pointer + "/" + name;
+      const auto index = parameter_index(file_.setup.bounds, name, where, problems_);
+      if (!index) continue;
+      if (times < 1 || times > kMostTimes) {
+        problems_.add(where, std::to_string(times) + " is out of range; allowed is 1 to " +
+                                 std::to_string(kMostTimes) + ".");
+      }
+      const auto is_name = [&](const auto& value) { return value.first == name; };
+      if (std::any_of(phase.set.begin(), phase.set.end(), is_name)) {
+        problems_.add(where, "\"" + name + "\" stands in \"set\", too; leave one of them out.");
+      }
+      follow[*index] = times;
+    }
+    return follow;
   }
 
   // A batch that is yet to be found stands at its smallest value.
