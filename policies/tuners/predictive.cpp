@@ -19,7 +19,7 @@ constexpr double kTellingPeak = 0.3;        // below it segments are far from fu
 template <class State>
 void PredictiveState::visit(State& state) {
   state(steady, first, score, dwell, leak, failed, ran, phases, is_told, is_read, base, capacity,
-        fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, tried,
+        fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, stay_peak, tried,
         tried_well, tried_failures, goes_back, seconds, held_room, retries, is_looked_at, has_held, pressure,
         since_phase, iteration, reading, time_ns, timed, since_look, hold, moves, batch_direction,
         size_direction, turns, adjustments, recoveries, failures_in_a_row, failures_at_floor, looks);
@@ -127,7 +127,9 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
     state_.is_looked_at = false;
     state_.seconds = 0;
     state_.timed = 0;
+    state_.stay_peak = 0;
   }
+  state_.stay_peak = std::max(state_.stay_peak, share_of_total(memory.peak_allocated, memory));
   const double steady = state_.dwell.steady();
   const bool was_steady = state_.dwell.is_steady();
   const ReadingKind kind = state_.dwell.add(value, kPatience);
@@ -169,7 +171,8 @@ void Predictive::read_fragmentation(const MemoryView& memory) {
   const double seen = static_cast<double>(memory.peak_reserved) / static_cast<double>(memory.peak_allocated);
   state_.fragmentation =
       std::max(state_.least_fragmentation, std::min(state_.fragmentation, std::max(1.0, seen)));
-  state_.own_fragmentation = state_.is_own_cache ? std::max(1.0, seen) : 1;
+  const double reserved = share_of_total(memory.peak_reserved, memory);
+  state_.own_fragmentation = state_.is_own_cache ? std::max(1.0, reserved / state_.stay_peak) : 1;
 }
 
 void Predictive::learn() {

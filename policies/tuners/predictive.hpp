@@ -92,7 +92,8 @@ struct PredictiveState {
   double outlier = 0;              ///< largest excess of a reading that stood alone
   double noise = 0;                ///< of steady readings, a share of them
   bool is_own_cache = true;        ///< nothing but steps at this pair filled the cache since it was empty
-  double own_fragmentation = 1;    ///< reserved over allocated of steady steps in such a cache
+  double own_fragmentation = 1;    ///< reserved there over `stay_peak`
+  double stay_peak = 0;            ///< highest peak of the stay at this pair, the first step's among them
   std::uint64_t retries = 0;       ///< as last read
   std::int64_t pressure = 0;       ///< steady steps at this pair that flushed the cache
   std::int64_t since_phase = 2;    ///< readings since a validation
@@ -191,6 +192,7 @@ class Predictive final : public Tuner {
   [[nodiscard]] bool fits(const WorkPair& pair, double limit, double leak_ahead) const;
   [[nodiscard]] bool is_out_of_reach(const WorkPair& pair, double need) const;
   [[nodiscard]] double limit() const;
+  [[nodiscard]] double growing_fragmentation() const;
   [[nodiscard]] double score(const WorkPair& pair) const;
   void move(const Point& point, const WorkPair& target, TunerAnswer& answer);
 

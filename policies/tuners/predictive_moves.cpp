@@ -120,8 +120,7 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
   if (state_.has_held && room > state_.held_room + kRoomGivenBack) state_.moves = 0;
   state_.has_held = true;
   state_.held_room = room;
-  // Where steps alone have filled the cache, a larger one will reserve as much more than it allocates.
-  const double limit = std::min(figures.limit, state_.capacity / state_.own_fragmentation);
+  const double limit = std::min(figures.limit, state_.capacity / growing_fragmentation());
   const auto search = [&](const PairBox& box) {
     return best(box, limit, figures.leak_ahead).value_or(current_);
   };
@@ -333,6 +332,14 @@ double Predictive::limit() const {
   const double band =
       options_.target_vram_usage + (options_.bound_at == BoundAt::band ? options_.safety_margin : 0);
   return std::min(band, state_.capacity / state_.fragmentation - state_.outlier);
+}
+
+// A cache that steps at one pair have filled shows how much more than it allocates a larger one reserves. A
+// segment without a live tensor is given back when memory is short: no more of the difference counts than is
+// allocated between steps.
+double Predictive::growing_fragmentation() const {
+  if (state_.stay_peak <= 0) return 1;
+  return 1 + std::min(state_.own_fragmentation - 1, state_.base / state_.stay_peak);
 }
 
 double Predictive::score(const WorkPair& pair) const { return state_.score.of(pair, pairs_.work(pair)); }
