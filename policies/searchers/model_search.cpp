@@ -60,14 +60,14 @@ struct PeakPoint {
 };
 
 /// Where a line through two points meets the limit.
-struct Line {
+struct PeakLine {
   double edge = HUGE_VAL;  ///< in samples; infinite where no card's peak grows
   double slope = 0;        ///< bytes a sample, of the card that is full first
 };
 
 // The size at which the first card meets its limit.
-Line line_through(const PeakPoint& a, const PeakPoint& b) {
-  Line line;
+PeakLine line_through(const PeakPoint& a, const PeakPoint& b) {
+  PeakLine line;
   for (std::size_t card = 0; card < a.excess.size(); ++card) {
     const double slope = (b.excess[card] - a.excess[card]) / static_cast<double>(b.batch - a.batch);
     if (slope <= 0) continue;
@@ -160,12 +160,12 @@ class ModelSearch final : public BookedSearcher {
     if (points_.size() < 2) return kNowhere;
     std::size_t upper = points_.size() > 2 ? 2 : 1;
     while (upper + 1 < points_.size() && points_[upper].batch <= books().good()) ++upper;
-    const Line line = line_through(points_[upper - 1], points_[upper]);
+    const PeakLine line = line_through(points_[upper - 1], points_[upper]);
     if (upper < 3) return line.edge;
     // Where the peak has only begun to grow (it was that of the optimizer, or of a workspace), the growth of
     // the samples alone is steeper than it looks.
-    const Line before = line_through(points_[upper - 2], points_[upper - 1]);
-    const Line whole = line_through(points_[0], points_[upper]);
+    const PeakLine before = line_through(points_[upper - 2], points_[upper - 1]);
+    const PeakLine whole = line_through(points_[0], points_[upper]);
     const bool bends = line.slope > kBend * before.slope && line.slope < whole.slope;
     return bends ? whole.edge : line.edge;
   }
