@@ -126,14 +126,17 @@ TEST(Best, ASearcherThatFoundNothingIsNot) {
   EXPECT_EQ(run(search(none))->verdict(), "No searcher found a batch that fits.");
 }
 
-// As it was reported: one answer dies after 17 failures in 18 steps, and its fewer failures are no merit.
-TEST(Best, OfDeadEpochsTheOneThatDidMostIsTheLeastBad) {
+// It answers 162 of at most 179, and the tenth failure in a row is step 18. That these are fewer failures
+// than in an epoch that went on is no merit.
+TEST(Best, ASearcherWhoseEpochDiedIsNot) {
   const std::filesystem::path file = VRAMLAB_SOURCE_DIR "/../shared/cases/search/s15-died.json";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no " << file;
   const auto experiment = read_experiment(read_document(file.string()));
-  experiment->run({"binsearch"});
-  EXPECT_THAT(experiment->verdict(),
-              StartsWith("No searcher found a batch that survives the epoch. Least bad: "));
+  experiment->run({"binsearch repaired"});
+  EXPECT_THAT(
+      experiment->verdict(),
+      StartsWith("No searcher found a batch that survives the epoch. Least bad: binsearch repaired, its "
+                 "epoch died at step 18 of 300"));
   EXPECT_EQ(experiment->json()["best"], nullptr);
 }
 
@@ -144,15 +147,15 @@ TEST(Best, AnEpochMayLeaveOutOnlyWhatFitsNowhere) {
     "workload": {"sizes": {"per_token": "1MiB"},
                  "data": {"samples": 40, "tasks": [{"name": "T1", "share": 90, "shortest": 100, "longest": 100},
                                                    {"name": "T2", "share": 10, "shortest": 2000, "longest": 2000}]},
-                 "target_batch": 1},
+                 "target_batch": 8},
     "policies": [{"use": "planned-batches", "profile": "fixed", "batch_size": 1, "label": "one"},
                  {"use": "planned-batches", "profile": "fixed", "batch_size": 4, "label": "four"}]})");
   EXPECT_THAT(experiment->verdict(), StartsWith("Best: one, "));
   const Json json = experiment->json();
-  EXPECT_GT(json["policies"][0]["metrics"]["misfits"], 0);
-  EXPECT_EQ(json["policies"][0]["metrics"]["misfits"], json["policies"][0]["metrics"]["untrained_samples"]);
+  EXPECT_EQ(json["policies"][0]["metrics"]["misfits"], 5);
+  EXPECT_EQ(json["policies"][0]["metrics"]["untrained_samples"], 5);
   EXPECT_EQ(json["policies"][1]["finished"], false);
-  EXPECT_THAT(json["policies"][1]["lost"].get<std::string>(), HasSubstr("samples left out"));
+  EXPECT_EQ(json["policies"][1]["lost"], "11 samples left out");
 }
 
 // A row in which nobody finished has no best one; else those of the best rank, and no others.
