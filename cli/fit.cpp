@@ -175,8 +175,9 @@ std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, c
   return runs;
 }
 
-// Fits the step-time law of `spec` to every other point of `grid` (lab/model/measured_grid.hpp).
-void fit_times(RecordedSpec& spec, const MeasuredGrid& grid) {
+// Fits the step-time law of `fitted` to every other point of `grid` (lab/model/measured_grid.hpp).
+void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
+  RecordedSpec& spec = fitted.spec;
   const RecordedModel model(spec);
   std::vector<TimedPoint> points;
   for (std::size_t row = 0; row < grid.rows.size(); ++row) {
@@ -187,6 +188,11 @@ void fit_times(RecordedSpec& spec, const MeasuredGrid& grid) {
         {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
   }
   spec.time = fit_step_time(points, spec.main_product);
+  if (spec.time.slopes.empty()) {
+    fitted.warnings.push_back(fmt::format(
+        "{} timed points give the step time, and no slope: every step takes the same. Time a dozen shapes.",
+        points.size()));
+  }
 }
 
 int run_fit(const Arguments& arguments, Output& output) {
@@ -204,9 +210,11 @@ int run_fit(const Arguments& arguments, Output& output) {
   FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters, left_out), name);
   fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
   if (times.empty()) {
-    fitted.warnings.push_back("no timed points were given: steps take no time. Give --times GRID.json.");
+    fitted.warnings.push_back(
+        "no timed points were given: there are no step times and no rates. Give --times GRID.json "
+        "(Recorder.time makes one).");
   } else {
-    fit_times(fitted.spec, read_grid_file(times));
+    fit_times(fitted, read_grid_file(times));
   }
   Json json = recorded_model_json(fitted.spec);
   if (arguments.contains("about")) json["about"] = text_of(arguments, "about");

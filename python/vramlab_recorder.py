@@ -10,7 +10,14 @@
             train_step(model, optimizer, batch, seq)
     recorder.save("run")                   # run.pickle and run.marks.json
 
-Then: vramlab fit run.pickle --marks run.marks.json -o model.json
+    for batch, seq in shapes:              # a second pass: recording slows steps down
+        recorder.time(lambda: train_step(model, optimizer, batch, seq), batch=batch, seq=seq)
+    recorder.save_times("run")             # run.times.json
+
+Then: vramlab fit run.pickle --marks run.marks.json --times run.times.json -o model.json
+
+The second pass may be left out; the model then has no times, and no rates come from it. Every other point gives the
+law of the time and the others show its error: time a dozen shapes, the smallest and the largest among them.
 
 Record every shape twice: what the first step of a process keeps for good (optimizer state, workspaces) is told
 from gradients by the second. Let every parameter move, and not together. For steps over items of different
@@ -50,6 +57,8 @@ class Recorder:
 
     def __init__(self, max_entries=MAX_ENTRIES, stacks=False):
         self.marks = []
+        self.rows = []
+        self.recording = True
         torch.cuda.init()
         torch.cuda.memory._record_memory_history(
             "all", context="all" if stacks else None, max_entries=max_entries)
@@ -83,8 +92,37 @@ class Recorder:
         torch.cuda.synchronize()
         torch.cuda.memory._dump_snapshot(f"{name}.pickle")
         torch.cuda.memory._record_memory_history(None)
+        self.recording = False
         text = json.dumps({"workload": name, "marks": self.marks}, indent=1)
         with open(f"{name}.marks.json", "w") as file:
+            file.write(text + "\n")
+
+    def time(self, step, steps=4, **params):
+        """Runs `step()` four times with these parameters and notes its memory and the times of all but the first."""
+        if self.recording:
+            raise RuntimeError("time() comes after save(): what is recorded is slower")
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        row = {name: _plain(name, value) for name, value in params.items()}
+        row["base"] = torch.cuda.memory_allocated()
+        times = []
+        for _ in range(steps):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            step()
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - begin) * 1e3)
+        row.update(peak_allocated=torch.cuda.max_memory_allocated(), peak_reserved=torch.cuda.max_memory_reserved(),
+                   step_ms=times[1:])
+        self.rows.append(row)
+
+    def save_times(self, name):
+        """Writes name.times.json."""
+        warm_up = [{key: value for key, value in row.items() if key not in ("peak_allocated", "peak_reserved", "step_ms")}
+                   for row in self.rows[:1]]
+        text = json.dumps({"name": name, "device": torch.cuda.get_device_name(),
+                           "total_memory": torch.cuda.mem_get_info()[1], "warm_up": warm_up, "rows": self.rows}, indent=1)
+        with open(f"{name}.times.json", "w") as file:
             file.write(text + "\n")
 
     def _mark(self, phase, label, params, oom):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(here, "stub"), os.path.join(here, "..", "..", "python")]
@@ -62,6 +63,11 @@ def main(vramlab):
                 raise RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")
         except RuntimeError:
             pass
+        try:
+            recorder.time(lambda: train_step(2, 128), batch=2, seq=128)
+            raise AssertionError("not reached")
+        except RuntimeError as error:
+            assert "after save()" in str(error), error
         recorder.save(name)
 
         marks = json.load(open(name + ".marks.json"))["marks"]
@@ -79,7 +85,18 @@ def main(vramlab):
                                "--json", "-"))
         # 7 tensors that stay, old gradients freed before new ones: blocks of 512 B
         blocks = [64 * 16 * 1000, 1000 + 8 * 16, 2 * 1000] + [40960, 512] * 4
+        assert asked["step_seconds"] is None, asked  # nothing was timed
         assert asked["peak_allocated_bytes"] == sum((b + 511) // 512 * 512 for b in blocks), asked
+
+        for batch in (2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28):
+            recorder.time(lambda: (train_step(batch, 128), time.sleep(batch * 1e-3)), batch=batch, seq=128)
+        recorder.save_times(name)
+        rows = json.load(open(name + ".times.json"))["rows"]
+        assert len(rows) == 12 and len(rows[0]["step_ms"]) == 3 and rows[0]["step_ms"][0] >= 2, rows
+        again = ("fit", name + ".pickle", "--marks", name + ".marks.json", "-o", name + ".json", "--times")
+        run(vramlab, *again, name + ".times.json")
+        asked = json.loads(run(vramlab, "predict", name + ".json", "--set", "batch=16", "--set", "seq=128", "--json", "-"))
+        assert 0.014 < asked["step_seconds"] < 0.05, asked  # 16 ms of sleep
     print("ok")
 
 

@@ -14,6 +14,7 @@ class _Memory:
         self.entries = None
         self.next = 0x7F0000000000
         self.live = {}
+        self.held = self.peak = 0
 
     def _record_memory_history(self, enabled="all", context="all", max_entries=sys.maxsize):
         if enabled is None:
@@ -26,12 +27,15 @@ class _Memory:
         address = self.next
         self.next += block
         self.live[address] = size
+        self.held += block
+        self.peak = max(self.peak, self.held)
         self._enter("segment_alloc", address, block)
         self._enter("alloc", address, size)
         return address
 
     def free(self, address):
         size = self.live.pop(address)
+        self.held -= (size + 511) // 512 * 512
         self._enter("free_requested", address, size)
         self._enter("free_completed", address, size)
 
@@ -61,6 +65,28 @@ class _Cuda:
     @staticmethod
     def synchronize():
         pass
+
+    @staticmethod
+    def empty_cache():
+        pass
+
+    @classmethod
+    def reset_peak_memory_stats(cls):
+        cls.memory.peak = cls.memory.held
+
+    @classmethod
+    def memory_allocated(cls):
+        return cls.memory.held
+
+    @classmethod
+    def max_memory_allocated(cls):
+        return cls.memory.peak
+
+    max_memory_reserved = max_memory_allocated
+
+    @staticmethod
+    def get_device_name():
+        return "stub"
 
     @staticmethod
     def mem_get_info():

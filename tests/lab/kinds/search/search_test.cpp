@@ -131,6 +131,35 @@ TEST(SearchScenario, SaysWhatBoundsAnAnswer) {
             "64 is where the model's range ends (9 % of the card)");
 }
 
+// Reported searches: a small batch under a steep first line, and a validation that can never run.
+TEST(SearchCases, HoldWhatTheyExpect) {
+  const std::filesystem::path folder = VRAMLAB_SOURCE_DIR "/../shared/cases/search";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
+  for (const auto& [name, figure, value] : {std::tuple{"small-batch.json", "batch", 5.0},
+                                            {"s11-min.json", "epoch_ooms", 4.0},
+                                            {"s11-min.json", "epoch_survived", 0.0}}) {
+    const SearchScenario scenario = read_search(read_document(folder / name));
+    EXPECT_EQ(metric(compare_searchers(scenario).front(), figure), value) << name;
+  }
+}
+
+// Epochs of LSTM with lengths that vary failed at the answer in four of six seeds.
+TEST(SearchScenario, TheDefaultSearcherLeavesRoomForFragments) {
+  for (int seed = 1; seed <= 3; ++seed) {
+    const Json json = {{"version", 1},
+                       {"kind", "search"},
+                       {"name", "lstm"},
+                       {"seed", seed},
+                       {"device", {{"gpu", "h100-80gb"}, {"limit", "4GiB"}}},
+                       {"workload", {{"model", "models/lstm.json"}, {"start", {{"seq", 256}}}}},
+                       {"then_epoch", {{"iterations", 300}, {"draw", {{"seq", {32, 256}}}}}}};
+    const SearchResult result = compare_searchers(parse(json)).front();
+    EXPECT_EQ(metric(result, "epoch_survived"), 1) << seed;
+    EXPECT_GE(metric(result, "batch"), 27) << seed;  // 28 survive twelve seeds within 90 % of the memory
+    EXPECT_LE(metric(result, "batch"), 32) << seed;  // and 33 does not survive within all of it
+  }
+}
+
 TEST(SearchScenario, RefusesARangeOfFailuresThatIsEmpty) {
   Json json = example();
   json["workload"]["other_failure"] = {{"from", 9}, {"to", 8}, {"message", "ValueError"}};

@@ -42,6 +42,19 @@ TEST(Comparison, MetricsOfAFixedRunAreThoseOfItsStep) {
   EXPECT_EQ(metric(comparison, "fixed", "adjustments"), 0);
 }
 
+// Without step times only the driver's calls would be counted: no rates, and the mean peak ranks.
+TEST(Comparison, AModelThatWasNeverTimedGivesNoRates) {
+  Json json = Json::parse(bent_scenario());
+  json["objective"] = "samples_per_s";
+  json["workload"]["model"]["step_time"] = Json::object();
+  const TrainingScenario scenario = read_training(parse_document(json.dump(), "small.json"));
+  const Comparison comparison = compare_policies(scenario);
+  EXPECT_TRUE(std::isnan(metric(comparison, "fixed", "samples_per_s")));
+  EXPECT_TRUE(std::isnan(metric(comparison, "fixed", "oom_time_share")));
+  EXPECT_DOUBLE_EQ(metric(comparison, "fixed", "objective"), 0.748);  // its mean peak
+  EXPECT_EQ(comparison_json(scenario, comparison, {})["timed"], false);
+}
+
 // The rule of hand: 8 ↔ 10 at every look, for ever.
 TEST(Comparison, CountsEveryTurnOfAFlipFlop) {
   const Comparison comparison =
