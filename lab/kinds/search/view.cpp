@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -89,7 +90,8 @@ Json bucket_json(const SearchScenario& scenario, const SearchBucket& bucket, con
   }
   json["extrapolated"] = answer.extrapolated;
   json["reason"] = answer.reason;
-  json["probe_seconds"] = number_json(to_seconds(result.run.duration));
+  json["probe_seconds"] =
+      number_json(scenario.models.front()->timed() ? to_seconds(result.run.duration) : std::nan(""));
   json["ooms"] = result.run.ooms;
   return json;
 }
