@@ -19,10 +19,11 @@ constexpr double kTellingPeak = 0.3;        // below it segments are far from fu
 template <class State>
 void PredictiveState::visit(State& state) {
   state(steady, first, score, dwell, leak, failed, ran, phases, is_told, is_read, base, capacity,
-        fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, stay_peak, tried,
-        tried_well, tried_failures, goes_back, seconds, held_room, retries, is_looked_at, has_held, pressure,
-        since_phase, iteration, reading, time_ns, timed, since_look, hold, moves, batch_direction,
-        size_direction, turns, adjustments, recoveries, failures_in_a_row, failures_at_floor, looks);
+        fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, stay_peak,
+        came_from, is_squeezed, tried, tried_well, tried_failures, goes_back, seconds, held_room, retries,
+        is_looked_at, has_held, pressure, since_phase, iteration, reading, time_ns, timed, since_look, hold,
+        moves, batch_direction, size_direction, turns, adjustments, recoveries, failures_in_a_row,
+        failures_at_floor, looks);
 }
 
 Predictive::Predictive(const PredictiveOptions& options, const ParameterSpace& space)
@@ -58,7 +59,7 @@ TunerAnswer Predictive::decide(const TunerQuestion& question, const Observation&
   // Batches fetched before a change still fill the cache with blocks of the old shape.
   if (!(pairs_.of(question.ran_at()) == current_)) answer.empty_cache = true;
   const bool has_read = read(observation, answer);
-  if (go_back(question.point, answer)) return answer;
+  if (go_back(question.point, answer) || retreat(question.point, answer)) return answer;
   if (has_read && is_due()) evaluate(question.point, answer);
   return answer;
 }
@@ -148,6 +149,8 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
   if (flushed && was_steady && kind == ReadingKind::steady && state_.since_phase >= kPhaseReadings) {
     ++state_.pressure;
   }
+  const bool is_new = !was_steady && state_.is_own_cache && state_.came_from.batch > 0 && pair == current_;
+  if (flushed && is_new && is_squeezed(memory)) state_.is_squeezed = true;
   state_.retries = memory.alloc_retries;
   const bool leaked = state_.leak.rate() > 0;
   state_.leak.add(allocated, observation.reading);

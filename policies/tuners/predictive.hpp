@@ -93,6 +93,8 @@ struct PredictiveState {
   double noise = 0;                ///< of steady readings, a share of them
   bool is_own_cache = true;        ///< nothing but steps at this pair filled the cache since it was empty
   double own_fragmentation = 1;    ///< reserved there over `stay_peak`
+  WorkPair came_from{0, 0};        ///< where the last growth began; batch 0 = the last move was none
+  bool is_squeezed = false;        ///< a step at the new pair flushed the cache before any was steady
   double stay_peak = 0;            ///< highest peak of the stay at this pair, the first step's among them
   std::uint64_t retries = 0;       ///< as last read
   std::int64_t pressure = 0;       ///< steady steps at this pair that flushed the cache
@@ -173,7 +175,9 @@ class Predictive final : public Tuner {
   [[nodiscard]] bool was_outlier(const WorkPair& failed, const WorkPair& target,
                                  const TunerQuestion& question, const MemoryView& memory,
                                  double capacity_before);
+  [[nodiscard]] bool is_squeezed(const MemoryView& memory) const;
   bool go_back(const Point& point, TunerAnswer& answer);
+  bool retreat(const Point& point, TunerAnswer& answer);
   [[nodiscard]] WorkPair smaller_blindly(const WorkPair& pair) const;
   [[nodiscard]] bool is_due() const;
   void evaluate(const Point& point, TunerAnswer& answer);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "policies/tuners/predictive.hpp"
 
@@ -14,6 +15,7 @@ constexpr double kNoiseSlack = 1.01;     // of the limit
 constexpr std::int64_t kFreeMoves = 4;   // changes that need bring no more than the least gain
 constexpr std::int64_t kMostMoves = 40;  // then nothing brings enough
 constexpr double kMoreThanUsual = 1.02;  // of a steady step's peak: it was not a step like the others
+constexpr double kNearlyAsGood = 0.9;    // the work of a pair that is known to fit, next to one that should
 constexpr double kWholeCard = 0.97;      // of what the process can have
 constexpr double kWorthReturning = 4;    // steps that a smaller pair would have cost for each that failed
 constexpr double kLesson = 2;            // the work of a first move, at most, next to that of the start
@@ -260,6 +262,31 @@ bool Predictive::was_outlier(const WorkPair& failed, const WorkPair& target, con
   return is_rare && (took_more || !had_all);
 }
 
+// After a step that flushed the cache: whether the flush gave nothing back, or what live tensors can hold of
+// it beside the peak is more than there is. The next step may find no room then.
+bool Predictive::is_squeezed(const MemoryView& memory) const {
+  const double peak = share_of_total(memory.peak_allocated, memory);
+  const double held = std::min((state_.own_fragmentation - 1) * peak, state_.base);
+  return share_of_total(memory.reserved, memory) > kWholeCard * state_.capacity ||
+         peak + held > state_.capacity;
+}
+
+// From a pair that was a step too far, to the one before or a little below.
+bool Predictive::retreat(const Point& point, TunerAnswer& answer) {
+  if (!std::exchange(state_.is_squeezed, false)) return false;
+  const double most = kBelowFailure * need(current_, 0);
+  PairBox box = pairs_.box();
+  box.high = current_;
+  WorkPair target = best(box, std::min(limit(), most), 0).value_or(state_.came_from);
+  if (score(state_.came_from) > kNearlyAsGood * score(target)) target = state_.came_from;
+  if (target == current_) return false;
+  state_.failed.push({current_, state_.capacity - state_.base, most});
+  answer.reason = "back to " + pair_text(target) + ": a first step at " + pair_text(current_) +
+                  " flushed the cache that had been emptied for it, and the next may find no room";
+  move(point, target, answer);
+  return true;
+}
+
 bool Predictive::go_back(const Point& point, TunerAnswer& answer) {
   if (!state_.goes_back || state_.hold > 0) return false;
   state_.goes_back = false;
@@ -360,6 +387,8 @@ void Predictive::move(const Point& point, const WorkPair& target, TunerAnswer& a
   // Blocks of the old shape only stand in the way of a larger one.
   if (pairs_.work(target) > pairs_.work(current_)) answer.empty_cache = true;
   state_.is_own_cache = answer.empty_cache;
+  state_.came_from = pairs_.work(target) > pairs_.work(current_) ? current_ : WorkPair{0, 0};
+  state_.is_squeezed = false;
   state_.moves = std::min<std::int64_t>(state_.moves + 1, kMostMoves);
   ++state_.adjustments;
   state_.has_held = false;
