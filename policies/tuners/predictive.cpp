@@ -20,10 +20,10 @@ template <class State>
 void PredictiveState::visit(State& state) {
   state(steady, first, score, dwell, leak, failed, ran, phases, is_told, is_read, base, capacity,
         fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, stay_peak,
-        came_from, is_squeezed, tried, tried_well, tried_failures, goes_back, seconds, held_room, retries,
-        is_looked_at, has_held, pressure, since_phase, iteration, reading, time_ns, timed, since_look, hold,
-        moves, batch_direction, size_direction, turns, adjustments, recoveries, failures_in_a_row,
-        failures_at_floor, looks);
+        came_from, is_squeezed, is_waste_held, tried, tried_well, tried_failures, goes_back, seconds,
+        held_room, retries, is_looked_at, has_held, pressure, since_phase, iteration, reading, time_ns, timed,
+        since_look, hold, moves, batch_direction, size_direction, turns, adjustments, recoveries,
+        failures_in_a_row, failures_at_floor, looks);
 }
 
 Predictive::Predictive(const PredictiveOptions& options, const ParameterSpace& space)
@@ -150,7 +150,10 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
     ++state_.pressure;
   }
   const bool is_new = !was_steady && state_.is_own_cache && state_.came_from.batch > 0 && pair == current_;
-  if (flushed && is_new && is_squeezed(memory)) state_.is_squeezed = true;
+  if (flushed && is_new && is_squeezed(memory)) {
+    state_.is_squeezed = true;
+    state_.is_waste_held = state_.is_waste_held || holds_its_waste(memory, memory.reserved);
+  }
   state_.retries = memory.alloc_retries;
   const bool leaked = state_.leak.rate() > 0;
   state_.leak.add(allocated, observation.reading);

@@ -95,6 +95,7 @@ struct PredictiveState {
   double own_fragmentation = 1;    ///< reserved there over `stay_peak`
   WorkPair came_from{0, 0};        ///< where the last growth began; batch 0 = the last move was none
   bool is_squeezed = false;        ///< a step at the new pair flushed the cache before any was steady
+  bool is_waste_held = false;      ///< a flush was seen to give nothing back of what is reserved in vain
   double stay_peak = 0;            ///< highest peak of the stay at this pair, the first step's among them
   std::uint64_t retries = 0;       ///< as last read
   std::int64_t pressure = 0;       ///< steady steps at this pair that flushed the cache
@@ -175,6 +176,7 @@ class Predictive final : public Tuner {
   [[nodiscard]] bool was_outlier(const WorkPair& failed, const WorkPair& target,
                                  const TunerQuestion& question, const MemoryView& memory,
                                  double capacity_before);
+  [[nodiscard]] bool holds_its_waste(const MemoryView& memory, Bytes reserved) const;
   [[nodiscard]] bool is_squeezed(const MemoryView& memory) const;
   bool go_back(const Point& point, TunerAnswer& answer);
   bool retreat(const Point& point, TunerAnswer& answer);
@@ -198,6 +200,7 @@ class Predictive final : public Tuner {
   [[nodiscard]] double limit() const;
   [[nodiscard]] double growing_fragmentation() const;
   [[nodiscard]] double score(const WorkPair& pair) const;
+  [[nodiscard]] double gain_over(const WorkPair& pair, const WorkPair& other) const;
   void move(const Point& point, const WorkPair& target, TunerAnswer& answer);
 
   PredictiveOptions options_;

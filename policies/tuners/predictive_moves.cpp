@@ -15,7 +15,7 @@ constexpr double kNoiseSlack = 1.01;     // of the limit
 constexpr std::int64_t kFreeMoves = 4;   // changes that need bring no more than the least gain
 constexpr std::int64_t kMostMoves = 40;  // then nothing brings enough
 constexpr double kMoreThanUsual = 1.02;  // of a steady step's peak: it was not a step like the others
-constexpr double kNearlyAsGood = 0.9;    // the work of a pair that is known to fit, next to one that should
+constexpr double kNotMuchLess = 0.1;     // work given up for a pair that is known to fit
 constexpr double kWholeCard = 0.97;      // of what the process can have
 constexpr double kWorthReturning = 4;    // steps that a smaller pair would have cost for each that failed
 constexpr double kLesson = 2;            // the work of a first move, at most, next to that of the start
@@ -127,12 +127,11 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
     return best(box, limit, figures.leak_ahead).value_or(current_);
   };
   WorkPair goal = search(straight_box());
-  double gain = score(goal) / score(current_) - 1;
+  double gain = gain_over(goal, current_);
   if (gain < least_gain()) goal = current_;
   if (state_.turns < options_.most_turns) {
     const WorkPair turning = search(pairs_.box());
-    const bool pays =
-        score(turning) > (1 + std::max(least_gain(), options_.least_gain_to_turn)) * score(goal);
+    const bool pays = gain_over(turning, goal) > std::max(least_gain(), options_.least_gain_to_turn);
     if (pays && state_.turns + turns_to(turning) <= options_.most_turns) goal = turning;
   }
   if (goal == current_) {
@@ -140,7 +139,7 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
         hold_reason(figures, "and nothing that surely fits does " + percent(least_gain()) + " more");
     return;
   }
-  gain = score(goal) / score(current_) - 1;
+  gain = gain_over(goal, current_);
   const bool is_far = pairs_.work(goal) > kLesson * pairs_.work(current_);
   const WorkPair small =
       state_.steady.pairs() == 1 && is_far ? lesson(goal, limit, figures.leak_ahead) : goal;
@@ -194,6 +193,7 @@ void Predictive::recover(const TunerQuestion& question, const Observation& obser
     state_.retries = memory.alloc_retries;
     state_.reading = observation.reading;
   }
+  if (holds_its_waste(memory, memory.peak_reserved)) state_.is_waste_held = true;
   ++state_.recoveries;
   ++state_.failures_in_a_row;
   state_.hold = options_.adjustment_frequency;
@@ -252,7 +252,7 @@ bool Predictive::was_outlier(const WorkPair& failed, const WorkPair& target, con
   if (is_known) state_.tried_well += state_.dwell.readings();
   ++state_.tried_failures;
   if (!is_known || state_.capacity < capacity_before - kOtherRoom) return false;
-  const double cost = 1 - score(target) / score(failed);
+  const double cost = -gain_over(target, failed);
   const double usual = state_.base + state_.dwell.steady() + state_.outlier;
   const bool took_more =
       share_of_total(memory.peak_allocated + question.asked, memory) > kMoreThanUsual * usual;
@@ -262,13 +262,19 @@ bool Predictive::was_outlier(const WorkPair& failed, const WorkPair& target, con
   return is_rare && (took_more || !had_all);
 }
 
+// Whether a step took the whole card and allocated much less of it, though the cache was flushed within it.
+bool Predictive::holds_its_waste(const MemoryView& memory, Bytes reserved) const {
+  const auto peak = static_cast<double>(memory.peak_allocated);
+  return share_of_total(reserved, memory) > kWholeCard * state_.capacity &&
+         static_cast<double>(reserved) > options_.assumed_fragmentation * peak;
+}
+
 // After a step that flushed the cache: whether the flush gave nothing back, or what live tensors can hold of
 // it beside the peak is more than there is. The next step may find no room then.
 bool Predictive::is_squeezed(const MemoryView& memory) const {
   const double peak = share_of_total(memory.peak_allocated, memory);
   const double held = std::min((state_.own_fragmentation - 1) * peak, state_.base);
-  return share_of_total(memory.reserved, memory) > kWholeCard * state_.capacity ||
-         peak + held > state_.capacity;
+  return holds_its_waste(memory, memory.reserved) || peak + held > state_.capacity;
 }
 
 // From a pair that was a step too far, to the one before or a little below.
@@ -278,7 +284,7 @@ bool Predictive::retreat(const Point& point, TunerAnswer& answer) {
   PairBox box = pairs_.box();
   box.high = current_;
   WorkPair target = best(box, std::min(limit(), most), 0).value_or(state_.came_from);
-  if (score(state_.came_from) > kNearlyAsGood * score(target)) target = state_.came_from;
+  if (gain_over(state_.came_from, target) > -kNotMuchLess) target = state_.came_from;
   if (target == current_) return false;
   state_.failed.push({current_, state_.capacity - state_.base, most});
   answer.reason = "back to " + pair_text(target) + ": a first step at " + pair_text(current_) +
@@ -363,13 +369,18 @@ double Predictive::limit() const {
 
 // A cache that steps at one pair have filled shows how much more than it allocates a larger one reserves. A
 // segment without a live tensor is given back when memory is short: no more of the difference counts than is
-// allocated between steps.
+// allocated between steps, unless flushes have been seen to give nothing back.
 double Predictive::growing_fragmentation() const {
+  if (state_.is_waste_held) return state_.own_fragmentation;
   if (state_.stay_peak <= 0) return 1;
   return 1 + std::min(state_.own_fragmentation - 1, state_.base / state_.stay_peak);
 }
 
 double Predictive::score(const WorkPair& pair) const { return state_.score.of(pair, pairs_.work(pair)); }
+
+double Predictive::gain_over(const WorkPair& pair, const WorkPair& other) const {
+  return state_.score.gain(pair, pairs_.work(pair), other, pairs_.work(other));
+}
 
 std::int64_t Predictive::turns_to(const WorkPair& target) const {
   const std::int64_t batch = sign(target.batch - current_.batch);

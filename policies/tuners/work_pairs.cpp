@@ -32,8 +32,13 @@ const OptionTable<PredictiveOptions>& predictive_table() {
               {"adjustment_frequency", &O::adjustment_frequency, "steps", 1, 1e6,
                "steps between two looks at unchanged parameters; after a change the first look comes as soon "
                "as readings are steady"},
-              {"objective", one_of<&O::objective>({"lq-then-batch", "pixels_per_s", "samples_per_s"}), "", 0,
-               0, "what is made as large as possible: batch times size squared a step, or a rate"},
+              {"objective",
+               one_of<&O::objective>(
+                   {"pixels", "pixels_per_s", "samples_per_s", "lq-first", "lq-then-batch"}),
+               "", 0, 0,
+               "what is made as large as possible: pixels, batch times size squared a step (lq-then-batch is "
+               "its "
+               "former name); a rate; or the size first and then the batch"},
               {"batch_parameter", &O::batch_parameter, "", 0, 0,
                "the parameter that counts samples; empty = batch, or the workload's first"},
               {"size_parameter", &O::size_parameter, "", 0, 0,
@@ -135,11 +140,23 @@ void WorkScore::learn(double work, double seconds) {
 }
 
 double WorkScore::of(const WorkPair& pair, double work) const {
-  if (goal_ == WorkGoal::lq_then_batch || reference_ <= 0) return work;
+  if (goal_ == WorkGoal::lq_first) {  // a batch of any length counts less than one more in size
+    const auto batch = static_cast<double>(pair.batch);
+    return static_cast<double>(pair.size) + batch / (batch + 1);
+  }
+  if (goal_ == WorkGoal::pixels || reference_ <= 0) return work;
   const double slope = std::max(0.0, law_.weights()[1]);
   const double base = std::max(kLeastBase * slope, law_.weights()[0]);
   const double seconds = std::max(1e-9, base + slope * work / reference_);
   return (goal_ == WorkGoal::pixels_per_s ? work : static_cast<double>(pair.batch)) / seconds;
+}
+
+double WorkScore::gain(const WorkPair& pair, double work, const WorkPair& other, double other_work) const {
+  if (goal_ != WorkGoal::lq_first) return of(pair, work) / of(other, other_work) - 1;
+  const auto share = [](std::int64_t a, std::int64_t b) {
+    return static_cast<double>(a) / static_cast<double>(b) - 1;
+  };
+  return pair.size == other.size ? share(pair.batch, other.batch) : share(pair.size, other.size);
 }
 
 }  // namespace vramlab

@@ -12,7 +12,10 @@
 namespace vramlab {
 
 /// What counts as work done, as a scenario states it.
-enum class WorkGoal : std::uint8_t { lq_then_batch, pixels_per_s, samples_per_s };
+enum class WorkGoal : std::uint8_t { pixels, pixels_per_s, samples_per_s, lq_first, lq_then_batch };
+
+/// The goal meant: `lq_then_batch` is the former name of `pixels`.
+constexpr WorkGoal meant(WorkGoal goal) { return goal == WorkGoal::lq_then_batch ? WorkGoal::pixels : goal; }
 
 /// Up to where a prediction's upper bound may reach.
 enum class BoundAt : std::uint8_t { band, target };
@@ -22,7 +25,7 @@ struct PredictiveOptions {
   double safety_margin = 0.05;
   BoundAt bound_at = BoundAt::band;
   std::int64_t adjustment_frequency = 25;
-  WorkGoal objective = WorkGoal::lq_then_batch;
+  WorkGoal objective = WorkGoal::pixels;
   std::string batch_parameter;
   std::string size_parameter;
   std::int64_t lq_granularity = 1;
@@ -170,7 +173,7 @@ class WorkPairs {
 class WorkScore {
  public:
   WorkScore() = default;
-  explicit WorkScore(WorkGoal goal) : goal_(goal) {}
+  explicit WorkScore(WorkGoal goal) : goal_(meant(goal)) {}
 
   /// Learns that steps of `work` take `seconds` > 0.
   void learn(double work, double seconds);
@@ -178,13 +181,18 @@ class WorkScore {
   /// Work a step, or per second: the larger the better.
   [[nodiscard]] double of(const WorkPair& pair, double work) const;
 
+  /// By how much `pair` is better than `other`, a share; by `lq_first` of the size, or of the batch where the
+  /// sizes are equal. Below 0 if it is worse.
+  [[nodiscard]] double gain(const WorkPair& pair, double work, const WorkPair& other,
+                            double other_work) const;
+
   template <class State>
   void visit(State& state) {
     state(law_, reference_);
   }
 
  private:
-  WorkGoal goal_ = WorkGoal::lq_then_batch;
+  WorkGoal goal_ = WorkGoal::pixels;
   LeastSquares<2> law_;
   double reference_ = 0;  ///< work of the first steps; 0 = none yet
 };

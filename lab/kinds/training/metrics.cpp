@@ -10,8 +10,7 @@ using enum Better;
 
 /// Sums over the steps of a run.
 struct Totals {
-  double samples = 0;
-  double pixels = 0;
+  WorkDone work;
   double failed_s = 0;
   double peak_shares = 0;
   std::int64_t ooms = 0;
@@ -33,8 +32,10 @@ Totals add_up(const TrainingScenario& scenario, const TrainingRun& run) {
       ++totals.ooms;
       totals.failed_s += to_seconds(step.duration);
     } else if (step.result == StepResult::ok && step.kept) {
-      totals.samples += static_cast<double>(scenario.model->samples(step.point));
-      totals.pixels += static_cast<double>(scenario.model->pixels(step.point));
+      totals.work.samples += static_cast<double>(scenario.model->samples(step.point));
+      totals.work.pixels += static_cast<double>(scenario.model->pixels(step.point));
+      totals.work.ranks += rank_of(scenario.setup.bounds, step.point) /
+                           static_cast<double>(std::max<std::int64_t>(1, scenario.setup.iterations));
     }
   }
   return totals;
@@ -94,15 +95,19 @@ struct Facts {
     const double begun = run.iterations.empty() ? 1
                                                 : static_cast<double>(run.iterations.back().iteration) /
                                                       static_cast<double>(scenario.setup.iterations);
-    const double done = scenario.objective == Objective::lq_then_batch ? 1 : begun;
+    const double done = counts_time(scenario.objective) ? begun : 1;
     if (ranks_by_memory(scenario)) return done * mean_peak();
-    return done * objective_of(scenario.objective, totals.samples, totals.pixels, seconds);
+    return done * objective_of(scenario.objective, totals.work, seconds);
   }
 };
 
 std::optional<double> share_lost(const Facts& facts, const std::optional<double>& rival) {
   if (!rival) return std::nullopt;
   return *rival > 0 ? (*rival - facts.objective()) / *rival : 0;
+}
+
+std::optional<double> as_number(const std::optional<bool>& flag) {
+  return flag ? std::optional{*flag ? 1.0 : 0.0} : std::nullopt;
 }
 
 // "total" is the limit where the scenario sets one, else the card's memory; sums run over steps.
@@ -154,10 +159,10 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return evaluations_until(f.run.iterations, f.last_change()); }},
       {{"samples_per_s", "samples/s", "1/s", more, "samples of successful steps per second of simulated time",
         "Σ batch / duration"},
-       [](const Facts& f) { return f.per_second(f.totals.samples); }},
+       [](const Facts& f) { return f.per_second(f.totals.work.samples); }},
       {{"pixels_per_s", "pixels/s", "1/s", more, "input pixels of successful steps per second",
         "Σ batch · lq² / duration"},
-       [](const Facts& f) { return f.per_second(f.totals.pixels); }},
+       [](const Facts& f) { return f.per_second(f.totals.work.pixels); }},
       {{"oom_time_share", "time in OOMs", "share", less, "share of the time spent in steps that failed",
         "Σ duration of failed steps / duration"},
        [](const Facts& f) { return f.share_of_time(f.totals.failed_s); }},
@@ -186,10 +191,11 @@ const std::vector<MetricRow<Facts>>& rows() {
         "Σ duration of phases / duration"},
        [](const Facts& f) { return f.share_of_time(to_seconds(f.run.phases.time)); }},
       {{"objective", "objective", "score", more,
-        "work done by the scenario's `objective`: `lq-then-batch` sums pixels, steps lost in a restart left "
-        "out; the others are the rates above times the share of the planned iterations that was begun, or, "
-        "where the model has no step times, the mean peak times that share",
-        "Σ batch · lq², or rate · begun / planned"},
+        "work done by the scenario's `objective`: `pixels` sums them, steps lost in a restart left out; "
+        "`lq-first` is the mean size of the planned steps, the batch as a fraction behind it; the others are "
+        "the rates above times the share of the planned iterations that was begun, or, where the model has "
+        "no step times, the mean peak times that share",
+        "Σ batch · lq², Σ (lq + batch / (batch + 1)) / planned, or rate · begun / planned"},
        [](const Facts& f) { return f.objective(); }},
       {{"disturbance_cost", "fault cost", "share", less,
         "how far the policy stays behind itself in the same run without faults, phases and other processes; "
@@ -201,6 +207,10 @@ const std::vector<MetricRow<Facts>>& rows() {
         "stays within target plus margin",
         "(objective of the oracle − objective) / objective of the oracle"},
        [](const Facts& f) { return share_lost(f, f.rivals.oracle); }},
+      {{"on_front", "front", "count", neither,
+        "1 if the run had no failed step and did not end early, and no other such run is at least as good in "
+        "final size, final batch, samples/s and headroom and better in one of them; else 0"},
+       [](const Facts& f) { return as_number(f.rivals.on_front); }},
   };
   return rows;
 }
@@ -221,13 +231,29 @@ bool has_times(const TrainingScenario& scenario) {
   return scenario.setup.make_performer != nullptr || scenario.model->timed();
 }
 
-bool ranks_by_memory(const TrainingScenario& scenario) {
-  return scenario.objective != Objective::lq_then_batch && !has_times(scenario);
+bool counts_time(Objective objective) {
+  return objective == Objective::pixels_per_s || objective == Objective::samples_per_s;
 }
 
-double objective_of(Objective objective, double samples, double pixels, double seconds) {
-  if (objective == Objective::lq_then_batch) return pixels;
-  const double done = objective == Objective::pixels_per_s ? pixels : samples;
+bool ranks_by_memory(const TrainingScenario& scenario) {
+  return counts_time(scenario.objective) && !has_times(scenario);
+}
+
+double rank_of(const ParameterSpace& space, const Point& point) {
+  const std::size_t batch = space.find("batch").value_or(0);
+  std::optional<std::size_t> size = space.find("lq");
+  for (std::size_t i = 0; i < space.size() && !size; ++i) {
+    if (i != batch) size = i;
+  }
+  const auto samples = static_cast<double>(std::max<std::int64_t>(0, point[batch]));
+  return (size ? static_cast<double>(point[*size]) : 0) + samples / (samples + 1);
+}
+
+double objective_of(Objective objective, const WorkDone& work, double seconds) {
+  if (objective == Objective::lq_first) return work.ranks;
+  const bool counts_pixels = objective != Objective::samples_per_s;
+  const double done = counts_pixels ? work.pixels : work.samples;
+  if (objective == Objective::pixels || objective == Objective::lq_then_batch) return done;
   return seconds > 0 ? done / seconds : 0;
 }
 

@@ -74,7 +74,7 @@ class OracleSearch {
   }
 
  private:
-  [[nodiscard]] bool is_rate() const { return scenario_.objective != Objective::lq_then_batch; }
+  [[nodiscard]] bool is_rate() const { return counts_time(scenario_.objective); }
 
   // Returns whether it is the best so far.
   bool try_in_full(const Candidate& candidate) {
@@ -222,8 +222,10 @@ class OracleSearch {
     SimTime step{0};  // cards with parts of the model work one after another
     for (std::size_t card = 0; card < model.cards(); ++card) step += model.on_card(card).step(point).duration;
     const auto steps = static_cast<double>(scenario_.setup.iterations);
-    return objective_of(scenario_.objective, steps * static_cast<double>(model.samples(point)),
-                        steps * static_cast<double>(model.pixels(point)), steps * to_seconds(step));
+    const WorkDone work{steps * static_cast<double>(model.samples(point)),
+                        steps * static_cast<double>(model.pixels(point)),
+                        rank_of(scenario_.setup.bounds, point)};
+    return objective_of(scenario_.objective, work, steps * to_seconds(step));
   }
 
   std::optional<double> probe(const Point& point) const {

@@ -1,6 +1,9 @@
 #include "lab/kinds/training/run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -34,6 +37,30 @@ std::optional<TrainingScenario> undisturbed(const TrainingScenario& scenario) {
   const bool differs = calm.setup.faults != scenario.setup.faults || !scenario.setup.others.empty() ||
                        !scenario.setup.phases.empty();
   return differs ? std::optional{std::move(calm)} : std::nullopt;
+}
+
+// The runs that no other one dominates: of those without a failed step the ones that are best in something.
+void note_front(const TrainingScenario& scenario, const Comparison& comparison, std::vector<Rivals>& rivals) {
+  const auto goods = [&](const PolicyResult& result) {
+    const double rank = rank_of(scenario.setup.bounds, result.run.final_point);
+    const double size = std::floor(rank);
+    return std::array{size, rank - size, *find_metric(result.metrics, "samples_per_s"),
+                      *find_metric(result.metrics, "min_headroom_bytes")};
+  };
+  const auto counts = [](const PolicyResult& result) {
+    return *find_metric(result.metrics, "ooms") == 0 && result.run.ended_early.empty();
+  };
+  const auto dominates = [&](const PolicyResult& one, const PolicyResult& other) {
+    const auto a = goods(one);
+    const auto b = goods(other);
+    return a != b && std::ranges::equal(a, b, std::greater_equal<>{});
+  };
+  const auto& all = comparison.policies;
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    rivals[i].on_front = counts(all[i]) && std::none_of(all.begin(), all.end(), [&](const auto& other) {
+                           return counts(other) && dominates(other, all[i]);
+                         });
+  }
 }
 
 constexpr std::size_t kBefore = 2;  // lines shown before and after the one it is about
@@ -139,6 +166,7 @@ Comparison compare_policies(const TrainingScenario& scenario, const std::vector<
     rivals.emplace_back();
     for (Rivals& one : rivals) one.oracle = best;
   }
+  note_front(scenario, comparison, rivals);
   for (std::size_t i = 0; i < rivals.size(); ++i) {
     PolicyResult& result = comparison.policies[i];
     result.metrics = training_metrics(scenario, result.run, rivals[i]);

@@ -20,6 +20,7 @@ namespace vramlab {
 struct Rivals {
   std::optional<double> undisturbed;  ///< of the same policy without faults, phases and other processes
   std::optional<double> oracle;       ///< of the best safe fixed choice
+  std::optional<bool> on_front;       ///< whether no other run is better in one respect and as good in all
 };
 
 /// All metrics of a run in a fixed order: `disturbance_cost` and `regret` where it has these rivals.
@@ -29,8 +30,22 @@ std::vector<Metric> training_metrics(const TrainingScenario& scenario, const Tra
 /// What they mean, those of comparisons included.
 const MetricTable& training_metric_table();
 
-/// Work done by `objective`, from sums over the steps that did not fail and the time of all.
-double objective_of(Objective objective, double samples, double pixels, double seconds);
+/// Sums over the steps that did not fail.
+struct WorkDone {
+  double samples = 0;
+  double pixels = 0;
+  double ranks = 0;  ///< of `rank_of`, divided by the planned steps
+};
+
+/// What a step at `point` is worth where the size comes first: the size (`lq`, or the first parameter that is
+/// not the batch) plus batch / (batch + 1), so that no batch makes up for a smaller size.
+double rank_of(const ParameterSpace& space, const Point& point);
+
+/// Work done by `objective`, from `work` and the time of all steps.
+double objective_of(Objective objective, const WorkDone& work, double seconds);
+
+/// Whether it is a rate.
+bool counts_time(Objective objective);
 
 /// Whether the steps of a scenario have times: those of its model, or of a real card.
 bool has_times(const TrainingScenario& scenario);

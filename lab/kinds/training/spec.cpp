@@ -144,10 +144,12 @@ const Record<TrainingFile>& file_table() {
   using F = TrainingFile;
   static const Record<F> table{joined<F>(
       head_rows("training"), seed_rows(),
-      std::vector<Row<F>>{{"objective", one_of<&TrainingScenario::objective>(objective_names()), "", 0, 0,
-                           "what counts as work done"},
-                          {"target", object_of(&F::given_target, target_table()), "", 0, 0,
-                           "usage to aim at: policies that set none of their own take it, the oracle too"}},
+      std::vector<Row<F>>{
+          {"objective", one_of<&TrainingScenario::objective>(objective_names()), "", 0, 0,
+           "what counts as work done: pixels of all steps (lq-then-batch is its former name), a "
+           "rate, or the size first and then the batch"},
+          {"target", object_of(&F::given_target, target_table()), "", 0, 0,
+           "usage to aim at: policies that set none of their own take it, the oracle too"}},
       device_rows(), allocator_rows(),
       std::vector<Row<F>>{
           {"workload", group_of(workload_table()), "", 0, 0, "what is trained", kRequired},
@@ -209,6 +211,7 @@ class TrainingReader {
  public:
   explicit TrainingReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
     read_file(document, file_table(), file_);
+    if (file_.objective == Objective::lq_then_batch) file_.objective = Objective::pixels;
     file_.known = with_plugins(file_.plugins, path_, document.policies, problems_);
   }
 
@@ -416,7 +419,8 @@ const RecordBase& training_table() { return file_table(); }
 TrainingScenario read_training(const ScenarioDocument& document) { return TrainingReader{document}.read(); }
 
 const std::vector<std::string>& objective_names() {
-  static const std::vector<std::string> names{"lq-then-batch", "pixels_per_s", "samples_per_s"};
+  static const std::vector<std::string> names{"pixels", "pixels_per_s", "samples_per_s", "lq-first",
+                                              "lq-then-batch"};
   return names;
 }
 

@@ -14,9 +14,11 @@ namespace vramlab {
 
 /// What counts as work done. All are sums over the steps that did not fail.
 enum class Objective : std::uint8_t {
-  lq_then_batch,  ///< samples × pixels of a sample, whatever time it took
-  pixels_per_s,   ///< the same per second, so that time lost counts
-  samples_per_s
+  pixels,        ///< samples × pixels of a sample, whatever time it took
+  pixels_per_s,  ///< the same per second, so that time lost counts
+  samples_per_s,
+  lq_first,      ///< the size of a sample, then the batch: mean over the planned steps, as published
+  lq_then_batch  ///< the former name of `pixels`, in files only
 };
 
 /// The usage a scenario aims at, as shares of the total.
@@ -27,7 +29,7 @@ struct Target {
 
 /// A training scenario, checked and ready to run.
 struct TrainingScenario : Scenario {
-  Objective objective = Objective::lq_then_batch;
+  Objective objective = Objective::pixels;
   Target target;
   std::shared_ptr<const WorkloadModel> model;
   TrainingSetup setup;             ///< `setup.model` is `model`
@@ -41,7 +43,7 @@ TrainingScenario read_training(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& training_table();
 
-/// "lq-then-batch", "pixels_per_s", "samples_per_s", in the order of `Objective`.
+/// "pixels", "pixels_per_s", "samples_per_s", "lq-first", "lq-then-batch", in the order of `Objective`.
 const std::vector<std::string>& objective_names();
 std::string objective_name(Objective objective);
 

@@ -86,6 +86,8 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
   const bool pixels = has_pixels(comparison);
   if (pixels) columns.push_back({"Mpixel/s"});
   columns.push_back({"regret"});
+  const bool front = scenario.objective == Objective::lq_first;
+  if (front) columns.push_back({"front"});
   const std::vector<Standing> standings = standings_of(scenario, comparison);
   if (loses_any(standings)) columns.push_back(left("lost"));
   Table table{std::move(columns)};
@@ -103,6 +105,7 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
                                    figures.fixed("samples_per_s", 1)};
     if (pixels) cells.push_back(fixed_text(figures["pixels_per_s"] / 1e6, 3));
     cells.push_back(figures.percent("regret"));
+    if (front) cells.push_back(figures["on_front"] > 0 ? "*" : "");
     if (loses_any(standings)) cells.push_back(lost_by(standings, result.label));
     table.add_row(std::move(cells));
   }
