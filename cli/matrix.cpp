@@ -192,7 +192,7 @@ std::string verdict(const std::vector<MatrixSummary>& summaries, std::size_t row
   return verdict_of(standings, matrix_rule());
 }
 
-// By what the rows measure regret: "Objective: lq-then-batch in 3, samples_per_s in 1 rows."
+// By what the rows measure regret: "Objective: pixels in 3, samples_per_s in 1 rows."
 std::string objectives(const std::vector<MatrixRow>& rows) {
   std::string text;
   for (const std::string& name : objective_names()) {

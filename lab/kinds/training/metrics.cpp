@@ -74,7 +74,7 @@ struct Facts {
   bool timed = has_times(scenario);
   double seconds = timed ? to_seconds(run.duration) : std::nan("");  // without times the driver's calls alone
 
-  [[nodiscard]] bool finished() const { return run.ended_early.empty() && totals.samples > 0; }
+  [[nodiscard]] bool finished() const { return run.ended_early.empty() && totals.work.samples > 0; }
   [[nodiscard]] double per_second(double amount) const { return seconds > 0 ? amount / seconds : none(); }
   [[nodiscard]] double share_of_time(double part) const { return seconds > 0 ? part / seconds : none(); }
   [[nodiscard]] double none() const { return timed ? 0 : std::nan(""); }
