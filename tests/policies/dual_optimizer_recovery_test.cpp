@@ -177,5 +177,35 @@ TEST(DualOptimizerRecovery, AWorkloadWithBatchOnlyHalvesIt) {
   EXPECT_EQ(rig.point(), (Point{4}));
 }
 
+// As published an outlier's pair is out of reach for good; by default it is gone back to when the cooldown of
+// 20 steps is over, because 40 steps had run well there.
+TEST(DualOptimizerRecovery, SettledGoesBackAfterAnOutlier) {
+  for (const bool returns : {true, false}) {
+    const OptionMap more = returns ? OptionMap{} : OptionMap{{"return_after_periods", 0, {}}};
+    Rig rig{"dual-optimizer", "settled", with_frequency(10, more), {8, 96}};
+    rig.steps(60, 0.85);
+    EXPECT_TRUE(rig.oom().moved);
+    EXPECT_NE(rig.point(), (Point{8, 96}));
+    rig.steps(21, 0.85);
+    EXPECT_EQ(rig.point() == (Point{8, 96}), returns);
+  }
+}
+
+TEST(DualOptimizerRecovery, OnlySettledHearsOfPhases) {
+  for (const char* profile : {"blind", "peak", "settled"}) {
+    Rig rig{"dual-optimizer", profile, with_frequency(10), {8, 96}};
+    rig.steps(5, 0.5);
+    PhaseReport report{.name = "validation", .ran = {32, 96}, .follow = {4, 0}, .result = StepResult::oom};
+    const Observation observation{
+        .iteration = 5, .memory = {.allocated = 30'000, .reserved = 900'000, .total = kRigTotal}};
+    // 0.5 at batch 8 is 2.0 at 32: 0.85 / 2.0 of the batch is left, so that the next one fits.
+    const bool hears = std::string{profile} == "settled";
+    EXPECT_EQ(rig.session().on_phase(report, observation).moved, hears) << profile;
+    EXPECT_EQ(rig.point(), hears ? (Point{3, 96}) : (Point{8, 96})) << profile;
+    report.begins = true;
+    EXPECT_EQ(rig.session().on_phase(report, observation).empty_cache, hears) << profile;
+  }
+}
+
 }  // namespace
 }  // namespace vramlab

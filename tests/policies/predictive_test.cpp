@@ -261,5 +261,79 @@ TEST(Predictive, RefusesParametersThatAreNotThere) {
                InputError);
 }
 
+// Tells `run` of a validation of `ran` that takes `need` of the card, or fails.
+StepDecision tell(MadeUpRun& run, const Point& ran, const Point& follow, double need, bool begins = false) {
+  PhaseReport report{.name = "validation", .ran = ran, .follow = follow, .begins = begins};
+  if (need > 1) report.result = StepResult::oom;
+  report.peak_allocated = static_cast<Bytes>(std::min(need, 1.0) * static_cast<double>(kMadeUpTotal));
+  const MemoryView memory{.allocated = 50'000, .reserved = 9'000'000, .total = kMadeUpTotal};
+  return run.session().on_phase(
+      report, {.iteration = run.iteration(), .memory = memory, .reading = run.iteration()});
+}
+
+// One of a size of its own that failed in a full cache gets an empty one from then on; training goes on.
+TEST(Predictive, EmptiesTheCacheBeforeAPhaseThatHasFailed) {
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};
+  run.run(50);
+  const Point settled = run.point();
+  EXPECT_FALSE(tell(run, {9, 145}, {}, 0, true).empty_cache);
+  EXPECT_FALSE(tell(run, {9, 145}, {}, 1.1).moved);
+  EXPECT_TRUE(tell(run, {9, 145}, {}, 0, true).empty_cache);
+  EXPECT_FALSE(tell(run, {9, 145}, {}, 0.9).moved);
+  run.run(50);
+  EXPECT_EQ(run.point(), settled);
+}
+
+// Four times the batch at half the need of a step of training: it fits beside training at 0.45 of the card. A
+// pair at which it would need more than the card is not gone to again.
+TEST(Predictive, LeavesRoomForAPhaseThatFollowsTheBatch) {
+  const MadeUpLaw law = area();
+  MadeUpRun run{law, space_of_pairs(), {8, 64}, every(10)};
+  int failures = 0;
+  for (int i = 0; i < 40; ++i) {
+    run.run(10);
+    const Point ran{4 * run.point()[0], run.point()[1]};
+    const double need = 0.005 + 0.5 * law.step(ran);
+    tell(run, ran, {4, 1}, 0, true);
+    if (tell(run, ran, {4, 1}, need).moved) ++failures;
+  }
+  EXPECT_LE(failures, 1);
+  EXPECT_LE(0.5 * law.step({4 * run.point()[0], run.point()[1]}), 0.995);
+  EXPECT_GE(law.step(run.point()), 0.35);
+}
+
+// Three outliers of any size in 1,500 steps: after each it goes back to where it was.
+TEST(Predictive, GoesBackAfterAnOutlierThatFailed) {
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};
+  run.run(300);
+  const Point settled = run.point();
+  for (int outlier = 0; outlier < 3; ++outlier) {
+    run.besides = 2;
+    run.step();
+    EXPECT_NE(run.point(), settled);
+    run.run(400);
+    EXPECT_EQ(run.point(), settled) << outlier;
+  }
+  EXPECT_EQ(run.failed().size(), 3u);
+}
+
+// One that fails soon after it was gone to has not proved itself: it stays out of reach.
+TEST(Predictive, DoesNotGoBackToAPairThatHardlyRan) {
+  MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};
+  run.run(12);
+  const Point there = run.point();
+  run.besides = 2;
+  run.step();
+  run.run(200);
+  EXPECT_LT(run.point()[0] * run.point()[1] * run.point()[1], there[0] * there[1] * there[1]);
+}
+
+// Size first: the largest one at any batch, then the largest batch at it.
+TEST(Predictive, TakesTheSizeFirstWhereThatIsTheObjective) {
+  MadeUpRun run{area(), space_of_pairs(), {2, 64}, every(10, {{"objective", "lq-first", {}}})};
+  run.run(100);
+  EXPECT_EQ(run.point(), (Point{2, 256}));  // 0.62 of the card; a third sample would take 0.93
+}
+
 }  // namespace
 }  // namespace vramlab

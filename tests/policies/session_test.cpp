@@ -115,5 +115,40 @@ TEST(TunerSession, NeedsAKnownTotal) {
   EXPECT_THROW(session.after_step(StepResult::ok, {}), InternalError);
 }
 
+// What a tuner hears of a phase, and what it may do then: before it only empty the cache and reset the peak.
+class PhaseListener final : public Tuner {
+ public:
+  TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation&) override {
+    heard.push_back(phase);
+    return {.delta = {-1, 0}, .empty_cache = true, .retry = true, .reason = "room"};
+  }
+  std::vector<PhaseReport> heard;
+};
+
+TEST(TunerSession, TellsOfPhasesAndMovesOnlyAfterThem) {
+  auto listener = std::make_unique<PhaseListener>();
+  const std::vector<PhaseReport>& heard = listener->heard;
+  TunerSession session{std::move(listener), {{{"batch", 2, 64}, {"lq", 32, 256}}}, {8, 96}};
+  PhaseReport report{.name = "validation", .ran = {32, 96}, .follow = {4, 0}, .begins = true};
+  StepDecision decision = session.on_phase(report, at(5));
+  EXPECT_TRUE(decision.empty_cache);
+  EXPECT_FALSE(decision.moved);
+  EXPECT_EQ(session.point(), (Point{8, 96}));
+  report.begins = false;
+  report.result = StepResult::oom;
+  report.asked = 7;
+  decision = session.on_phase(report, at(5));
+  EXPECT_TRUE(decision.moved);
+  EXPECT_FALSE(decision.retry);
+  EXPECT_EQ(decision.reason, "validation: room");
+  EXPECT_EQ(session.point(), (Point{7, 96}));
+  ASSERT_EQ(session.adjustments().size(), 1u);
+  EXPECT_EQ(session.adjustments()[0].reason, "validation: room");
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[1].point, (Point{8, 96}));
+  EXPECT_EQ(heard[1].asked, 7u);
+}
+
 }  // namespace
 }  // namespace vramlab

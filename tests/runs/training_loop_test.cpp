@@ -117,5 +117,48 @@ TEST_F(TrainingLoopTest, EqualInputGivesAnEqualRun) {
   EXPECT_EQ(a.memory, b.memory);
 }
 
+/// Keeps what it is told of phases, and gives way to one that fails.
+class PhaseTuner : public Tuner {
+ public:
+  explicit PhaseTuner(std::vector<PhaseReport>& heard) : heard_(heard) {}
+  TunerAnswer decide(const TunerQuestion&, const Observation&) override { return {}; }
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation&) override {
+    heard_.push_back(phase);
+    if (phase.result == StepResult::oom) return {.delta = {-1}, .reason = "smaller"};
+    return {};
+  }
+
+ private:
+  std::vector<PhaseReport>& heard_;
+};
+
+// A validation of four times the batch: 1 GiB + 16 · 0.5 GiB do not fit beside a context on 8 GiB; 12 do.
+TEST_F(TrainingLoopTest, APhaseFollowsTheBatchAndItsTunerIsTold) {
+  setup.phases = {{.name = "validation", .every = 10, .point = {4}, .follow = {4}}};
+  std::vector<PhaseReport> heard;
+  const TrainingRun result = run_training(setup, [&] { return std::make_unique<PhaseTuner>(heard); });
+  ASSERT_EQ(heard.size(), 4u);
+  EXPECT_TRUE(heard[0].begins);
+  EXPECT_EQ(heard[0].ran, Point{16});
+  EXPECT_EQ(heard[1].result, StepResult::oom);
+  EXPECT_EQ(heard[1].point, Point{4});
+  EXPECT_GT(heard[1].asked, 0u);
+  EXPECT_EQ(heard[3].ran, Point{12});
+  EXPECT_EQ(heard[3].result, StepResult::ok);
+  EXPECT_EQ(heard[3].peak_allocated, 7_GiB);
+  EXPECT_EQ(result.phases.ooms, 1);
+  EXPECT_EQ(result.iterations[9].delta, Point{-1});
+  EXPECT_EQ(result.iterations[9].reason, "validation: smaller");
+  EXPECT_EQ(result.iterations[10].point, Point{3});
+}
+
+// At most what the model allows, whatever training's bounds are.
+TEST(Phase, FollowsNoFurtherThanTheModel) {
+  const Phase phase{.name = "validation", .every = 1, .point = {8, 128}, .follow = {4, 0}};
+  const ParameterSpace range{{{"batch", 1, 64}, {"lq", 32, 256}}};
+  EXPECT_EQ(phase.beside({8, 96}, range), (Point{32, 128}));
+  EXPECT_EQ(phase.beside({40, 96}, range), (Point{64, 128}));
+}
+
 }  // namespace
 }  // namespace vramlab

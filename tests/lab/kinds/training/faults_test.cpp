@@ -190,5 +190,32 @@ TEST(TunerMatrix, ThereIsNoRegretWhereNothingIsSafe) {
   EXPECT_FALSE(summarise(rows)[0].worst_regret);
 }
 
+// A validation that needs 0.90 of the card and finds no room in a cache full of training's blocks.
+TEST(Phases, OnceToldOfAFailedValidationTunersMakeRoom) {
+  const std::filesystem::path file = VRAMLAB_SOURCE_DIR "/../shared/cases/training/validation-fails.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not there";
+  const TrainingScenario scenario = read_training(read_document(file));
+  for (const PolicyEntry& entry : scenario.policies) {
+    EXPECT_LE(*find_metric(run_policy(scenario, entry).metrics, "phase_ooms"), 2) << entry.label;
+  }
+}
+
+// Twelve outliers or so that no pair has room for: each costs a step and a while at a smaller pair.
+TEST(Faults, OutliersThatFailCostLittleOfALongRun) {
+  TrainingScenario scenario =
+      read_training(read_document(VRAMLAB_SOURCE_DIR "/scenarios/fault-outliers.json"));
+  scenario.setup.iterations = 4000;
+  scenario.setup.faults.outlier = 8_GiB;
+  scenario.setup.faults.outlier_chance = 0.003;
+  TrainingScenario calm = scenario;
+  calm.setup.faults = {};
+  for (const PolicyEntry& entry : scenario.policies) {
+    if (entry.label != "predictive" && entry.label != "settled") continue;
+    const double with = *find_metric(run_policy(scenario, entry).metrics, "objective");
+    const double without = *find_metric(run_policy(calm, entry).metrics, "objective");
+    EXPECT_GT(with, 0.9 * without) << entry.label;
+  }
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -182,5 +182,28 @@ TEST(Scenario, MissingFilesAndFoldersAreNamed) {
   EXPECT_EQ(error_of_file("."), ".: is a folder; a file is needed.");
 }
 
+// Not beside `set` of the same parameter, at least once, and of a parameter that there is.
+TEST(Scenario, APhaseMayFollowTraining) {
+  const auto with = [](const std::string& phase) {
+    return bent_scenario("\"iterations\": 100,",
+                         "\"iterations\": 100, \"phases\": [{\"name\": \"v\", \"every\": 10, " + phase + "}],");
+  };
+  const TrainingScenario scenario =
+      read_training(parse_document(with("\"follow\": {\"batch\": 4}"), "small.json"));
+  EXPECT_EQ(scenario.setup.phases.at(0).follow, Point{4});
+  for (const char* bad : {"\"follow\": {\"batch\": 0}", "\"follow\": {\"lq\": 4}",
+                          "\"set\": {\"batch\": 2}, \"follow\": {\"batch\": 4}"}) {
+    EXPECT_THROW(read_training(parse_document(with(bad), "small.json")), InputError) << bad;
+  }
+}
+
+TEST(Scenario, TheFormerNameOfTheSumOfPixelsIsRead) {
+  for (const char* name : {"pixels", "lq-then-batch"}) {
+    const TrainingScenario scenario = read_training(parse_document(
+        bent_scenario("\"samples_per_s\"", "\"" + std::string{name} + "\""), "small.json"));
+    EXPECT_EQ(objective_name(scenario.objective), "pixels");
+  }
+}
+
 }  // namespace
 }  // namespace vramlab
