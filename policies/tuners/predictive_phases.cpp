@@ -103,7 +103,13 @@ void Predictive::phase_failed(PredictiveState::PhaseRoom& room, const PhaseRepor
       state_.steady.empty() ? smaller_blindly(current_) : best(box, limit(), 0).value_or(box.low);
   answer.reason += target == current_ ? "nothing is left to shrink" : "to " + pair_text(target);
   state_.hold = options_.adjustment_frequency;
-  if (!(target == current_)) move(phase.point, target, answer);
+  if (target == current_) return;
+  // What it gives way for may prove to need less than was feared: then the way up again is no turn.
+  const std::int64_t turns = state_.turns;
+  move(phase.point, target, answer);
+  state_.turns = turns;
+  state_.batch_direction = 0;
+  state_.size_direction = 0;
 }
 
 // A validation keeps nothing for a backward pass: it needs no more than a step of training at its pair.

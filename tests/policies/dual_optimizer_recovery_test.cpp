@@ -195,13 +195,14 @@ TEST(DualOptimizerRecovery, OnlySettledHearsOfPhases) {
   for (const char* profile : {"blind", "peak", "settled"}) {
     Rig rig{"dual-optimizer", profile, with_frequency(10), {8, 96}};
     rig.steps(5, 0.5);
+    const Point before = rig.point();
     PhaseReport report{.name = "validation", .ran = {32, 96}, .follow = {4, 0}, .result = StepResult::oom};
-    const Observation observation{
-        .iteration = 5, .memory = {.allocated = 30'000, .reserved = 900'000, .total = kRigTotal}};
+    const Observation observation{.iteration = 5,
+                                  .memory = {.allocated = 30'000, .reserved = 900'000, .total = kRigTotal}};
     // 0.5 at batch 8 is 2.0 at 32: 0.85 / 2.0 of the batch is left, so that the next one fits.
     const bool hears = std::string{profile} == "settled";
     EXPECT_EQ(rig.session().on_phase(report, observation).moved, hears) << profile;
-    EXPECT_EQ(rig.point(), hears ? (Point{3, 96}) : (Point{8, 96})) << profile;
+    EXPECT_EQ(rig.point(), hears ? (Point{3, 96}) : before) << profile;
     report.begins = true;
     EXPECT_EQ(rig.session().on_phase(report, observation).empty_cache, hears) << profile;
   }

@@ -185,8 +185,9 @@ TEST(Scenario, MissingFilesAndFoldersAreNamed) {
 // Not beside `set` of the same parameter, at least once, and of a parameter that there is.
 TEST(Scenario, APhaseMayFollowTraining) {
   const auto with = [](const std::string& phase) {
-    return bent_scenario("\"iterations\": 100,",
-                         "\"iterations\": 100, \"phases\": [{\"name\": \"v\", \"every\": 10, " + phase + "}],");
+    return bent_scenario(
+        "\"iterations\": 100,",
+        "\"iterations\": 100, \"phases\": [{\"name\": \"v\", \"every\": 10, " + phase + "}],");
   };
   const TrainingScenario scenario =
       read_training(parse_document(with("\"follow\": {\"batch\": 4}"), "small.json"));
@@ -199,8 +200,8 @@ TEST(Scenario, APhaseMayFollowTraining) {
 
 TEST(Scenario, TheFormerNameOfTheSumOfPixelsIsRead) {
   for (const char* name : {"pixels", "lq-then-batch"}) {
-    const TrainingScenario scenario = read_training(parse_document(
-        bent_scenario("\"samples_per_s\"", "\"" + std::string{name} + "\""), "small.json"));
+    const TrainingScenario scenario = read_training(
+        parse_document(bent_scenario("\"samples_per_s\"", "\"" + std::string{name} + "\""), "small.json"));
     EXPECT_EQ(objective_name(scenario.objective), "pixels");
   }
 }
