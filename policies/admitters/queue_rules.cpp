@@ -203,9 +203,9 @@ std::string why_it_waits(const QueueOptions& options, const JobDemand& demand, c
     return text + "; " + format_bytes(account.promised) + " of its quota of " + format_bytes(*account.quota) +
            " are promised";
   }
-  return most < need + margin
-             ? text
-             : text + (demand.cards > 1 ? "; it needs several of one node at once" : "; others go before it");
+  return most < need + margin ? text
+                              : text + (demand.cards > 1 ? "; it needs several of one node at once"
+                                                         : "; its turn has not come");
 }
 
 namespace {
@@ -246,8 +246,10 @@ class NodeFuture {
     for (std::uint32_t i = 0; i < cards_.size() && reservation.cards.size() < wanted(); ++i) {
       if (!takes(i)) continue;
       reservation.cards.push_back(node_.first + i);
-      reservation.spare.push_back(*free_bytes(options_, cards_[i]) - need_ -
-                                  margin_on(options_, cards_[i], demand_));
+      CardView shared = cards_[i];  // with who passes the job it is, and then the job keeps its margin there
+      ++shared.jobs;
+      const Bytes taken = need_ + margin_on(options_, shared, demand_);
+      reservation.spare.push_back(less(*free_bytes(options_, cards_[i]), taken));
     }
     return reservation;
   }

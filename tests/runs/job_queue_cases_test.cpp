@@ -302,7 +302,7 @@ TEST(JobQueueDegradation, WaitFirstShrinksUnderEveryOrderOnceItsWaitIsOver) {
       EXPECT_EQ(run.jobs[1].first_start, seconds{310}) << order;
       EXPECT_EQ(run.jobs[1].split, (BatchSplit{8, 2})) << order;
       EXPECT_THAT(run.jobs[1].reason,
-                  HasSubstr("16.0 GiB for batch 16 did not fit: runs at batch 8 with 8.00 GiB and 2"));
+                  HasSubstr("16.0 GiB for batch 16 did not fit: runs at batch 8 with 8.0 GiB and 2"));
     }
   }
 }
@@ -355,7 +355,7 @@ TEST(JobQueueWaiting, ForEverEndsTheRunAndSaysWhatIsMissing) {
     const JobQueueRun run = run_queue(setup, "best-effort", {{"poll_s", poll, {}}});
     EXPECT_EQ(count(run, JobOutcome::completed), 2) << poll;
     EXPECT_EQ(run.jobs[1].outcome, JobOutcome::pending);
-    EXPECT_EQ(run.jobs[1].reason, "needs 12.0 GiB; the freest card, 0, has 6.00 GiB of 24.0 GiB to give");
+    EXPECT_EQ(run.jobs[1].reason, "needs 12.0 GiB; the freest card, 0, has 6.0 GiB of 24.0 GiB to give");
   }
 }
 
@@ -366,7 +366,7 @@ TEST(JobQueueReasons, AKillNamesWhatWasWantedAndWhatWasFree) {
   const JobQueueRun run = run_queue(setup, "no-admission", {{"on_oom", "fail", {}}});
   EXPECT_EQ(
       run.jobs[1].reason,
-      "ran out of memory in attempt 1. It wanted 14.0 GiB on card 0, which had 8.00 GiB of 24.0 GiB free.");
+      "ran out of memory in attempt 1. It wanted 14.0 GiB on card 0, which had 8.0 GiB of 24.0 GiB free.");
 }
 
 TEST(JobQueueDevice, OneCardOrNone) {
@@ -414,7 +414,7 @@ TEST(JobQueueVariants, AreTriedInOrderBeforeTheBatchIsHalved) {
     EXPECT_EQ(run.jobs[1].end, seconds{90}) << profile;
     EXPECT_EQ(run.stays[1].most_used, 9_GiB) << profile;
     EXPECT_THAT(run.jobs[1].reason, HasSubstr("16.0 GiB for batch 16 did not fit: runs as mixed precision at "
-                                              "batch 16 with 9.00 GiB"));
+                                              "batch 16 with 9.0 GiB"));
     EXPECT_EQ(run_queue(setup, profile).jobs[1].split, (BatchSplit{16, 1, 0})) << profile;  // it may not
   }
 }

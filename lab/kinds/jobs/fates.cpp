@@ -153,14 +153,31 @@ std::string fates_csv(const JobQueueSetup& setup, const JobQueueRun& run) {
   return text;
 }
 
-std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results,
-                                 bool all) {
-  std::size_t rows = 0;
-  for (const JobsResult& result : results) rows += result.run.jobs.size();
-  all = all || rows <= kShortList;
-  Table table{{left("policy"), left("job"), left("state"), left("cards"), "submitted", "started", "ended",
-               "batch", "kills", left("reason")}};
+Table full_fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results) {
+  std::vector<Table::Column> columns{left("policy")};
+  std::vector<std::vector<std::string>> rows;
+  for (const JobsResult& result : results) {
+    for (std::size_t i = 0; i < result.run.jobs.size(); ++i) {
+      const Json fate = fate_of(setup, result.run, i);
+      rows.push_back({result.label});
+      for (const auto& [column, value] : fate.items()) {
+        if (columns.size() <= fate.size()) columns.push_back(left(column));
+        rows.back().push_back(cell_of(value));
+      }
+    }
+  }
+  Table table{std::move(columns)};
+  for (auto& row : rows) table.add_row(std::move(row));
+  return table;
+}
+
+std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results) {
+  std::size_t jobs = 0;
+  for (const JobsResult& result : results) jobs += result.run.jobs.size();
+  const bool all = jobs <= kShortList;
   bool any = false;
+  Table table{
+      {left("policy"), left("job"), left("state"), "started", "ended", "batch", "kills", left("reason")}};
   for (const JobsResult& result : results) {
     const JobQueueRun& run = result.run;
     std::vector<std::size_t> order = worst_first(run);
@@ -169,22 +186,20 @@ std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<J
     const std::size_t shown = all ? order.size() : std::min(bad, kMostRows);
     for (const std::size_t i : std::span{order}.first(shown)) {
       const JobRecord& job = run.jobs[i];
-      const Json fate = fate_of(setup, run, i);
-      const auto time = [&](const char* key) {
-        return fate[key].is_null() ? std::string{kNoFigure} : duration(fate[key].get<double>());
+      const bool started = job.starts > 0;
+      const auto time = [](bool known, SimTime at) {
+        return duration(known ? to_seconds(at) : std::nan(""));
       };
-      const std::string batch = job.starts == 0 ? std::string{kNoFigure}
-                                : job.split.accumulation == 1
-                                    ? fmt::format("{}", job.split.batch)
-                                    : fmt::format("{} · {}", job.split.batch, job.split.accumulation);
-      table.add_row({result.label, fate["name"].get<std::string>(), std::string{state_of(job)},
-                     cell_of(fate["cards"]), time("submitted_s"), time("started_s"), time("ended_s"), batch,
+      std::string batch = started ? std::to_string(job.split.batch) : kNoFigure;
+      if (started && job.split.accumulation > 1) batch += fmt::format(" · {}", job.split.accumulation);
+      table.add_row({result.label, setup.jobs[i].name, std::string{state_of(job)},
+                     time(started, job.first_start), time(job.outcome != JobOutcome::pending, job.end), batch,
                      std::to_string(job.ooms), job.reason});
       any = true;
     }
     if (all || shown == bad) continue;
     const std::string more = counted_states(run, std::span{order}.subspan(shown, bad - shown));
-    table.add_row({result.label, fmt::format("{} more", bad - shown), "", "", "", "", "", "", "", more});
+    table.add_row({result.label, fmt::format("{} more", bad - shown), "", "", "", "", "", more});
   }
   return any ? std::optional{std::move(table)} : std::nullopt;
 }

@@ -65,10 +65,12 @@ Json fates_json(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t 
 /// The same columns of all jobs as CSV; several cards with spaces between.
 std::string fates_csv(const JobQueueSetup& setup, const JobQueueRun& run);
 
-/// The same for people: all jobs of a short list or if `all` are asked for, else of each policy the first
-/// that did not end well, and how many more there are. Empty without a row.
-std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results,
-                                 bool all);
+/// The same columns of all jobs under every policy.
+Table full_fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results);
+
+/// For people: all jobs of a short list, else of each policy the first that did not end well, and how many
+/// more there are. Empty without a row.
+std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results);
 
 /// A line for each of the first few jobs that `metric` is about: for `refused` those that were refused, for
 /// waits those that waited longest, …; those that did not end well for figures of all jobs.

@@ -273,7 +273,9 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
       if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
     std::vector<Table> tables{outcomes_table(rows, is_seeded(), ended), times_table(rows)};
-    if (auto fates = fates_table(scenario_.setup, results_, question_.all_rows)) {
+    if (question_.all_rows && !is_seeded()) {
+      tables.push_back(full_fates_table(scenario_.setup, results_));
+    } else if (auto fates = fates_table(scenario_.setup, results_)) {
       tables.push_back(*std::move(fates));
     }
     return tables;
