@@ -18,6 +18,8 @@ constexpr double kLeastNoise = 0.001;       // readings are rounded to blocks, t
 constexpr double kLeastDoublings = 0.25;    // any other shape may have other workspaces
 constexpr double kShortestDoublings = 0.5;  // an error of a prediction next door is not magnified
 
+constexpr double kHidden = 0.5;  // of the growth of the work: a reading that grew by less hides its samples
+
 double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 }  // namespace
@@ -55,12 +57,32 @@ double MemoryLaw::upper(const WorkPair& pair, double confidence) const {
   const Features features = this->features(pair);  // first: written long before it is read
   const Bounds around = bounds(pair);
   if (around.same != nullptr) return around.same->value;
+  if (hides_growth(pair)) return std::max(around.smaller, around.high);
   const double likely = expected(features, around);
   const double doubt = around.is_sheltered ? confidence : kUnsheltered * confidence;
   const double regression = likely + doubt * regression_.deviation(features);
   const double doublings = std::max(kLeastDoublings, around.doublings);
   const double unexplained = confidence * misfit_ * doublings * likely;
   return std::max(around.smaller, std::min(around.high, regression) + unexplained);
+}
+
+// Whether `pair` lies beyond all that was measured, and the largest of these took hardly more than the
+// largest below it.
+bool MemoryLaw::hides_growth(const WorkPair& pair) const {
+  const auto largest_below = [&](const WorkPair& most) {
+    const Measured* largest = nullptr;
+    for (const Measured& one : measured_) {
+      if (one.pair == most || !at_or_beyond(most, one.pair)) continue;
+      if (largest == nullptr || at_or_beyond(one.pair, largest->pair)) largest = &one;
+    }
+    return largest;
+  };
+  const Measured* last = largest_below(pair);
+  if (last == nullptr) return false;
+  const Measured* before = largest_below(last->pair);
+  if (before == nullptr) return false;
+  const double work = ratio(last->pair.batch, before->pair.batch) * ratio(last->pair.size, before->pair.size);
+  return last->value / before->value - 1 < kHidden * (work - 1);
 }
 
 double MemoryLaw::deviation(const WorkPair& pair) const { return regression_.deviation(features(pair)); }

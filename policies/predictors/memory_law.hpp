@@ -133,7 +133,9 @@ class MemoryLaw {
   [[nodiscard]] double expected(const WorkPair& pair) const;
 
   /// What it takes at most: of a measured pair its own reading, of any other `confidence` standard deviations
-  /// above what is expected, and never below a smaller pair's reading.
+  /// above what is expected, and never below a smaller pair's reading. Beyond all measured pairs, as long as
+  /// readings hardly grow with them, it is the strict bound: their peak may be an optimizer's or a
+  /// workspace's, which hides how samples grow.
   [[nodiscard]] double upper(const WorkPair& pair, double confidence) const;
 
   /// How little is known about `pair`: one standard deviation of the regression.
@@ -181,6 +183,7 @@ class MemoryLaw {
 
   [[nodiscard]] Features features(const WorkPair& pair) const;
   [[nodiscard]] Bounds bounds(const WorkPair& pair) const;
+  [[nodiscard]] bool hides_growth(const WorkPair& pair) const;
   [[nodiscard]] double expected(const Features& features, const Bounds& bounds) const;
 
   LeastSquares<6> regression_;
