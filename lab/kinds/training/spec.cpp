@@ -284,8 +284,8 @@ class TrainingReader {
         problems_.add(where, std::to_string(times) + " is out of range; allowed is 1 to " +
                                  std::to_string(kMostTimes) + ".");
       }
-      const auto is_name = [&](const auto& value) { return value.first == name; };
-      if (std::any_of(phase.set.begin(), phase.set.end(), is_name)) {
+      const auto is_same = [&key = name](const auto& value) { return value.first == key; };
+      if (std::any_of(phase.set.begin(), phase.set.end(), is_same)) {
         problems_.add(where, "\"" + name + "\" stands in \"set\", too; leave one of them out.");
       }
       follow[*index] = times;
