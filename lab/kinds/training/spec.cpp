@@ -288,6 +288,10 @@ class TrainingReader {
       if (std::any_of(phase.set.begin(), phase.set.end(), is_same)) {
         problems_.add(where, "\"" + name + "\" stands in \"set\", too; leave one of them out.");
       }
+      if (searches_batch() && name == "batch") {
+        problems_.add(where,
+                      "a batch that a searcher is to find cannot be followed; give \"batch_size\" a number.");
+      }
       follow[*index] = times;
     }
     return follow;
