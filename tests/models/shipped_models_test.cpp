@@ -51,7 +51,9 @@ INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
                                          Figures{"generate", 12, 0, 0.09, 0.45, 3.8, 6.6, 9},
                                          Figures{"resnet50", 42, 0.15, 0.73, 1.9, 16.0, 10, 0},
                                          Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 8.2, 0},
-                                         Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.1, 55}),
+                                         Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.1, 55},
+                                         Figures{"llama", 43, 0.05, 0.14, 0.17, 1.4, 13.6, 7},
+                                         Figures{"llama-checkpointed", 29, 0.03, 0.22, 0.30, 2.6, 7.2, 7}),
                          [](const auto& one) {
                            std::string name = one.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -113,7 +115,8 @@ TEST_P(EveryModel, IsTheSameWithTheStepCache) {
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
                          testing::Values("gpt2", "bert-base", "resnet50", "lstm", "generate", "mixed-tasks",
-                                         "superres-recorded", "superres-rrdb6"),
+                                         "superres-recorded", "superres-rrdb6", "llama",
+                                         "llama-checkpointed"),
                          [](const auto& one) {
                            std::string name = one.param;
                            std::replace(name.begin(), name.end(), '-', '_');
