@@ -372,8 +372,8 @@ class EpochReader {
          .tokens_per_image = tokens_per_image_});
     file_.setup.samples = std::move(list.samples);
     if (list.skipped == 0) return;
-    file_.notes.push_back(fmt::format("{}: {} of {} lines have length 0 and are skipped", name, list.skipped,
-                                      list.skipped + static_cast<std::int64_t>(file_.setup.samples.size())));
+    const std::size_t lines = file_.setup.samples.size() + static_cast<std::size_t>(list.skipped);
+    file_.notes.push_back(fmt::format("{}: skipped {} of {} lines, of length 0", name, list.skipped, lines));
   }
 
   void set_aside() {
@@ -384,8 +384,8 @@ class EpochReader {
       throw InputError("/workload/data/set_aside", "the card holds none of the samples, not even alone.");
     }
     file_.notes.push_back(
-        fmt::format("{} of {} samples that the empty card does not hold even alone {} set aside",
-                    file_.setup.set_aside, all, file_.setup.set_aside == 1 ? "is" : "are"));
+        fmt::format("set aside: {} of {} samples, which the empty card does not hold even alone",
+                    file_.setup.set_aside, all));
   }
 
   // The original's factors compare an effective batch with the one that is wanted.

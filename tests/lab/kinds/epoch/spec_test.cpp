@@ -160,9 +160,8 @@ TEST(EpochScenario, SamplesThatFitNowhereAreSetAsideAndCounted) {
   EXPECT_EQ(result["phases"]["ooms"], 0);
   const auto head = read_experiment(document_of(json))->head();
   ASSERT_EQ(head.size(), 4u);
-  EXPECT_THAT(head[2], HasSubstr("lengths.csv: 1 of 6 lines have length 0 and are skipped"));
-  EXPECT_THAT(head[3],
-              HasSubstr("2 of 5 samples that the empty card does not hold even alone are set aside"));
+  EXPECT_THAT(head[2], HasSubstr("lengths.csv: skipped 1 of 6 lines, of length 0"));
+  EXPECT_THAT(head[3], HasSubstr("set aside: 2 of 5 samples, which the empty card does not hold even alone"));
   json["device"]["total"] = "64MiB";
   EXPECT_THAT(errors_of(json), HasSubstr("/workload/data/set_aside: the card holds none of the samples"));
 }
