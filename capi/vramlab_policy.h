@@ -71,8 +71,8 @@ int vramlab_session_set(vramlab_session* session, const char* parameter, int64_t
 /* The reason of the last decision; empty if nothing was evaluated. Valid until the next call. */
 const char* vramlab_session_reason(const vramlab_session* session);
 
-/* What the policy had to say of the last step, a line each; warnings begin with "warning: ". Empty if nothing.
-   Valid until the next call. */
+/* What the policy had to say of the last step, a line each; warnings begin with "warning: ". Empty if
+   nothing. Valid until the next call. */
 const char* vramlab_session_log(const vramlab_session* session);
 
 /* [{"iteration", "from": {NAME: value}, "to": {...}, "reason"}], every change so far. Valid until the next

@@ -51,9 +51,9 @@ constexpr std::uint64_t layout_of() {
 inline constexpr std::uint64_t kPluginLayout =
     layout_of<MemoryView, Observation, Parameter, ParameterSpace, Field, OptionEntry, OptionMap,
               PolicyProfile, TunerEntry, AdmitterEntry, ComposerEntry, SearcherEntry, PolicySet, Statistic,
-              TunerQuestion, TunerAnswer, PhaseReport, CardView, ClusterView, WaitingJobs, RunningJobs, CardIndex,
-              JobDemand, AdmitterQuestion, AdmitterAnswer, QueueRules, Sample, BatchShape, Candidates,
-              AccumulationRule, ComposerQuestion, ComposerAnswer, BatchOutcome, Probe, ProbedCard,
+              TunerQuestion, TunerAnswer, PhaseReport, CardView, ClusterView, WaitingJobs, RunningJobs,
+              CardIndex, JobDemand, AdmitterQuestion, AdmitterAnswer, QueueRules, Sample, BatchShape,
+              Candidates, AccumulationRule, ComposerQuestion, ComposerAnswer, BatchOutcome, Probe, ProbedCard,
               SearcherQuestion, SearcherAnswer, ProbeDepth, Problem, InputError>();
 
 /// What a plugin says of itself. `abi` is the first member for ever: where it differs, nothing else is read.

@@ -50,6 +50,21 @@ TEST(MemoryLaw, AnErrorOfAPredictionWidensTheNext) {
   EXPECT_GT(bad.misfit(), 0.05);
 }
 
+// Real BERT training: the optimizer's step is the peak up to four samples, so the two readings hardly differ;
+// at 24 samples of 152 a step took 0.371.
+TEST(MemoryLaw, BeyondReadingsThatHardlyGrewTheStrictBoundHolds) {
+  MemoryLaw hidden;
+  hidden.add({2, 128}, 0.0511, 0);
+  hidden.add({4, 128}, 0.0558, 0);
+  EXPECT_DOUBLE_EQ(hidden.upper({24, 128}, 2), 6 * 0.0558);
+  EXPECT_DOUBLE_EQ(hidden.upper({24, 152}, 2), 6 * 0.0558 * (152 * 152 / (128.0 * 128)));
+  EXPECT_GT(hidden.upper({24, 152}, 2), 0.371);
+  MemoryLaw seen;
+  seen.add({2, 128}, 0.0511, 0);
+  seen.add({4, 128}, 0.0850, 0);
+  EXPECT_LT(seen.upper({24, 128}, 2), 0.95 * 6 * 0.0850);
+}
+
 // A reading of the pair itself says more than one of its neighbour.
 TEST(MemoryLaw, NothingUnmeasuredTakesLessThanASmallerPairTook) {
   MemoryLaw law;

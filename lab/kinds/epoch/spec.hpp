@@ -45,8 +45,8 @@ EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry
 std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
                                            const std::vector<std::string>& labels = {});
 
-/// All metrics of a run in a fixed order (docs/metrics.md). `misfits`: samples of the data set that fit nowhere,
-/// as far as anybody looked.
+/// All metrics of a run in a fixed order (docs/metrics.md). `misfits`: samples of the data set that fit
+/// nowhere, as far as anybody looked.
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits = 0);
 const MetricTable& epoch_metric_table();
 
