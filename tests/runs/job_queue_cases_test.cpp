@@ -252,7 +252,7 @@ std::unique_ptr<Admitter> with_margin(const std::string& profile, const OptionMa
 // A share of 1 is the card, and what the empty card holds is not refused for the margin.
 TEST(JobQueueMargin, AnEmptyCardGivesAllItHas) {
   JobQueueSetup setup{.cluster = cards_of(24_GiB)};
-  setup.jobs = {plain_job(24_GiB, SimTime{0}, minutes{10}), plain_job(0, SimTime{0}, minutes{10}),
+  setup.jobs = {plain_job(24_GiB, SimTime{0}, minutes{10}), plain_job(0, minutes{10}, minutes{10}),
                 plain_job(24_GiB + 1, SimTime{0}, minutes{10})};
   setup.jobs[1].demand.share_milli = 1000;
   for (const PolicyProfile& profile : builtin_policies()->admitters.find("job-queue").profiles) {
@@ -330,7 +330,10 @@ TEST(JobQueueDegradation, OneThatMayShrinkStillPassesNobodyUnderStrict) {
   JobQueueSetup setup = one_that_shrinks();
   setup.jobs.insert(setup.jobs.begin() + 1, plain_job(20_GiB, seconds{5}, seconds{100}));
   const OptionMap wait_first{{"degrade", "wait-first", {}}};
-  EXPECT_EQ(run_queue(setup, "strict-fifo", wait_first).jobs[2].first_start, seconds{4100});
+  const JobQueueRun strict = run_queue(setup, "strict-fifo", wait_first);
+  EXPECT_EQ(strict.jobs[1].first_start, seconds{4000});
+  EXPECT_EQ(strict.jobs[2].first_start, seconds{4000});  // beside it, in the 4 GiB that are left
+  EXPECT_EQ(strict.jobs[2].split, (BatchSplit{4, 4}));
   EXPECT_EQ(run_queue(setup, "best-effort", wait_first).jobs[2].first_start, seconds{310});
   EXPECT_EQ(run_queue(setup, "backfill", wait_first).jobs[2].first_start, seconds{310});  // ends by 4,000
 }

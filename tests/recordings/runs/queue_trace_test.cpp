@@ -59,7 +59,7 @@ TEST(QueueTrace, CardsAreTheSameAsJsonAndAsCsv) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), std::ssize(run.moments) + 1);
   const auto last = nlohmann::json::parse(json.substr(json.rfind('\n', json.size() - 2) + 1));
   EXPECT_EQ(last, nlohmann::json::parse(R"({"time_s": 20.0, "card": 0, "used": 0, "foreign": 0, "promised": 0,
-                                            "jobs": 0, "alert": false})"));
+                                            "jobs": 0, "alert": false, "status": "AVAILABLE"})"));
 }
 
 TEST(QueueTrace, PerfettoHasASliceAStay) {

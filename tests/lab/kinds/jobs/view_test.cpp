@@ -58,10 +58,11 @@ TEST(JobFates, SayWhatBecameOfEachJobAndWhy) {
       "a margin of 1000.0 MiB.");
   EXPECT_EQ(jobs[2]["state"], "refused");
   EXPECT_EQ(jobs[2]["reason"], "Needs 30.0 GiB; the largest card offers 24.0 GiB: it can never fit.");
-  EXPECT_EQ(fates_csv(scenario.setup, results[0].run).substr(0, 130),
-            "name,state,cards,submitted_s,started_s,ended_s,batch,accumulation,kills,reason\n"
-            "a,done,0,0.0,0.0,600.0,1,1,0,\n"
-            "\"b, waits\",timed_out");
+  EXPECT_THAT(
+      fates_csv(scenario.setup, results[0].run),
+      testing::StartsWith("name,state,cards,submitted_s,started_s,ended_s,batch,accumulation,kills,reason\n"
+                          "a,done,0,0.0,0.0,600.0,1,1,0,\n"
+                          "\"b, waits\",timed_out,,0.0,,300.0,,,0,"));
 }
 
 TEST(JobFates, OfALongListTheTableShowsThoseThatDidNotEndWell) {
@@ -168,8 +169,8 @@ TEST(JobVariants, AreMeasuredWhereTheyRunAModel) {
           "policies": [{"use": "job-queue", "degrade": "degrade-first", "safety_margin_mb": 0}]})",
       "ways.json"));
   const JobSpec& job = scenario.setup.jobs[1];
-  EXPECT_EQ(job.demand.need(10, 0), 6528_MiB);
-  EXPECT_EQ(job.demand.as_variant(1).need(10, 0), 4528_MiB);
+  EXPECT_EQ(job.demand.need(10, 0), 6527_MiB);
+  EXPECT_EQ(job.demand.as_variant(1).need(10, 0), 4527_MiB);
   const JobRecord record = compare_queues(scenario)[0].run.jobs[1];
   EXPECT_EQ(record.split, (BatchSplit{10, 1, 1}));
   EXPECT_EQ(record.outcome, JobOutcome::completed);
