@@ -1,77 +1,31 @@
 // A policy session behind C functions: made of a description as JSON text, its books given as JSON text.
 #include "capi/vramlab_policy.h"
 
-#include <exception>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "core/error.hpp"
-#include "policies/contract/policy_set.hpp"
+#include "capi/description.hpp"
 #include "policies/contract/session.hpp"
 #include "policies/tuners/dual_optimizer_options.hpp"
 
 namespace vramlab {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json parse(const std::string& text) {
-  try {
-    Json json = Json::parse(text, nullptr, true, true);
-    if (json.is_object()) return json;
-  } catch (const Json::parse_error& error) {
-    throw InputError("", std::string{"the session's description is not JSON: "} + error.what());
-  }
-  throw InputError("", "the session's description must be a JSON object.");
-}
-
-std::int64_t whole_number(const Json& json, const char* key, const std::string& where) {
-  if (json.is_object() && json.contains(key) && json[key].is_number_integer())
-    return json[key].get<std::int64_t>();
-  throw InputError(where + "/" + key, "must be a whole number.");
-}
-
-std::string text_of(const Json& json, const char* key) {
-  if (!json.contains(key)) return {};
-  if (!json[key].is_string()) throw InputError(std::string{"/"} + key, "must be text in quotes.");
-  return json[key].get<std::string>();
-}
-
 constexpr const char* kSection = "training_automations";
 constexpr const char* kFile = "options_file";
 
-OptionMap plain_options(const Json& json) {
-  OptionMap options;
-  for (const auto& [key, value] : json.items()) {
-    const std::string where = "/" + key;
-    if (key == "use" || key == "profile" || key == "parameters" || key == kSection || key == kFile) continue;
-    if (value.is_boolean()) {
-      options.set(key, value.get<bool>(), where);
-    } else if (value.is_number_integer()) {
-      options.set(key, value.get<std::int64_t>(), where);
-    } else if (value.is_number()) {
-      options.set(key, value.get<double>(), where);
-    } else if (value.is_string()) {
-      options.set(key, value.get<std::string>(), where);
-    } else {
-      throw InputError(where, "an option is a number, true or false, or text in quotes.");
-    }
-  }
-  return options;
-}
-
 // A section in JSON is YAML as well, so that one reader knows both.
-PolicyChoice read_choice(const Json& json) {
-  PolicyChoice choice{.use = text_of(json, "use"), .profile = text_of(json, "profile")};
+PolicyChoice read_tuner_choice(const Json& json) {
+  PolicyChoice choice = read_choice(json, {"parameters", "cards", kSection, kFile});
+  const OptionMap plain = std::exchange(choice.options, {});
   if (json.contains(kFile)) choice.options = load_dual_optimizer_yaml(text_of(json, kFile));
   if (json.contains(kSection)) {
     const Json section = {{kSection, json[kSection]}};
     choice.options = overlay(choice.options, read_dual_optimizer_yaml(section.dump(), "the description"));
   }
-  choice.options = overlay(choice.options, plain_options(json));
+  choice.options = overlay(choice.options, plain);
   return choice;
 }
 
@@ -121,13 +75,19 @@ Json point_json(const ParameterSpace& space, const Point& point) {
   return json;
 }
 
-/// Makes the session that `text` describes (capi/vramlab_policy.h). Throws InputError with every fault of it.
-std::unique_ptr<TunerSession> session_from_text(const std::string& text) {
-  const Json json = parse(text);
-  const PolicyChoice choice = read_choice(json);
+/// Makes the session that `json` describes (capi/vramlab_policy.h). Throws InputError with every fault of it.
+std::unique_ptr<TunerSession> session_of(const Json& json) {
+  const PolicyChoice choice = read_tuner_choice(json);
   Start start = read_parameters(json, bounds_of(choice));
-  auto tuner = builtin_policies()->tuners.make(choice, start.space);
+  auto tuner = policies_for(json)->tuners.make(choice, start.space);
   return std::make_unique<TunerSession>(std::move(tuner), std::move(start.space), std::move(start.point));
+}
+
+CardsRule cards_rule_of(const Json& json) {
+  const std::string rule = text_of(json, "cards");
+  if (rule.empty() || rule == "fullest") return CardsRule::fullest;
+  if (rule == "sum") return CardsRule::sum;
+  throw InputError("/cards", "\"" + rule + "\" is no rule for several cards. Allowed: fullest, sum.");
 }
 
 std::string adjustments_text(const TunerSession& session) {
@@ -141,17 +101,15 @@ std::string adjustments_text(const TunerSession& session) {
   return json.dump();
 }
 
-std::string statistics_text(const TunerSession& session) {
-  Json json = Json::object();
-  for (const Statistic& statistic : session.tuner().statistics()) json[statistic.name] = statistic.value;
-  return json.dump();
-}
-
 }  // namespace
 }  // namespace vramlab
 
 struct vramlab_session {
   std::unique_ptr<vramlab::TunerSession> session;
+  vramlab::CardsRule cards = vramlab::CardsRule::fullest;
+  bool after_phase = false;  // a phase ended since the last step
+  bool new_process = true;   // the step to come is the first of its process
+  vramlab::Bytes asked = 0;  // of the step to come, if it fails
   std::string reason;
   std::string log;
   std::string text;  // what the last call that returns text gave
@@ -159,25 +117,9 @@ struct vramlab_session {
 
 namespace {
 
+using vramlab::guarded;
 using vramlab::InputError;
-
-thread_local std::string last_error;
-
-// No exception may leave a C function.
-template <class Work>
-int guarded(const Work& work) {
-  try {
-    work();
-    return 0;
-  } catch (const std::exception& error) {
-    last_error = error.what();
-  }
-  return 1;
-}
-
-void require(const void* given, const char* what) {
-  if (given == nullptr) throw InputError("", std::string{what} + " is NULL.");
-}
+using vramlab::require;
 
 std::size_t index_of(const vramlab_session& session, const char* parameter) {
   require(parameter, "the parameter's name");
@@ -189,17 +131,32 @@ std::size_t index_of(const vramlab_session& session, const char* parameter) {
                            vramlab::suggest_name(parameter, names));
 }
 
-vramlab::Observation observation_of(const vramlab_step& step) {
-  return {step.iteration,
-          vramlab::SimTime{step.time_ns},
-          {.allocated = step.allocated,
-           .peak_allocated = step.peak_allocated,
-           .reserved = step.reserved,
-           .peak_reserved = step.peak_reserved,
-           .total = step.total,
-           .alloc_retries = step.alloc_retries,
-           .allocator_ooms = step.allocator_ooms},
-          step.iteration};
+vramlab::StepResult result_of(const vramlab_step* cards, std::uint64_t count) {
+  auto result = vramlab::StepResult::ok;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto one = vramlab::step_result(cards[i].oom, "oom");
+    if (one == vramlab::StepResult::oom) return one;  // of one card: the step failed for that reason
+    if (one != vramlab::StepResult::ok) result = one;
+  }
+  return result;
+}
+
+void give(vramlab_session& session, vramlab::StepDecision made, vramlab_decision& decision) {
+  session.reason = std::move(made.reason);
+  session.log.clear();
+  for (const std::string& line : made.log) session.log += session.log.empty() ? line : '\n' + line;
+  decision = {made.empty_cache, made.reset_peak, made.retry, made.end_run, made.moved};
+}
+
+// By default what training runs at.
+vramlab::Point point_of(const vramlab_session& session, const std::int64_t* values) {
+  const vramlab::Point& own = session.session->point();
+  return values == nullptr ? own : vramlab::Point(values, values + own.size());
+}
+
+void require_running(const vramlab_session* session) {
+  require(session, "the session");
+  if (session->session->ended()) throw InputError("", "the policy has ended its run: " + session->reason);
 }
 
 }  // namespace
@@ -207,8 +164,8 @@ vramlab::Observation observation_of(const vramlab_step& step) {
 vramlab_session* vramlab_session_create(const char* json) {
   vramlab_session* made = nullptr;
   guarded([&] {
-    require(json, "the session's description");
-    made = new vramlab_session{vramlab::session_from_text(json), {}, {}, {}};
+    const vramlab::Json described = vramlab::parse_object(json, "the session's description");
+    made = new vramlab_session{vramlab::session_of(described), vramlab::cards_rule_of(described)};
   });
   return made;
 }
@@ -217,18 +174,76 @@ void vramlab_session_destroy(vramlab_session* session) { delete session; }
 
 int vramlab_session_after_step(vramlab_session* session, const vramlab_step* step,
                                vramlab_decision* decision) {
+  return vramlab_session_after_cards(session, step, 1, decision);
+}
+
+int vramlab_session_after_cards(vramlab_session* session, const vramlab_step* cards, uint64_t count,
+                                vramlab_decision* decision) {
+  return guarded([&] {
+    require_running(session);
+    require(cards, "the step");
+    require(decision, "the decision");
+    const vramlab::StepResult result = result_of(cards, count);
+    vramlab::Observation observation = vramlab::observation_of(cards, count, session->cards);
+    observation.after_phase = session->after_phase;
+    observation.new_process = session->new_process;
+    give(*session, session->session->after_step(result, observation, {}, session->asked), *decision);
+    session->asked = 0;
+    session->after_phase = false;
+    session->new_process = false;
+  });
+}
+
+int vramlab_session_phase(vramlab_session* session, const vramlab_phase* phase, const vramlab_step* reading,
+                          vramlab_decision* decision) {
+  return guarded([&] {
+    require_running(session);
+    require(phase, "the phase");
+    require(phase->name, "the phase's name");
+    require(reading, "the reading");
+    require(decision, "the decision");
+    vramlab::PhaseReport report{
+        .name = phase->name,
+        .ran = point_of(*session, phase->ran),
+        .follow = phase->follow == nullptr ? vramlab::Point{} : point_of(*session, phase->follow),
+        .begins = phase->begins != 0,
+        .result = vramlab::step_result(phase->oom, "oom"),
+        .peak_allocated = vramlab::checked_size(phase->peak_allocated, "peak_allocated"),
+        .asked = vramlab::checked_size(phase->asked, "asked")};
+    const auto observation = vramlab::observation_of(reading, 1, session->cards);
+    give(*session, session->session->on_phase(std::move(report), observation), *decision);
+    if (phase->begins == 0) session->after_phase = true;
+  });
+}
+
+int vramlab_session_asked(vramlab_session* session, uint64_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(step, "the step");
-    require(decision, "the decision");
-    if (step->total == 0) throw InputError("", "the step says that the device has 0 bytes in all.");
-    if (session->session->ended()) throw InputError("", "the policy has ended its run: " + session->reason);
-    const auto result = step->oom != 0 ? vramlab::StepResult::oom : vramlab::StepResult::ok;
-    vramlab::StepDecision made = session->session->after_step(result, observation_of(*step));
-    session->reason = std::move(made.reason);
-    session->log.clear();
-    for (const std::string& line : made.log) session->log += session->log.empty() ? line : '\n' + line;
-    *decision = {made.empty_cache, made.reset_peak, made.retry, made.end_run, made.moved};
+    session->asked = vramlab::checked_size(bytes, "bytes");
+  });
+}
+
+int vramlab_session_new_process(vramlab_session* session) {
+  return guarded([&] {
+    require(session, "the session");
+    session->new_process = true;
+  });
+}
+
+const char* vramlab_session_save(vramlab_session* session) {
+  const int failed = guarded([&] {
+    require(session, "the session");
+    session->text = session->session->save();
+  });
+  return failed != 0 ? nullptr : session->text.c_str();
+}
+
+int vramlab_session_load(vramlab_session* session, const char* saved) {
+  return guarded([&] {
+    require_running(session);
+    require(saved, "the saved session");
+    session->session->load(saved);
+    session->new_process = true;
   });
 }
 
@@ -280,9 +295,9 @@ const char* vramlab_session_adjustments(vramlab_session* session) {
 const char* vramlab_session_statistics(vramlab_session* session) {
   const int failed = guarded([&] {
     require(session, "the session");
-    session->text = vramlab::statistics_text(*session->session);
+    session->text = vramlab::statistics_text(session->session->tuner());
   });
   return failed != 0 ? nullptr : session->text.c_str();
 }
 
-const char* vramlab_last_error(void) { return last_error.c_str(); }
+const char* vramlab_last_error(void) { return vramlab::last_error.c_str(); }

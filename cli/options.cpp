@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -25,13 +24,8 @@ void add_plugin_option(Options& options) {
 }
 
 std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments) {
-  auto policies = builtin_policies();
-  const char* path = std::getenv("VRAMLAB_PLUGIN_PATH");
-  std::istringstream folders{path == nullptr ? "" : path};
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (folder.empty()) continue;
-    for (const auto& file : plugins_in(folder)) policies = with_plugin(policies, file);
-  }
+  const char* folders = std::getenv("VRAMLAB_PLUGIN_PATH");
+  auto policies = with_plugin_path(builtin_policies(), folders == nullptr ? "" : folders);
   for (const auto& file : texts_of(arguments, "plugin")) {
     policies = with_plugin(policies, file);
   }

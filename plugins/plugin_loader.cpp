@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include <elf.h>
@@ -190,6 +191,16 @@ std::vector<fs::path> plugins_in(const fs::path& folder) {
   if (error) refuse(folder, "is not a folder of plugins: " + error.message() + ".");
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::shared_ptr<const PolicySet> with_plugin_path(std::shared_ptr<const PolicySet> known,
+                                                  const std::string& folders) {
+  std::istringstream names{folders};
+  for (std::string folder; std::getline(names, folder, ':');) {
+    if (folder.empty()) continue;
+    for (const fs::path& file : plugins_in(folder)) known = with_plugin(known, file);
+  }
+  return known;
 }
 
 }  // namespace vramlab

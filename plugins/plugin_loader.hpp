@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "policies/contract/policy_set.hpp"
@@ -18,5 +19,10 @@ std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicyS
 
 /// The shared libraries (*.so) of `folder`, in the order of their names. Throws InputError if it is none.
 std::vector<std::filesystem::path> plugins_in(const std::filesystem::path& folder);
+
+/// `known` and the policies of all plugins in `folders`, which are separated by colons; empty names are
+/// passed over. Throws InputError for the first that cannot be loaded.
+std::shared_ptr<const PolicySet> with_plugin_path(std::shared_ptr<const PolicySet> known,
+                                                  const std::string& folders);
 
 }  // namespace vramlab

@@ -40,12 +40,19 @@ class OomGuardian final : public Composer {
 
   AfterOom told(const BatchOutcome& outcome) override {
     inner_->told(outcome);
-    if (outcome.result == StepResult::oom) halve(running_);
+    const auto ended = std::ranges::find_if(
+        running_, [&](const Piece& piece) { return std::ranges::equal(piece.samples, outcome.batch); });
+    if (ended == running_.end()) return AfterOom::ask;
+    Piece piece = std::move(*ended);
+    running_.erase(ended);
+    if (outcome.result == StepResult::oom) halve(std::move(piece));
     return AfterOom::ask;
   }
 
   void epoch_ends() override {
     if (options_.reset_at_epoch_end) limit_ = kNoLimit;
+    pieces_.clear();  // where a program leaves an epoch before its end
+    running_.clear();
     inner_->epoch_ends();
   }
 
@@ -143,7 +150,7 @@ class OomGuardian final : public Composer {
       put_back_cut(piece, most);
       piece = next_piece();
     }
-    running_ = piece;
+    running_.push_back(piece);
     cleaned_ = false;
     const bool oversize = piece.samples.size() == 1 && !fits(piece.predicted, observation.memory);
     return {.action = Action::run,
@@ -179,8 +186,8 @@ class OomGuardian final : public Composer {
 
   std::unique_ptr<Composer> inner_;
   GuardianOptions options_;
-  std::deque<Piece> pieces_;  ///< to be run before anything else
-  Piece running_;
+  std::deque<Piece> pieces_;       ///< to be run before anything else
+  std::deque<Piece> running_;      ///< handed out and not told; several where a loader fetches ahead
   bool cleaned_ = false;           ///< for the piece in front
   std::int64_t limit_ = kNoLimit;  ///< samples of a batch
   std::string gave_up_;

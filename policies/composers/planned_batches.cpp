@@ -91,6 +91,7 @@ class PlannedBatches final : public Composer {
   }
 
   AfterOom told(const BatchOutcome&) override { return AfterOom::skip; }
+  void epoch_ends() override { planned_.clear(); }  // a program may leave an epoch before its end
   [[nodiscard]] AccumulationRule accumulation() const override {
     return {options_.accumulation, options_.batch_size};
   }

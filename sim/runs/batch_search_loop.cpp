@@ -220,24 +220,19 @@ void give_up(BatchSearchRun& run, std::string reason) {
 
 void search(const BatchSearchSetup& setup, Searcher& policy, BatchSearchRun& run) {
   Prober prober{setup};
-  SearcherQuestion question{setup.low, setup.high, nullptr};
+  SearchSession session{policy, setup.low, setup.high};
   while (true) {
-    const auto trials = static_cast<std::int64_t>(run.trials.size());
-    const Observation now{trials, run.duration, prober.view(), trials};
-    run.answer = policy.decide(question, now);
-    run.answer.batch = std::min(run.answer.batch, setup.high);
+    const std::int64_t trials = session.probes();
+    run.answer = session.next({trials, run.duration, prober.view(), trials});
     if (run.answer.action != SearcherAnswer::Action::probe) return;
-    if (run.trials.size() == kMostProbes) {
-      return give_up(run, "no end after " + std::to_string(kMostProbes) + " probes");
-    }
     if (setup.max_steps > 0 && prober.steps() >= setup.max_steps) {
       return give_up(run, "max_steps: no end after " + std::to_string(prober.steps()) + " steps");
     }
-    run.trials.push_back(prober.probe(std::max(run.answer.batch, setup.low), policy.depth()));
+    run.trials.push_back(prober.probe(run.answer.batch, policy.depth()));
     const SearchTrial& trial = run.trials.back();
     run.duration += trial.duration;
     if (trial.probe.outcome == ProbeOutcome::oom || trial.probe.outcome == ProbeOutcome::held) ++run.ooms;
-    question.last = &run.trials.back().probe;
+    session.told(trial.probe);
   }
 }
 

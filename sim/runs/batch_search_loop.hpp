@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/contract/searcher.hpp"
+#include "policies/contract/batch_sessions.hpp"
 #include "sim/runs/card_runner.hpp"
 #include "sim/runs/stepped_run.hpp"
 
@@ -79,9 +79,6 @@ struct BatchSearchRun {
   SimTime duration{0};
   std::int64_t ooms = 0;
 };
-
-/// Probes a search may make before it is given up.
-inline constexpr std::size_t kMostProbes = 1000;
 
 /// Runs a search with `policy`. Sizes outside the setup's range are moved into it. Before each probe the
 /// cache is emptied and the peaks are reset; after it, however it ended, everything its steps left is freed.

@@ -53,10 +53,13 @@ class EpochLoop final : private SteppedRun {
         setup_(setup),
         composer_(composer),
         rule_(composer.accumulation()),
-        accumulation_(rule_, setup.target_batch),
+        session_(composer, {.samples = setup.samples,
+                            .target_batch = setup.target_batch,
+                            .seed = setup.seed,
+                            .shuffle = setup.shuffle,
+                            .packs = setup.packs}),
         shares_(setup.loss.weights),
         cards_(setup.model->build(), processes_of(setup)),
-        candidates_(setup.samples.size(), setup.seed, 0, setup.shuffle),
         began_(now()),
         epoch_began_(now()) {
     if (setup.start) go_on();
@@ -100,10 +103,9 @@ class EpochLoop final : private SteppedRun {
 
   void go_on() {
     at_ = *setup_.start;
-    candidates_ = Candidates(setup_.samples.size(), at_.position, setup_.shuffle);
-    in_epoch_ = candidates_.left() > 0;
+    session_.restore_books(at_);
+    in_epoch_ = session_.left() > 0;
     epoch_ = at_.position.epoch + (in_epoch_ ? 0 : 1);
-    accumulation_.restore(at_.effective, at_.micro_batches, at_.micro_steps);
     shares_.restore(at_.gradients);
     if (!in_epoch_) at_.totals = {};
     epoch_began_ = now() - at_.totals.duration;
@@ -112,15 +114,11 @@ class EpochLoop final : private SteppedRun {
   // A run whose state cannot be saved cannot go on. One that is complete need not.
   void save_state() {
     try {
-      at_.composer = composer_.save();
+      static_cast<ComposerState&>(at_) = session_.save();
     } catch (const PolicyFault& fault) {
       if (!run_.complete && run_.ended_early.empty()) run_.ended_early = fault.what();
       return;
     }
-    at_.position = candidates_.position();
-    at_.effective = accumulation_.samples();
-    at_.micro_batches = accumulation_.done();
-    at_.micro_steps = accumulation_.micro_steps();
     at_.gradients = shares_.save();
     at_.time = now();
     at_.totals.duration = now() - epoch_began_;
@@ -128,24 +126,18 @@ class EpochLoop final : private SteppedRun {
   }
 
   void begin_step() override {
-    if (!cleaned_up_) {
-      if (in_epoch_ && candidates_.left() == 0) end_epoch();
+    if (!session_.cleaned_up()) {
+      if (in_epoch_ && session_.left() == 0) end_epoch();
       if (is_over()) return stop();
-      if (!std::exchange(in_epoch_, true)) {
-        candidates_ = Candidates(setup_.samples.size(), setup_.seed, epoch_, setup_.shuffle);
-      }
+      if (!std::exchange(in_epoch_, true)) session_.begin_epoch(epoch_);
     }
-    const ComposerAnswer answer = ask();
-    if (answer.action == ComposerAnswer::Action::clean_up) {
-      if (std::exchange(cleaned_up_, true)) throw PolicyFault("the composer asked twice for a clean-up");
-      return begin_after(cards_.empty_cache());
-    }
-    cleaned_up_ = false;
+    // After a clean-up the composer looks at once, whatever comes late otherwise.
+    const ComposerAnswer answer = session_.next(session_.cleaned_up() ? reading() : deliver(reading()));
+    if (answer.action == ComposerAnswer::Action::clean_up) return begin_after(cards_.empty_cache());
     if (answer.action == ComposerAnswer::Action::give_up) {
       run_.ended_early = end_reason(answer.reason);
       return stop();
     }
-    take(answer);
     perform(answer);
     end_after(record_.duration);
   }
@@ -169,30 +161,6 @@ class EpochLoop final : private SteppedRun {
   // What can be read now.
   [[nodiscard]] Observation reading() const { return cards_.read(at_.batches, now(), CardsRule::fullest); }
 
-  // After a clean-up the composer looks at once, whatever comes late otherwise.
-  ComposerAnswer ask() {
-    const ComposerQuestion question{.event = cleaned_up_ ? ComposerEvent::cleaned_up : ComposerEvent::next,
-                                    .samples = setup_.samples,
-                                    .candidates = candidates_,
-                                    .most = accumulation_.room(),
-                                    .packs = setup_.packs,
-                                    .accumulates = accumulation_.done() > 0};
-    return composer_.decide(question, cleaned_up_ ? reading() : deliver(reading()));
-  }
-
-  // The policy is not trusted: only samples that wait, and no more than there is room for.
-  void take(const ComposerAnswer& answer) {
-    if (answer.batch.empty() || static_cast<std::int64_t>(answer.batch.size()) > accumulation_.room()) {
-      throw PolicyFault("the composer answered a batch of " + std::to_string(answer.batch.size()) +
-                        " samples where there was room for " + std::to_string(accumulation_.room()));
-    }
-    try {
-      candidates_.take(answer.batch);
-    } catch (const InternalError& error) {
-      throw PolicyFault(error.what());
-    }
-  }
-
   void perform(const ComposerAnswer& answer) {
     std::vector<Sample> samples;
     batch_ = answer.batch;
@@ -201,12 +169,8 @@ class EpochLoop final : private SteppedRun {
     record_.epoch = epoch_;
     record_.start = now();
     record_.samples = batch_;
-    record_.shape.packs = setup_.packs;
-    record_.shape.accumulates = accumulation_.done() > 0;
-    for (const SampleId id : batch_) {
-      samples.push_back(setup_.samples[id]);
-      record_.shape.add(samples.back());
-    }
+    record_.shape = session_.shape();
+    for (const SampleId id : batch_) samples.push_back(setup_.samples[id]);
     record_.padded_positions = setup_.model->positions(samples);
     record_.predicted = answer.predicted;
     record_.oversize = answer.oversize;
@@ -236,7 +200,7 @@ class EpochLoop final : private SteppedRun {
 
   [[nodiscard]] StepProgram program_of(const BatchModel& model, std::span<const Sample> samples) const {
     StepProgram program = model.step(samples);
-    return accumulation_.done() > 0 ? accumulating(std::move(program)) : program;
+    return session_.accumulates() ? accumulating(std::move(program)) : program;
   }
 
   SimTime run_phases() {
@@ -271,40 +235,30 @@ class EpochLoop final : private SteppedRun {
 
   void tell() {
     const bool ran_out = record_.result == StepResult::oom;
-    const BatchOutcome outcome{
-        .batch = batch_,
-        .shape = record_.shape,
-        .result = record_.result,
-        .rise = (ran_out ? record_.wanted : record_.peak_allocated) - record_.allocated_before,
-        .typical = ran_ > 1 && !record_.checkpointing};
-    const AfterOom next = composer_.told(outcome);
-    if (record_.result == StepResult::ok) {
-      accumulate(record_);
-    } else if (ran_out && next == AfterOom::ask) {
-      candidates_.put_back(batch_);
-    } else {
-      run_.totals.skipped += record_.shape.samples;
-      at_.totals.skipped += record_.shape.samples;
-    }
+    const BatchConsequence next = session_.told(
+        batch_, {.result = record_.result,
+                 .rise = (ran_out ? record_.wanted : record_.peak_allocated) - record_.allocated_before,
+                 .typical = ran_ > 1 && !record_.checkpointing,
+                 .usage = static_cast<double>(record_.peak_allocated) / static_cast<double>(record_.total)});
+    if (record_.result == StepResult::ok) accumulate(record_, next);
+    run_.totals.skipped += next.skipped;
+    at_.totals.skipped += next.skipped;
     run_.totals.add(record_);
     at_.totals.add(record_);
     if (setup_.listener != nullptr) setup_.listener->batch_ends(record_);
-    at_.failed_in_a_row = ran_out ? at_.failed_in_a_row + 1 : 0;
-    if (at_.failed_in_a_row == kMostFailedBatchesInARow) {
-      run_.ended_early = std::to_string(at_.failed_in_a_row) + " batches in a row ran out of memory";
+    if (session_.failed_in_a_row() == kMostFailedBatchesInARow) {
+      run_.ended_early = std::to_string(kMostFailedBatchesInARow) + " batches in a row ran out of memory";
     }
   }
 
-  void accumulate(BatchRecord& record) {
+  void accumulate(BatchRecord& record, const BatchConsequence& next) {
     shares_.add(record.shape);
-    const double usage = static_cast<double>(record.peak_allocated) / static_cast<double>(record.total);
-    const std::int64_t effective = accumulation_.samples() + record.shape.samples;
-    record.steps = accumulation_.add(record.shape.samples, usage);
+    record.steps = next.steps;
     if (!record.steps) return;
-    record.effective = effective;
-    step(effective, /*last=*/false);
+    record.effective = next.effective;
+    step(next.effective, /*last=*/false);
     if (setup_.loss.scale_learning_rate) {
-      record.learning_rate_scale = learning_rate_scale(target(), static_cast<double>(effective));
+      record.learning_rate_scale = learning_rate_scale(target(), static_cast<double>(next.effective));
     }
   }
 
@@ -320,11 +274,8 @@ class EpochLoop final : private SteppedRun {
   }
 
   void end_epoch() {
-    if (accumulation_.samples() > 0) {
-      step(accumulation_.samples(), /*last=*/true);
-      accumulation_.close();
-    }
-    composer_.epoch_ends();
+    const std::int64_t effective = session_.end_epoch();
+    if (effective > 0) step(effective, /*last=*/true);
     at_.totals.duration = now() - epoch_began_;
     if (setup_.listener != nullptr) setup_.listener->epoch_ends(epoch_, at_.totals);
     at_.totals = {};
@@ -336,19 +287,17 @@ class EpochLoop final : private SteppedRun {
   const EpochSetup& setup_;
   Composer& composer_;
   AccumulationRule rule_;
-  Accumulation accumulation_;
+  ComposerSession session_;
   GradientShares shares_;
   CardRunner cards_;
   std::map<const BatchModel*, CardRunner> phase_cards_;  ///< of phases with a model of their own
-  Candidates candidates_;
-  std::vector<SampleId> batch_;  ///< that runs or ran last, and what became of it
+  std::vector<SampleId> batch_;                          ///< that runs or ran last, and what became of it
   BatchRecord record_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes_;  ///< that this process has met
-  bool cleaned_up_ = false;     ///< the cache was just emptied, as the composer asked
   std::vector<double> losses_;  ///< declared for the batch that runs
   std::vector<double> norms_;
   std::int64_t epoch_ = 0;
-  bool in_epoch_ = false;  ///< `candidates_` are those of an epoch that has begun
+  bool in_epoch_ = false;  ///< the session's samples are those of an epoch that has begun
   std::int64_t ran_ = 0;   ///< batches of this run
   SimTime began_{0};       ///< when this run began
   SimTime epoch_began_{0};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/workload_model.hpp"
-#include "policies/contract/composer.hpp"
+#include "policies/contract/batch_sessions.hpp"
 #include "policies/contract/epoch_books.hpp"
 #include "sim/runs/epoch_totals.hpp"
 #include "sim/runs/step_runner.hpp"
@@ -36,16 +36,10 @@ struct LossRules {
 
 /// Where a run stands between two batches. A run that starts from it hands out the same samples in the same
 /// order as the one that was stopped; the process is a new one.
-struct EpochState {
-  EpochPosition position;
+struct EpochState : ComposerState {
   std::int64_t batches = 0;  ///< run so far, failed ones included
   std::int64_t steps = 0;    ///< of the optimizer, so far
-  std::int64_t effective = 0;
-  std::int64_t micro_batches = 0;
-  std::int64_t micro_steps = 0;  ///< that an effective batch has now (adaptive accumulation)
-  std::vector<double> composer;
   std::vector<double> gradients;
-  std::int64_t failed_in_a_row = 0;
   SimTime time{0};     ///< simulated so far
   EpochTotals totals;  ///< of the epoch that has begun, so far
 };
@@ -103,9 +97,6 @@ struct EpochRun {
   std::string ended_early;  ///< why it was given up before its end; empty if it was not
   bool complete = false;    ///< all epochs are over: there is nothing to go on with
 };
-
-/// Failed batches in a row after which a run is given up, whatever its policy says (K3-11).
-inline constexpr std::int64_t kMostFailedBatchesInARow = 32;
 
 /// Takes out of `setup.samples` what its cards do not hold even when they are empty: a sample alone, in the
 /// second step of a process of its own (the first may leave an optimizer's state behind), under either model.
