@@ -1,8 +1,11 @@
-"""As much of torch as vramlab_recorder.py uses: an allocator that writes the history that PyTorch would."""
+"""As much of torch as the recorder and the package vramlab use: an allocator with a limit and counters, which writes the
+history that PyTorch would; tensors that are cut; a sampler and a loader of batches.
+"""
 
 import pickle
 import sys
 import time
+import types
 
 
 class _OutOfMemoryError(RuntimeError):
@@ -14,7 +17,25 @@ class _Memory:
         self.entries = None
         self.next = 0x7F0000000000
         self.live = {}
-        self.held = self.peak = 0
+        self.cached = 0  # bytes freed and not given back
+        self.limit = 8 << 30
+        self.fraction = 1.0
+        self.counters = {"allocated": [0, 0], "reserved": [0, 0], "retries": 0, "ooms": 0}
+        self.calls = []
+
+    def _count(self, name, change):
+        counter = self.counters[name]
+        counter[0] += change
+        counter[1] = max(counter)
+
+    @property
+    def held(self):
+        return self.counters["allocated"][0]
+
+    def reset(self, limit):
+        """An empty card on which a program may use `limit` bytes."""
+        self.__init__()
+        self.limit = limit
 
     def _record_memory_history(self, enabled="all", context="all", max_entries=sys.maxsize):
         if enabled is None:
@@ -24,18 +45,28 @@ class _Memory:
 
     def alloc(self, size):
         block = (size + 511) // 512 * 512
+        if self.held + block > self.limit * self.fraction:
+            self.counters["ooms"] += 1
+            raise _OutOfMemoryError(f"CUDA out of memory. Tried to allocate {block / 2**20:.2f} MiB. Of the allocated memory "
+                                    f"{self.held / 2**20:.2f} MiB is allocated by PyTorch.")
+        fresh = max(0, block - self.cached)
+        self.cached = max(0, self.cached - block)
+        if self.held + self.cached + block > self.limit:
+            self.counters["retries"] += 1
+        self._count("allocated", block)
+        self._count("reserved", fresh)
         address = self.next
         self.next += block
         self.live[address] = size
-        self.held += block
-        self.peak = max(self.peak, self.held)
         self._enter("segment_alloc", address, block)
         self._enter("alloc", address, size)
         return address
 
     def free(self, address):
         size = self.live.pop(address)
-        self.held -= (size + 511) // 512 * 512
+        block = (size + 511) // 512 * 512
+        self._count("allocated", -block)
+        self.cached += block
         self._enter("free_requested", address, size)
         self._enter("free_completed", address, size)
 
@@ -67,20 +98,12 @@ class _Cuda:
         pass
 
     @staticmethod
-    def empty_cache():
-        pass
+    def memory_allocated():
+        return memory.held
 
-    @classmethod
-    def reset_peak_memory_stats(cls):
-        cls.memory.peak = cls.memory.held
-
-    @classmethod
-    def memory_allocated(cls):
-        return cls.memory.held
-
-    @classmethod
-    def max_memory_allocated(cls):
-        return cls.memory.peak
+    @staticmethod
+    def max_memory_allocated():
+        return memory.counters["allocated"][1]
 
     max_memory_reserved = max_memory_allocated
 
@@ -92,5 +115,116 @@ class _Cuda:
     def mem_get_info():
         return (7 << 30, 8 << 30)
 
+    @staticmethod
+    def memory_stats(device=None):
+        counters = memory.counters
+        return {"allocated_bytes.all.current": counters["allocated"][0], "allocated_bytes.all.peak": counters["allocated"][1],
+                "reserved_bytes.all.current": counters["reserved"][0], "reserved_bytes.all.peak": counters["reserved"][1],
+                "num_alloc_retries": counters["retries"], "num_ooms": counters["ooms"]}
+
+    @staticmethod
+    def reset_peak_memory_stats(device=None):
+        memory.calls.append("reset_peak")
+        for name in ("allocated", "reserved"):
+            memory.counters[name][1] = memory.counters[name][0]
+
+    @staticmethod
+    def empty_cache():
+        memory.calls.append("empty_cache")
+        memory._count("reserved", -memory.cached)
+        memory.cached = 0
+
+    @staticmethod
+    def set_per_process_memory_fraction(fraction, device=None):
+        memory.calls.append(f"fraction {fraction:.3f}")
+        memory.fraction = fraction
+
+    @staticmethod
+    def current_device():
+        return 0
+
+    @staticmethod
+    def get_device_properties(device):
+        return types.SimpleNamespace(total_memory=memory.limit)
+
 
 cuda = _Cuda()
+memory = cuda.memory
+
+
+class Tensor:
+    """Rows that can be cut, and nothing else."""
+
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    @property
+    def shape(self):
+        return (len(self.rows),)
+
+    def __getitem__(self, where):
+        return Tensor(self.rows[where])
+
+
+class Used:
+    """`with torch.Used(size):` memory that a step takes and frees."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __enter__(self):
+        self.address = memory.alloc(self.size)
+
+    def __exit__(self, *error):
+        memory.free(self.address)
+
+
+class _Sampler:
+    pass
+
+
+class _DataLoader:
+    """Fetches `ahead` batches before the one at work, as workers make it."""
+
+    def __init__(self, dataset, batch_sampler, ahead=0, collate_fn=list):
+        self.dataset, self.batch_sampler, self.ahead, self.collate = dataset, batch_sampler, ahead, collate_fn
+
+    def __iter__(self):
+        numbers, fetched = iter(self.batch_sampler), []
+        while True:
+            while numbers is not None and len(fetched) <= self.ahead:
+                batch = next(numbers, None)
+                if batch is None:
+                    numbers = None
+                else:
+                    fetched.append(batch)
+            if not fetched:
+                return
+            yield self.collate([self.dataset[number] for number in fetched.pop(0)])
+
+
+utils = types.ModuleType("torch.utils")
+utils.data = types.ModuleType("torch.utils.data")
+utils.data.Sampler, utils.data.DataLoader = _Sampler, _DataLoader
+sys.modules["torch.utils"], sys.modules["torch.utils.data"] = utils, utils.data
+
+
+class _Hooks(types.ModuleType):
+    """Hooks for all modules, or all optimizers; `run` calls them as PyTorch would."""
+
+    def __init__(self, name, register):
+        super().__init__(name)
+        self.hooks = []
+        setattr(self, register, self._add)
+
+    def _add(self, hook):
+        self.hooks.append(hook)
+        return types.SimpleNamespace(remove=lambda: self.hooks.remove(hook))
+
+    def run(self, *inputs):
+        for hook in self.hooks:
+            hook(None, inputs) if "module" in self.__name__ else hook(None, (), {})
+
+
+nn = types.SimpleNamespace(modules=types.SimpleNamespace(module=_Hooks("module", "register_module_forward_pre_hook")))
+optim = types.SimpleNamespace(optimizer=_Hooks("optimizer", "register_optimizer_step_post_hook"))

@@ -1,0 +1,740 @@
+"""The package vramlab against the stub of torch: what each class decides, refuses and survives.
+
+usage: package_test.py LIBRARY FOLDER_OF_RECORDINGS [PLUGIN]
+"""
+
+import contextlib
+import gzip
+import io
+import json
+import logging
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+from unittest import mock
+
+os.environ["VRAMLAB_POLICY_LIBRARY"], RECORDINGS = sys.argv[1:3]
+PLUGIN = sys.argv[3] if sys.argv[3:] and sys.argv[3].endswith(".so") else None
+del sys.argv[1:3 if PLUGIN is None else 4]
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATH = [os.path.join(HERE, "stub"), os.path.join(HERE, "..", "..", "python")]
+sys.path[:0] = PATH
+
+import torch  # noqa: E402: the stub
+import vramlab  # noqa: E402
+
+logging.getLogger("vramlab").setLevel(logging.CRITICAL)
+MIB, GIB = 1 << 20, 1 << 30
+memory = torch.cuda.memory
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        memory.reset(limit=GIB)
+
+    def refused(self, text, work, kind=vramlab.Error):
+        with self.assertRaises(kind) as caught:
+            work()
+        self.assertIn(text, str(caught.exception))
+
+
+class TunerTest(Case):
+    def replay(self, name):
+        """The changes that the tuner makes at the readings of a recorded run, and those that were recorded."""
+        with gzip.open(os.path.join(RECORDINGS, name + ".json.gz")) as file:
+            recording = json.load(file)
+        first = recording["rows"][0]
+        options = {"frequency": "adjustment_frequency", "target": "target_vram_usage", "margin": "safety_margin",
+                   "lq_granularity": "lq_granularity"}
+        tuner = vramlab.Tuner(
+            recording.get("use", "dual-optimizer"), profile=recording.get("profile", ""),
+            total_bytes=recording["cap_bytes"],
+            options={option: recording[key] for key, option in options.items() if key in recording},
+            batch=(first["batch"], *recording["batch_bounds"]), lq=(first["lq"], *recording["lq_bounds"]))
+        made, recorded = [], []
+        for row in recording["rows"]:
+            at = tuner.step()
+            with at:
+                memory.counters.update(allocated=[row["allocated"], row["peak_allocated"]],
+                                       reserved=[row["reserved"], row["peak_reserved"]],
+                                       retries=row["retries"], ooms=row["ooms"])
+                if row["oom"]:
+                    raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+            made.append((tuner["batch"] - at.batch, tuner["lq"] - at.lq))
+            recorded.append((row["db"], row["dl"]))
+        return made, recorded
+
+    def test_decides_as_in_recorded_training(self):
+        for name, changes in {"settled_from_12_128": 2, "peak_from_12_128": 53, "blind_from_8_96": 101,
+                              "predictive_llama": 5, "predictive_bert": 4, "predictive_lstm": 5}.items():
+            made, recorded = self.replay(name)
+            self.assertEqual(made, recorded, name)
+            self.assertEqual(sum(change != (0, 0) for change in made), changes, name)
+
+    def train(self, tuner, steps, sample=10 * MIB):
+        batches = []
+        for at in tuner.steps(steps):
+            with at:
+                batches.append(at.batch)
+                with torch.Used(at["batch"] * sample):
+                    pass
+        return batches
+
+    def test_a_failed_step_is_told_and_comes_again_where_the_policy_wants_that(self):
+        tuner = vramlab.Tuner("predictive", batch=(200, 1, 256))
+        batches = self.train(tuner, 60)
+        self.assertEqual(batches[0], 200)  # 1.95 GiB of 1 GiB
+        self.assertGreaterEqual(len(batches), 60)
+        self.assertTrue(tuner.adjustments[0]["reason"].startswith("oom"))
+        self.assertLessEqual(tuner["batch"] * 10 * MIB, GIB)
+        self.assertGreater(tuner["batch"], 50)
+        self.assertEqual(memory.held, 0)
+        self.assertIn("reset_peak", memory.calls)
+
+    def test_goes_on_from_a_checkpoint(self):
+        first, second = (vramlab.Tuner("predictive", batch=(8, 1, 256)) for _ in range(2))
+        self.train(first, 30)
+        second.load_state_dict(first.state_dict())
+        self.assertEqual(second.point, first.point)
+        self.assertEqual(self.train(second, 20), self.train(first, 20))
+        self.refused("saved session", lambda: second.load_state_dict({"session": "nonsense", "iteration": 1}))
+        self.refused("state_dict", lambda: second.load_state_dict(None))
+        self.refused("saves nothing", vramlab.Tuner("fixed", batch=(1, 1, 2)).state_dict)
+
+    def test_phases_and_their_failures_do_not_leave_the_loop(self):
+        tuner = vramlab.Tuner("fixed", batch=(8, 1, 256))
+        self.train(tuner, 2)
+        with tuner.phase("validation") as phase:
+            memory.alloc(2 * GIB)
+        self.assertTrue(phase.failed)
+        with tuner.phase("validation") as phase, torch.Used(MIB):
+            pass
+        self.assertFalse(phase.failed)
+        self.refused("inside the phase", lambda: self.inside(tuner))
+        self.refused("bach", lambda: tuner.phase("validation", follows={"bach": 4}))
+
+    def test_a_tuner_keeps_room_for_a_phase_that_follows_the_batch(self):
+        tuner = vramlab.Tuner("predictive", batch=(8, 1, 256))
+        failed = []
+        for number, at in enumerate(tuner.steps(200)):
+            with at, torch.Used(at.batch * 10 * MIB):
+                pass
+            if number % 10 == 9:
+                with tuner.phase("validation", follows={"batch": 2}) as phase:
+                    with torch.Used(tuner["batch"] * 20 * MIB):
+                        pass
+                failed.append(phase.failed)
+        self.assertFalse(any(failed[5:]), failed)
+        self.assertLessEqual(tuner["batch"] * 20 * MIB, GIB)
+        self.assertGreater(tuner["batch"], 25)
+
+    def inside(self, tuner):
+        with tuner.phase("validation"), tuner.step():
+            pass
+
+    def test_other_errors_pass_and_are_told(self):
+        tuner = vramlab.Tuner("fixed", batch=(8, 1, 256))
+        with self.assertRaises(ZeroDivisionError):
+            with tuner.step():
+                1 // 0
+        self.train(tuner, 1)
+
+    def test_several_cards(self):
+        tuner = vramlab.Tuner("threshold-step", devices=[0, 1], batch=(8, 1, 256))
+        self.train(tuner, 30)
+        self.refused("at least one", lambda: vramlab.Tuner(devices=[], batch=(8, 1, 256)))
+
+    def test_bad_input(self):
+        self.refused('Did you mean "predictive"', lambda: vramlab.Tuner("predictiv", batch=(8, 1, 256)))
+        self.refused("safety_margin", lambda: vramlab.Tuner("dual-optimizer", options={"safety_margn": 1}, batch=(8, 2, 64),
+                                                             lq=(96, 32, 256)))
+        self.refused("finite", lambda: vramlab.Tuner(options={"safety_margin": float("nan")}, batch=(8, 1, 256)))
+        self.refused("(start, lowest, highest)", lambda: vramlab.Tuner(batch=8))
+        self.refused("whole number", lambda: vramlab.Tuner(batch=(8.5, 1, 256)))
+        self.refused("out of range", lambda: vramlab.Tuner(batch=(0, 1, 256)))
+        self.refused("parameter", lambda: vramlab.Tuner())
+        self.refused("total_bytes=-1", lambda: vramlab.Tuner(batch=(8, 1, 256), total_bytes=-1))
+        self.refused("no such plugin", lambda: vramlab.Tuner(batch=(8, 1, 256), plugins=["/none.so"]))
+        tuner = vramlab.Tuner("fixed", batch=(8, 1, 256))
+        self.refused("bach", lambda: tuner["bach"])
+        self.refused("`with at:`", lambda: list(tuner.steps(2)))
+
+    @unittest.skipIf(PLUGIN is None, "no plugin was given")
+    def test_policies_of_plugins_from_a_file_and_from_the_environment(self):
+        batches = self.train(vramlab.Tuner("skeleton", batch=(8, 1, 256)), 300)
+        self.assertGreater(batches[-1], 8)
+        self.assertEqual(self.train(vramlab.Tuner("skeleton-twin", batch=(8, 1, 256), plugins=[PLUGIN]), 300), batches)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(PLUGIN, folder)
+            with mock.patch.dict(os.environ, {"VRAMLAB_PLUGIN_PATH": folder}):
+                self.assertEqual(self.train(vramlab.Tuner("skeleton-twin", batch=(8, 1, 256)), 300), batches)
+
+    def test_a_folder_of_plugins_that_is_not_there(self):
+        os.environ["VRAMLAB_PLUGIN_PATH"] = "/no/such/folder"
+        try:
+            self.refused("/no/such/folder", lambda: vramlab.Tuner(batch=(8, 1, 256)))
+        finally:
+            del os.environ["VRAMLAB_PLUGIN_PATH"]
+
+
+class SamplerTest(Case):
+    LENGTHS = [40 + 37 * i % 400 for i in range(300)]
+
+    def epoch(self, loader, sampler, per_token=512 * 1024 // 100):
+        """Every sample trained on, in order; the largest share of the memory; how many batches failed."""
+        trained, failed, sizes = [], 0, []
+        for batch in loader:
+            with sampler.step() as step:
+                longest = max(length for _, length in batch)
+                with torch.Used(longest * len(batch) * per_token):
+                    sizes.append(len(batch))
+                trained += [number for number, _ in batch]
+            failed += step.failed
+        return trained, failed, sizes
+
+    def loader(self, sampler, **more):
+        return torch.utils.data.DataLoader(list(enumerate(self.LENGTHS)), batch_sampler=sampler, **more)
+
+    def test_every_sample_once_in_batches_that_grow_to_the_memory(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS)
+        self.assertIsInstance(sampler, torch.utils.data.Sampler)
+        for epoch in range(3):
+            trained, failed, sizes = self.epoch(self.loader(sampler), sampler, per_token=20000)
+            self.assertEqual(sorted(trained), list(range(300)))
+            self.assertEqual(failed, 0)
+            self.assertEqual(sampler.epoch, epoch)
+        self.assertGreater(max(sizes), 60)
+        self.assertEqual(memory.held, 0)
+
+    def test_a_batch_that_fails_comes_again_in_halves(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS, use="planned-batches",
+                                       options={"batch_size": 64, "guardian": True})
+        trained, failed, sizes = self.epoch(self.loader(sampler), sampler, per_token=60000)
+        self.assertEqual(sorted(trained), list(range(300)))
+        self.assertGreater(failed, 0)
+        self.assertEqual(max(sizes), 32)
+
+    def test_a_loader_that_fetches_ahead_loses_nothing(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS, use="planned-batches",
+                                       options={"batch_size": 64, "guardian": True})
+        trained = []
+        for _ in range(2):
+            trained += self.epoch(self.loader(sampler, ahead=3), sampler, per_token=60000)[0]
+        for batch in sampler._rest():
+            with sampler.step():
+                trained += batch
+        self.assertEqual(sorted(trained), sorted(2 * list(range(300))))
+
+    def test_effective_batches(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS, target_batch=50, options={"batch_size": 16})
+        steps = []
+        for _ in self.loader(sampler):
+            with sampler.step() as step:
+                pass
+            if step.optimizer_steps:
+                steps.append(step.effective)
+        self.assertEqual(steps, [50] * 6)
+        self.refused("num_workers=0", lambda: list(self.loader(
+            vramlab.BatchSampler(self.LENGTHS, target_batch=50), ahead=2)))
+
+    def test_goes_on_from_a_checkpoint_in_the_middle_of_an_epoch(self):
+        first = vramlab.BatchSampler(self.LENGTHS)
+        trained = []
+        for count, batch in enumerate(self.loader(first)):
+            with first.step():
+                trained += [number for number, _ in batch]
+            if count == 5:
+                state = json.loads(json.dumps(first.state_dict()))
+                break
+        second = vramlab.BatchSampler(self.LENGTHS)
+        second.load_state_dict(state)
+        rest, _, _ = self.epoch(self.loader(second), second)
+        self.assertEqual(sorted(trained + rest), list(range(300)))
+        whole, _, _ = self.epoch(self.loader(second), second)
+        self.assertEqual(sorted(whole), list(range(300)))
+        self.assertEqual(second.epoch, 1)
+        self.refused("samples", lambda: vramlab.BatchSampler([1, 2]).load_state_dict(state))
+
+    def test_a_sample_that_fits_nowhere_ends_with_a_reason(self):
+        sampler = vramlab.BatchSampler([100, 100])
+        self.refused("1 sample", lambda: self.epoch_of_too_large(sampler), vramlab.OutOfMemory)
+
+    def epoch_of_too_large(self, sampler):
+        for _ in self.loader(sampler):
+            with sampler.step():
+                memory.alloc(2 * GIB)
+
+    def test_bad_input(self):
+        self.refused("lengths[1]=-1", lambda: vramlab.BatchSampler([1, -1]))
+        self.refused("no sample", lambda: vramlab.BatchSampler([]))
+        self.refused("tasks has 1", lambda: vramlab.BatchSampler([1, 2], tasks=["a"]))
+        self.refused("tokens[0]=0", lambda: vramlab.BatchSampler([1], tokens=[0]))
+        self.refused("images[0]", lambda: vramlab.BatchSampler([1], images=[float("nan")]))
+        self.refused("/tasks", lambda: vramlab.BatchSampler(range(9), tasks=list("abcdefghi")))
+        sampler = vramlab.BatchSampler([1, 2, 3])
+        self.refused("no batch to run", sampler.step)
+        next(iter(sampler))
+        self.refused("drop()", lambda: next(iter(sampler)))
+        self.assertEqual(sampler.drop(), 1)
+        self.assertEqual(sorted(sum(self.handed_out(sampler), [])), [0, 1, 2])
+
+    def handed_out(self, sampler):
+        for batch in sampler:
+            with sampler.step():
+                yield batch
+
+
+class _Parameter:
+    def __init__(self):
+        self.grad = None
+
+
+class _Gradient:
+    """A number with the calls of a gradient."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def detach(self):
+        return self
+
+    def to(self, device, copy):
+        return _Gradient(self.value)
+
+    def copy_(self, other):
+        self.value = other.value
+
+
+class _Module:
+    def __init__(self):
+        self.parameter = _Parameter()
+
+    def parameters(self):
+        return [self.parameter]
+
+    def __call__(self, rows):
+        return rows
+
+
+class GuardTest(Case):
+    def test_halves_until_it_fits_and_the_shares_add_up(self):
+        guard = vramlab.OomGuard()
+        seen = []
+
+        @guard
+        def step(rows, factor):
+            with torch.Used(len(rows.rows) * 100 * MIB):
+                seen.append((rows.rows, guard.share, factor))
+            return sum(rows.rows)
+
+        self.assertEqual(step(torch.Tensor(range(8)), factor=3), [28])
+        self.assertEqual(step(torch.Tensor(range(20)), factor=3), [45, 145])  # 20 fail
+        self.assertAlmostEqual(sum(share for _, share, _ in seen[1:]), 1)
+        self.assertEqual([row for rows, _, _ in seen[1:] for row in rows], list(range(20)))
+        self.assertEqual(memory.held, 0)
+
+    def test_cuts_fields_lists_and_dictionaries_alike(self):
+        guard = vramlab.OomGuard()
+        sizes = []
+
+        def step(batch, rows, names):
+            with torch.Used(len(names) * 300 * MIB):
+                sizes.append((batch["x"].shape[0], rows[1].shape[0], len(names)))
+
+        guard.run(step, {"x": torch.Tensor("abcd"), "scale": 2}, [torch.Tensor("abcd"), torch.Tensor("efgh")], list("abcd"))
+        self.assertEqual(sizes, [(2, 2, 2), (2, 2, 2)])
+
+    def test_gradients_of_a_failed_piece_are_taken_back(self):
+        model = _Module()
+        guard = vramlab.OomGuard(model)
+        parameter = model.parameter
+
+        @guard
+        def step(rows):
+            parameter.grad = _Gradient((parameter.grad.value if parameter.grad else 0) + len(rows))
+            with torch.Used(len(rows) * 300 * MIB):
+                pass
+
+        step(list(range(8)))
+        self.assertEqual(parameter.grad.value, 8)
+        self.assertEqual(guard.failures, 3)  # 8, and both 4; 2 fit
+
+    def test_gives_up_with_a_reason_and_can_be_used_again(self):
+        guard = vramlab.OomGuard(halvings=2)
+        step = guard(lambda rows: memory.alloc(2 * GIB))
+        self.refused("after 2 halvings", lambda: step([1] * 8), vramlab.OutOfMemory)
+        self.assertEqual(guard(len)([1] * 8), [8])
+
+    def test_keeps_the_limit(self):
+        guard = vramlab.OomGuard(keep_limit=True)
+        sizes = []
+
+        @guard
+        def step(rows):
+            with torch.Used(len(rows) * 300 * MIB):
+                sizes.append(len(rows))
+
+        step([0] * 4)
+        step([0] * 4)
+        self.assertEqual(sizes, [2] * 4)
+        self.assertEqual(guard.failures, 1)
+
+    def test_other_errors_pass_and_leave_nothing_behind(self):
+        guard = vramlab.OomGuard()
+        with self.assertRaises(ZeroDivisionError):
+            guard(lambda rows: 1 // 0)([1, 2])
+        self.assertEqual(guard(len)([1] * 8), [8])
+        self.refused("no argument has samples", lambda: guard(len)(3))
+        self.refused("inside another", lambda: guard(lambda rows: guard(len)(rows))([1]))
+
+    def test_catches_as_a_context_manager(self):
+        guard = vramlab.OomGuard()
+        with guard:
+            memory.alloc(2 * GIB)
+        self.assertTrue(guard.failed)
+        with guard:
+            pass
+        self.assertFalse(guard.failed)
+
+
+class FindBatchTest(Case):
+    @staticmethod
+    def step(batch):
+        with torch.Used(100 * MIB), torch.Used(batch * 10 * MIB):
+            pass
+
+    def test_finds_the_largest_that_fits(self):
+        for use in ("binsearch", "doubling-bisect"):
+            found = vramlab.find_batch(self.step, high=512, use=use)
+            self.assertLessEqual(found.batch * 10 + 100, 1024)
+            self.assertGreaterEqual(found.batch, 64)
+            self.assertEqual({probe.outcome for probe in found.probes}, {"ok", "oom"})
+        self.assertEqual(memory.held, 0)
+        self.assertLessEqual(vramlab.find_batch(self.step, high=512).batch, 92)
+        self.assertEqual(vramlab.find_batch(self.step, high=20).batch, 20)
+
+    def test_every_phase_must_fit(self):
+        def validate(batch):
+            with torch.Used(batch * 40 * MIB):
+                pass
+        found = vramlab.find_batch(self.step, high=512, use="binsearch", phases={"validation": validate})
+        self.assertLessEqual(found.batch, 25)
+
+    def test_shapes_that_vary_count_within_the_share_that_an_answer_may_use(self):
+        varied = []
+        vramlab.find_batch(self.step, high=512, varied=lambda batch: varied.append(batch))
+        self.assertGreater(len(varied), 1)
+        fractions = [call for call in memory.calls if call.startswith("fraction")]
+        self.assertIn("fraction 1.000", fractions[-1:])
+        self.assertLess(min(fractions), "fraction 1")
+
+    def test_ends_that_are_no_answer(self):
+        self.refused("", lambda: vramlab.find_batch(lambda batch: memory.alloc(2 * GIB), high=8), vramlab.NoBatchFits)
+        self.refused("bad shape", lambda: vramlab.find_batch(self.broken, high=8), vramlab.PolicyEnded)
+
+    @staticmethod
+    def broken(batch):
+        raise ValueError("bad shape")
+
+    def test_bad_input(self):
+        self.refused("high=0", lambda: vramlab.find_batch(self.step, high=0))
+        self.refused("no size to try", lambda: vramlab.find_batch(self.step, low=9, high=8))
+        self.refused("not a function", lambda: vramlab.find_batch(3, high=8))
+        self.refused("binsearch", lambda: vramlab.find_batch(self.step, high=8, use="binsearc"))
+
+
+PROCESS = """
+import sys, time
+sys.path[:0] = {path!r}
+import vramlab
+gate = vramlab.JobGate({gate!r}, cards=[10 << 30], options={{"safety_margin_mb": 0}}, poll=0.02)
+{work}
+"""
+
+
+class GateTest(Case):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "cards.gate")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def gate(self, **more):
+        options = {"cards": [10 * GIB], "options": {"safety_margin_mb": 0}, "poll": 0.02, **more}
+        return vramlab.JobGate(self.path, **options)
+
+    def process(self, work):
+        return subprocess.Popen([sys.executable, "-c", PROCESS.format(path=PATH, gate=self.path, work=work)],
+                                stdout=subprocess.PIPE, text=True)
+
+    def read(self):
+        with open(self.path) as file:
+            return file.read()
+
+    def change(self, key, value):
+        state = json.loads(self.read())
+        state[key] = value
+        with open(self.path, "w") as file:
+            json.dump(state, file)
+
+    def holder(self, need=8):
+        process = self.process(f"job = gate.admit({need} << 30, name='holder')\nprint(job.cards, flush=True)\ntime.sleep(60)")
+        self.assertEqual(process.stdout.readline(), "[0]\n")
+        return process
+
+    def end(self, process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def test_admits_waits_and_leaves(self):
+        gate = self.gate()
+        with gate.admit(6 * GIB, name="first", batch=8) as job:
+            self.assertEqual((job.cards, job.need, job.batch, job.accumulation), ([0], 6 * GIB, 8, 1))
+            self.refused("second", lambda: gate.admit(6 * GIB, name="second", timeout=0.1), vramlab.JobTimeout)
+            self.assertEqual([one["name"] for one in gate.jobs()], ["first"])
+            self.assertEqual(gate.admit(4 * GIB).cards, [0])
+        self.assertEqual([one["need"] for one in gate.jobs()], [4 * GIB])
+        self.refused("", lambda: gate.admit(11 * GIB), vramlab.JobRefused)
+
+    def test_a_killed_process_frees_its_place(self):
+        process = self.holder()
+        gate = self.gate()
+        self.refused("", lambda: gate.admit(8 * GIB, timeout=0.1), vramlab.JobTimeout)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with gate.admit(8 * GIB, timeout=30) as job:
+            self.assertEqual(job.cards, [0])
+        self.assertEqual(gate.jobs(), [])
+        self.end(process)
+
+    def test_a_killed_waiter_is_forgotten(self):
+        holder = self.holder()
+        waiter = self.process("gate.admit(9 << 30, name='waiter')")
+        gate = self.gate()
+        while [one["name"] for one in gate.jobs()] != ["holder", "waiter"]:
+            time.sleep(0.02)
+        self.end(waiter)
+        self.assertEqual([one["name"] for one in gate.jobs()], ["holder"])
+        self.end(holder)
+
+    def test_processes_at_once_never_exceed_the_card_and_all_get_their_turn(self):
+        work = ("for turn in range(5):\n with gate.admit(4 << 30, timeout=60):\n"
+                "  print('+', flush=True); running = sum(job['need'] for job in gate.jobs() if job['state'] == 'runs')\n"
+                "  assert running <= 10 << 30, running\n  time.sleep(0.01)")
+        processes = [self.process(work) for _ in range(5)]
+        for process in processes:
+            self.assertEqual(process.communicate(timeout=120)[0].count("+"), 5)
+            self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.gate().jobs(), [])
+
+    def test_degrades_where_the_policy_may(self):
+        gate = self.gate(options={"safety_margin_mb": 0, "degrade": "degrade-first"})
+        with gate.admit(6 * GIB), gate.admit(0, per_sample=GIB, batch=8) as job:
+            self.assertEqual((job.batch, job.accumulation, job.need, job.variant), (4, 2, 4 * GIB, ""))
+            self.assertEqual(gate.jobs()[1]["demand"]["batch"], 8)
+        small = {"name": "checkpointing", "need": 2 * GIB, "per_sample": 0}
+        with gate.admit(6 * GIB), gate.admit(0, per_sample=GIB, batch=8, variants=[small]) as job:
+            self.assertEqual((job.batch, job.need, job.variant), (8, 2 * GIB, "checkpointing"))
+
+    def test_a_job_that_ran_out_waits_again_with_more(self):
+        gate = self.gate()
+        with gate.admit(4 * GIB) as job:
+            job.report(5 * GIB)
+            self.assertEqual(gate.jobs()[0]["used"], 5 * GIB)
+            self.assertEqual(job.ran_out().need, 6 * GIB)
+
+    def test_strangers_count(self):
+        gate = self.gate(foreign=lambda card: 5 * GIB)
+        self.refused("", lambda: gate.admit(6 * GIB, timeout=0.05), vramlab.JobTimeout)
+        self.assertEqual(gate.admit(5 * GIB).cards, [0])
+
+    def test_a_full_disk_is_an_error_and_loses_no_job(self):
+        gate = self.gate()
+        job = gate.admit(4 * GIB, name="kept")
+        before = self.read()
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            self.refused("cards.gate", lambda: gate.admit(1 * GIB), vramlab.GateError)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertEqual(self.read(), before)
+        self.assertEqual([one["name"] for one in gate.jobs()], ["kept"])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            self.refused("as it was before", job.leave, vramlab.GateError)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertEqual(gate.jobs(), [])  # it left as soon as that could be written
+        job.leave()
+        job.leave()
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["cards.gate", "cards.gate.lock"])
+
+    def test_bad_input(self):
+        with self.gate().admit(GIB):
+            self.refused("other cards", lambda: self.gate(cards=[9 * GIB]), vramlab.GateError)
+        self.assertEqual(self.gate(cards=[9 * GIB]).admit(9 * GIB).cards, [0])  # with no job left it is a new one
+        os.unlink(self.path)
+        self.refused("job-queue", lambda: self.gate(use="job-queu"))
+        self.refused("poll", lambda: self.gate(poll=0))
+        self.refused("cards[0]=-1", lambda: self.gate(cards=[-1]))
+        gate = self.gate()
+        self.refused("need=-1", lambda: gate.admit(-1))
+        self.refused("/need", lambda: gate.admit())
+        self.refused("cards=2", lambda: gate.admit(GIB, cards=2))
+        self.refused("timeout", lambda: gate.admit(GIB, timeout=float("nan")))
+        self.assertEqual(gate.jobs(), [])
+        with open(self.path, "w") as file:
+            file.write('{"format": "vramlab-')
+        self.refused("is not the file of a gate", gate.jobs, vramlab.GateError)
+        self.refused("No such file", lambda: vramlab.JobGate("/no/folder/gate", cards=[GIB]), vramlab.GateError)
+
+    def test_a_file_from_before_a_restart_of_the_machine_holds_no_jobs(self):
+        self.gate().admit(8 * GIB)
+        self.change("boot", "another")
+        self.assertEqual(self.gate().jobs(), [])
+
+    def test_processes_of_another_container_are_refused(self):
+        self.gate().admit(8 * GIB)
+        self.change("pid_space", "pid:[1]")
+        self.refused("PID namespace", self.gate, vramlab.GateError)
+
+
+@contextlib.contextmanager
+def trainers():
+    """Lightning and transformers, as far as their callbacks go."""
+    callback = type("Callback", (), {})
+    lightning = types.SimpleNamespace(Callback=callback)
+    with mock.patch.dict(sys.modules, {"lightning": types.SimpleNamespace(pytorch=lightning), "lightning.pytorch": lightning,
+                                       "transformers": types.SimpleNamespace(TrainerCallback=callback)}):
+        yield callback
+
+
+class DocumentTest(Case):
+    """Every example of docs/python.md runs as it stands there."""
+
+    def names(self):
+        def train_step(batch):
+            with torch.Used(batch * 10 * MIB):
+                pass
+
+        class Loss:
+            def __init__(self, size):
+                self.size = size
+
+            def __mul__(self, factor):
+                return self
+
+            __truediv__ = __mul__
+
+            def backward(self):
+                with torch.Used(self.size):
+                    pass
+
+        lengths = [10 + i % 90 for i in range(200)]
+        rows = torch.Tensor(range(200))
+        return {
+            "vramlab": vramlab, "DataLoader": torch.utils.data.DataLoader, "train_step": train_step, "lengths": lengths,
+            "dataset": lengths, "pad": list, "train_on": lambda batch: train_step(len(batch) * max(batch) // 100 + 1),
+            "sum_of_losses": lambda batch: Loss(MIB), "model": _Module(), "batches": [(rows, rows)] * 2,
+            "loss_of": lambda output, targets: Loss(targets.shape[0] * 10 * MIB),
+            "optimizer": types.SimpleNamespace(step=lambda: None, zero_grad=lambda: None),
+            "images_of": lambda batch: torch.Tensor(range(batch)), "targets_of": lambda batch: torch.Tensor(range(batch)),
+            "path": os.path.join(self.folder, "cards.gate"), "train": lambda batch, accumulation: train_step(batch),
+            "build": lambda: memory.alloc(MIB), "Trainer": lambda callbacks: callbacks}
+
+    def test_examples(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "python.md")) as file:
+            blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.S | re.M)
+        self.assertEqual(len(blocks), 8)
+        for block in blocks:
+            with self.subTest(block.splitlines()[0]), tempfile.TemporaryDirectory() as self.folder:
+                memory.reset(limit=GIB)
+                lines = [line for line in block.splitlines() if line]
+                self.assertLessEqual(len(lines), 9, "in under ten lines")
+                names, before = self.names(), os.getcwd()
+                os.chdir(self.folder)
+                try:
+                    with mock.patch("vramlab.gate.read_cards", lambda: [[80 * GIB, GIB]]), trainers(), \
+                            contextlib.redirect_stdout(io.StringIO()):
+                        exec(compile(block, "docs/python.md", "exec"), names)
+                finally:
+                    os.chdir(before)
+                if "gate" in names:
+                    self.assertEqual((names["job"].batch, names["job"].cards), (32, [0]))
+                    with open(names["path"]) as file:
+                        self.assertEqual(json.load(file)["queue"]["jobs"], [])
+                if "found" in names:
+                    self.assertLessEqual(names["found"].batch, 102)
+                    self.assertGreaterEqual(names["found"].batch, 80)
+                if "tuner" in names:
+                    self.assertGreater(names["tuner"]["batch"], 60)
+                if "guard" in names:
+                    self.assertGreater(names["guard"].failures, 0)
+
+
+class RecordTest(Case):
+    def test_a_golden_recording_is_compressed_and_without_stacks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "run")
+            with self.assertRaises(ZeroDivisionError):
+                with vramlab.record(name, golden=True) as recorder:
+                    recorder.built()
+                    with recorder.step(batch=2):
+                        memory.free(memory.alloc(MIB))
+                    1 // 0  # what was recorded is kept
+            self.assertEqual(sorted(os.listdir(folder)), ["run.marks.json", "run.pickle.gz"])
+            with open(name + ".marks.json") as file:
+                self.assertEqual(json.load(file)["marks"][-1]["params"], {"batch": 2})
+            self.refused("golden", lambda: vramlab.record(name, golden=True, stacks=True).__enter__())
+        self.refused(folder, lambda: vramlab.record(name).__enter__())
+
+    def test_callbacks_record_what_runs_between_begin_and_end(self):
+        from vramlab.record import lightning_callback, trainer_callback
+        with tempfile.TemporaryDirectory() as folder, trainers() as base:
+            for make, begin, end in ((lightning_callback, "on_fit_start", "on_exception"),
+                                     (trainer_callback, "on_train_begin", "on_train_end")):
+                callback = make(os.path.join(folder, begin), golden=True)
+                self.assertIsInstance(callback, base)
+                getattr(callback, begin)(*[None] * (2 if "fit" in begin else 3))
+                for _ in range(2):
+                    torch.nn.modules.module.run(torch.Tensor(range(6)))
+                    torch.optim.optimizer.run()
+                getattr(callback, end)(None, None, None)
+                self.assertEqual(torch.optim.optimizer.hooks, [])
+                with open(os.path.join(folder, begin + ".marks.json")) as file:
+                    steps = [mark for mark in json.load(file)["marks"] if mark["phase"] == "step"]
+                self.assertEqual([mark["params"] for mark in steps], 2 * [{"size0": 6}])
+
+    def test_a_program_as_it_is(self):
+        program = ("import sys, torch\nassert sys.argv[1:] == ['--epochs', '1'], sys.argv\n"
+                   "weights = torch.memory.alloc(1 << 20)\n"
+                   "for size in (2, 2, 4, 4):\n torch.nn.modules.module.run(torch.Tensor(range(size)))\n"
+                   " with torch.Used(size << 20): pass\n torch.optim.optimizer.run()\n")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "train.py"), "w") as file:
+                file.write(program)
+            done = subprocess.run([sys.executable, "-m", "vramlab.record", "-o", "run", "train.py", "--epochs", "1"],
+                                  cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, PATH))},
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(folder, "run.marks.json")) as file:
+                marks = json.load(file)["marks"]
+        self.assertEqual([mark["params"] for mark in marks if mark["phase"] == "step"],
+                         [{"size0": size} for size in (2, 2, 4, 4)])
+        self.assertEqual([mark["label"] for mark in marks if mark["phase"] == "other"], ["start", "built"])
+
+
+if __name__ == "__main__":
+    unittest.main()
