@@ -133,14 +133,14 @@ function fates(policy) {
   const time = (value) => (value === null ? '–' : seconds(value));
   const batch = (job) => (job.batch === null ? '–' : job.accumulation === 1 ? `${job.batch}` : `${job.batch} · ${job.accumulation}`);
   const cells = (job) => [job.state.replace('_', ' '), job.cards.join(' '), time(job.submitted_s), time(job.started_s), time(job.ended_s),
-                          batch(job), `${job.kills}`, job.reason];
+                          batch(job), `${job.kills}`];
   return make('details', { open: bad > 0 && list.length <= 24 },
     make('summary', {}, `What became of each job under ${policy.label}: ${bad > 0 ? `${count(bad)} of ${count(policy.metrics.jobs)} did not end well` : 'all done'}`
       + (left > 0 ? `; ${count(left)} further jobs are not listed` : '')),
     make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `Jobs under ${policy.label}` },
       make('table', {}, make('thead', {}, make('tr', {}, ...heads.map((head) => make('th', { scope: 'col' }, head)))),
         make('tbody', {}, ...list.map((job) => make('tr', {}, make('th', { scope: 'row' }, job.name),
-          ...cells(job).map((text) => make('td', {}, text))))))));
+          ...cells(job).map((text) => make('td', {}, text)), make('td', { class: 'meaning' }, job.reason)))))));
 }
 
 export function jobs(section) {
