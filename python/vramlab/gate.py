@@ -212,13 +212,13 @@ class JobGate:
         raise JobTimeout(what) if waited else JobRefused(what)
 
     def _leave(self, number: int) -> None:
-        def leave(queue: Handle) -> None:
-            with contextlib.suppress(Error):  # another process saw that it left before, or threw the file away
-                queue.call("leave", number)
-            with contextlib.suppress(Error):  # a policy that cannot go on must not keep the job
-                queue.call("examine", time.monotonic_ns())
         try:
-            self._act(leave)
+            with self._locked() as state:
+                with contextlib.suppress(Error):  # another process saw that it left before, or threw the file away
+                    state.queue.call("leave", number)
+                self._see_strangers(state)  # what its process still holds is under no promise any more
+                with contextlib.suppress(Error):  # a policy that cannot go on must not keep the job
+                    state.queue.call("examine", time.monotonic_ns())
         except GateError:
             self._abandoned.append(number)
             raise

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -557,6 +558,23 @@ class GateTest(Case):
         gate = self.gate(foreign=lambda card: 5 * GIB)
         self.refused("", lambda: gate.admit(6 * GIB, timeout=0.05), vramlab.JobTimeout)
         self.assertEqual(gate.admit(5 * GIB).cards, [0])
+
+    # A process may leave the gate before it gives its memory back: then nobody is admitted to it yet.
+    def test_what_a_job_still_holds_when_it_leaves_is_a_strangers(self):
+        held, admitted = [8 * GIB], []
+        with mock.patch("vramlab.gate.read_cards", lambda: [(10 * GIB, held[0])]):
+            gate = self.gate(cards=None)
+            waiter = threading.Thread(target=lambda: admitted.append(gate.admit(8 * GIB, timeout=30)))
+            held[0] = 0
+            with gate.admit(8 * GIB):
+                held[0] = 8 * GIB
+                waiter.start()
+                while len(gate.jobs()) < 2:
+                    time.sleep(0.01)
+            self.assertEqual([one["state"] for one in gate.jobs()], ["waits"])
+            held[0] = 0
+            waiter.join()
+        self.assertEqual([job.cards for job in admitted], [[0]])
 
     def test_a_full_disk_is_an_error_and_loses_no_job(self):
         gate = self.gate()
