@@ -135,8 +135,9 @@ Standing standing_of(const SearchResult& result) {
           .lost = lost_by_search(result),
           .rank = {-figures["found"], result.planned > 0 ? failed_steps(result) : 0, untried,
                    -figures["batch"], figures["probe_ooms"], figures["probes"]},
-          .remark = fmt::format(", batch {} of at most {} after {} probes", figures.count("batch"),
-                                figures.count("edge_batch"), figures.count("probes"))};
+          .remark = fmt::format(", batch {} of at most {} after {} probe{}", figures.count("batch"),
+                                figures.count("edge_batch"), figures.count("probes"),
+                                figures["probes"] == 1 ? "" : "s")};
 }
 
 Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
