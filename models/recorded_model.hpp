@@ -72,6 +72,7 @@ class RecordedBatches : public BatchModel {
   [[nodiscard]] StepProgram build() const override { return model_->build(); }
   [[nodiscard]] StepProgram step(std::span<const Sample> batch) const override;
   [[nodiscard]] std::int64_t positions(std::span<const Sample> batch) const override;
+  [[nodiscard]] bool timed() const override { return model_->timed(); }
 
   /// Positions that one image takes in a padded row; 0 where rows are text alone.
   [[nodiscard]] std::int64_t tokens_per_image() const { return tokens_per_image_; }

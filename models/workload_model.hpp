@@ -84,6 +84,9 @@ class BatchModel {
 
   /// Positions that the rows of `batch` have together as collated, padding included.
   [[nodiscard]] virtual std::int64_t positions(std::span<const Sample> batch) const = 0;
+
+  /// Whether its steps have times; durations and rates of a run mean nothing without them.
+  [[nodiscard]] virtual bool timed() const { return true; }
 };
 
 /// `step` as a later micro-batch of an accumulated step does it: the gradients of the micro-batches before

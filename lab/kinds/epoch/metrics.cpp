@@ -48,11 +48,16 @@ struct Facts {
   const EpochSetup& setup;
   const EpochRun& run;
   std::int64_t misfits = 0;
+  bool timed = true;
   const EpochTotals& totals = run.totals;
-  double seconds = to_seconds(totals.duration);
+  double seconds = timed ? to_seconds(totals.duration) : std::nan("");
   double batches = static_cast<double>(totals.batches);
   double whole = static_cast<double>(setup.samples.size()) * static_cast<double>(setup.epochs);
 
+  // Without times there are no rates.
+  [[nodiscard]] double per_second(double amount) const {
+    return timed ? part_of(amount, seconds) : std::nan("");
+  }
   [[nodiscard]] double untrained() const { return whole - static_cast<double>(totals.samples); }
   [[nodiscard]] double misfit_samples() const {
     return static_cast<double>(misfits) * static_cast<double>(setup.epochs);
@@ -107,13 +112,13 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"duration_s", "duration", "s", less, "simulated time"}, [](const Facts& f) { return f.seconds; }},
       {{"samples_per_s", "samples/s", "1/s", more, "samples trained on per second of simulated time",
         "samples / duration"},
-       [](const Facts& f) { return part_of(static_cast<double>(f.totals.samples), f.seconds); }},
+       [](const Facts& f) { return f.per_second(static_cast<double>(f.totals.samples)); }},
       {{"tokens_per_s", "tokens/s", "1/s", more, "tokens of those samples, without padding, per second",
         "Σ tokens / duration"},
-       [](const Facts& f) { return part_of(static_cast<double>(f.totals.tokens), f.seconds); }},
+       [](const Facts& f) { return f.per_second(static_cast<double>(f.totals.tokens)); }},
       {{"oom_time_share", "time in OOMs", "share", less, "share of the time spent in batches that failed",
         "Σ duration of failed batches / duration"},
-       [](const Facts& f) { return part_of(to_seconds(f.totals.oom_time), f.seconds); }},
+       [](const Facts& f) { return f.per_second(to_seconds(f.totals.oom_time)); }},
       {{"budget_use", "budget used", "share", more,
         "mean over the batches of the peak of allocated bytes as a share of total",
         "Σ peak allocated / total / batches"},
@@ -150,8 +155,9 @@ const std::vector<MetricRow<Facts>>& rows() {
 
 }  // namespace
 
-std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits) {
-  return measure(rows(), Facts{.setup = setup, .run = run, .misfits = misfits});
+std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits,
+                                  bool timed) {
+  return measure(rows(), Facts{.setup = setup, .run = run, .misfits = misfits, .timed = timed});
 }
 
 const MetricTable& epoch_metric_table() {

@@ -83,7 +83,8 @@ EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry
   EpochResult result{named_after(entry), run_restarted(setup, scenario, entry.choice)};
   const auto all = std::ssize(setup.samples) * setup.epochs;
   const bool left_out = result.run.ended_early.empty() && result.run.totals.samples < all;
-  result.metrics = epoch_metrics(setup, result.run, left_out ? count_misfits(scenario) : 0);
+  result.metrics =
+      epoch_metrics(setup, result.run, left_out ? count_misfits(scenario) : 0, scenario.model->timed());
   return result;
 }
 

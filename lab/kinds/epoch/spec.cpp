@@ -324,6 +324,10 @@ class EpochReader {
       file_.checkpointed = recorded_model(*file_.checkpointed_file, "/workload/checkpointed");
     }
     file_.setup.model = file_.model.get();
+    if (!file_.model->timed()) {
+      file_.notes.emplace_back(
+          "The model's steps were never timed: there are no rates (vramlab fit --times).");
+    }
     file_.setup.checkpointed = file_.checkpointed.get();
   }
 

@@ -46,8 +46,9 @@ std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
                                            const std::vector<std::string>& labels = {});
 
 /// All metrics of a run in a fixed order (docs/metrics.md). `misfits`: samples of the data set that fit
-/// nowhere, as far as anybody looked.
-std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits = 0);
+/// nowhere, as far as anybody looked. Without times (`timed`) durations and rates are NaN.
+std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits = 0,
+                                  bool timed = true);
 const MetricTable& epoch_metric_table();
 
 /// Shares and errors of each task: of the data, of the samples trained on, of the gradient weight.

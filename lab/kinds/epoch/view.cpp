@@ -24,10 +24,12 @@ std::string lost_samples(const EpochResult& result) {
                      lost);
 }
 
-// Least left out, then no OOM, then throughput.
+// Least left out, then no OOM, then throughput or, where steps have no times, memory used.
 Standing standing_of(const EpochResult& result) {
   const Figures figures{result.metrics};
-  std::string remark = fmt::format(", {} samples/s", figures.fixed("samples_per_s", 1));
+  const bool timed = !std::isnan(figures["samples_per_s"]);
+  std::string remark = timed ? fmt::format(", {} samples/s", figures.fixed("samples_per_s", 1))
+                             : fmt::format(", {} of the memory used", figures.percent("budget_use"));
   const bool finished = has_finished(result.metrics);
   if (figures["ooms"] > 0) {
     remark += fmt::format(", though {} batches ran out of memory{}", figures.count("ooms"),
@@ -38,7 +40,8 @@ Standing standing_of(const EpochResult& result) {
   if (figures["misfits"] > 0) remark += fmt::format("; {} samples fit nowhere", figures.count("misfits"));
   return {.label = result.label,
           .lost = lost_samples(result),
-          .rank = {figures["untrained_samples"], figures["ooms"] > 0 ? 1.0 : 0.0, -figures["samples_per_s"]},
+          .rank = {figures["untrained_samples"], figures["ooms"] > 0 ? 1.0 : 0.0,
+                   -figures[timed ? "samples_per_s" : "budget_use"]},
           .remark = std::move(remark)};
 }
 
@@ -207,8 +210,8 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   [[nodiscard]] std::vector<Standing> standings() const override { return standings_of(results_); }
   [[nodiscard]] BestRule best_rule() const override {
     return {
-        "Best of those that left out no sample but those that fit nowhere: without OOM, then most "
-        "samples/s.",
+        std::string{"Best of those that left out no sample but those that fit nowhere: without OOM, then "} +
+            (scenario_.model->timed() ? "most samples/s." : "most memory used."),
         "No policy trained on every sample"};
   }
   [[nodiscard]] std::string head_line() const override {

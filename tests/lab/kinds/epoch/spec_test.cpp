@@ -62,6 +62,23 @@ TEST(EpochScenario, APhaseThatFailsIsCountedAndTheEpochGoesOn) {
   EXPECT_EQ(result["metrics"]["samples"], 12);
 }
 
+// models/bert-base.json was never timed: the driver's calls alone are no rate.
+TEST(EpochScenario, WithoutTimesThereAreNoRates) {
+  Json json = example();
+  json["device"]["total"] = "16GiB";
+  json["workload"].erase("sizes");
+  json["workload"]["model"] = "models/bert-base.json";
+  const auto experiment = read_experiment(document_of(json));
+  experiment->run({});
+  const Json metrics = experiment->json()["policies"][0]["metrics"];
+  EXPECT_EQ(metrics["samples"], 12);
+  for (const char* name : {"duration_s", "samples_per_s", "tokens_per_s", "oom_time_share"}) {
+    EXPECT_TRUE(metrics[name].is_null()) << name;
+  }
+  EXPECT_THAT(experiment->verdict(), HasSubstr(" of the memory used, without an OOM"));
+  EXPECT_THAT(experiment->head()[2], HasSubstr("never timed"));
+}
+
 TEST(EpochScenario, AFaultIsThatOfItsBatch) {
   Json json = example();
   json["faults"] = Json::parse(R"({"leak": {"bytes_per_step": "16MiB", "from": 2, "to": 5}})");
