@@ -123,7 +123,11 @@ TEST(Best, ASearcherThatFoundNothingIsNot) {
   EXPECT_THAT(found->verdict(), StartsWith("Best: whole, batch 25 of at most 25"));
   EXPECT_EQ(found->json()["policies"][1]["lost"], "found none");
   EXPECT_EQ(found->sections().front()["results"][1]["best_in"], Json::array());
-  EXPECT_EQ(run(search(none))->verdict(), "No searcher found a batch that fits.");
+  EXPECT_EQ(run(search(none))->verdict(),
+            "No searcher found a batch within its margin; 25 runs without one.");
+  std::string small = search(whole);
+  small.replace(small.find("8000MiB"), 7, "600MiB");
+  EXPECT_EQ(run(small)->verdict(), "No searcher found a batch that fits.");
 }
 
 // It answers 162 of at most 179, and the tenth failure in a row is step 18. That these are fewer failures

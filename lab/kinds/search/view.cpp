@@ -230,7 +230,11 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
   [[nodiscard]] std::string verdict() const override {
     const bool any = std::ranges::any_of(
         results_, [](const SearchResult& result) { return Figures{result.metrics}["found"] > 0; });
-    return any ? ScenarioExperiment::verdict() : "No searcher found a batch that fits.";
+    if (any) return ScenarioExperiment::verdict();
+    const double edge = results_.empty() ? 0 : Figures{results_.front().metrics}["edge_batch"];
+    return edge > 0
+               ? fmt::format("No searcher found a batch within its margin; {:.0f} runs without one.", edge)
+               : "No searcher found a batch that fits.";
   }
   [[nodiscard]] std::string head_line() const override {
     const BatchSearchSetup& setup = scenario_.buckets.front().setup;
