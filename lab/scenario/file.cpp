@@ -65,7 +65,7 @@ ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more) {
 void FileProblems::keep(const std::string& pointer, const Problem& one) {
   if (one.where.starts_with('/')) {
     add(one.where, one.what);
-  } else if (one.where.find(':') == std::string::npos) {
+  } else if (one.where.find_first_of(":.") == std::string::npos) {  // "list.csv:3" is of another file
     add(pointer + (one.where.empty() ? "" : "/" + one.where), one.what);
   } else {
     problems_.push_back(one);

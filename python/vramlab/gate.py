@@ -131,7 +131,7 @@ class Job:
 class JobGate:
     """Admits jobs of several processes to shared cards, by the queue policy of `vramlab`.
 
-        gate = vramlab.JobGate("/tmp/cards.gate")
+        gate = vramlab.JobGate("cards.gate")
         with gate.admit(need=6 << 30, per_sample=200 << 20, batch=32, timeout=600) as job:
             train(batch=job.batch, accumulation=job.accumulation)
 

@@ -165,6 +165,17 @@ TEST_F(CliTest, ThreadsHaveARange) {
   EXPECT_EQ(run("check small.json --jobs=1024").code, 0);
 }
 
+TEST_F(CliTest, AnEmptyListIsNamedAsAFileOfItsOwn) {
+  std::ofstream{folder.file("empty.csv")};
+  std::ofstream{folder.file("epoch.json")}
+      << R"({"version": 1, "kind": "epoch", "name": "e", "device": {"total": "1GiB", "context": 0},
+             "workload": {"sizes": {"per_token": "1MiB"}, "data": {"list": "empty.csv", "tasks": [{"name": "T1"}]}},
+             "policies": [{"use": "planned-batches"}]})";
+  const Ran ran = run("compare epoch.json");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "empty.csv: is empty; a header line is expected.\n");
+}
+
 // 14 samples take 1000 + 14 * 810 = 12,340 MiB of 10,000: every step fails.
 TEST_F(CliTest, CheckShowsTheTraceAroundAFailure) {
   write_scenario("small.json",
