@@ -36,6 +36,12 @@ class _Prober:
     def reading(self) -> Any:
         return self._cards.read(self._steps)
 
+    def make_state(self, batch: int) -> None:
+        """Runs one step, so that what training keeps (gradients, the optimizer's state) is there before the first probe,
+        and is not taken for tensors that a failed one holds."""
+        found: Dict[str, Any] = {"outcome": "ok"}
+        self._run(next(iter(self._phases.values())), "", batch, 1, found)
+
     def probe(self, batch: int, depth: Dict[str, Any]) -> Dict[str, Any]:
         self._clean_up()
         self._cards.reset_peak()
@@ -99,7 +105,7 @@ def find_batch(step: Callable[[int], Any], *, high: int, low: int = 1,
     `step(batch)` runs one whole training step over that many samples, optimizer included, and keeps nothing. `phases`
     are further steps that the batch must fit, by name (validation, generation). `varied(batch)` is a training step with
     shapes as they vary in the job (lengths, image sizes): fragments then count. `use`, `profile` and `options` are those
-    of `vramlab policies`. The steps really train: keep the weights first (copy.deepcopy of both state_dicts), or make
+    of `vramlab policies`. One step at `low` comes first, to make what training keeps. The steps really train: keep the weights first (copy.deepcopy of both state_dicts), or make
     model and optimizer anew. Raises NoBatchFits, or PolicyEnded where the search cannot go on, with the error of a step
     that failed for another reason than memory.
     """
@@ -110,6 +116,7 @@ def find_batch(step: Callable[[int], Any], *, high: int, low: int = 1,
     handle = Handle("searcher", described(use, profile, options, plugins, low=whole("low", low, 1, 2**62),
                                           high=whole("high", high, 1, 2**62)))
     prober, probes = _Prober(all_phases, varied, Cards(devices, total_bytes)), []
+    prober.make_state(low)
     while True:
         answer = handle.json("next", prober.reading())
         if answer["action"] != "probe":

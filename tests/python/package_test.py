@@ -422,6 +422,19 @@ class FindBatchTest(Case):
         self.assertLessEqual(vramlab.find_batch(self.step, high=512).batch, 92)
         self.assertEqual(vramlab.find_batch(self.step, high=20).batch, 20)
 
+    def test_what_training_keeps_is_not_held_by_a_failed_probe(self):
+        kept = []  # an optimizer's state: made by the first step that is not refused
+
+        def step(batch):
+            with torch.Used(batch * 10 * MIB):
+                if not kept:
+                    kept.append(torch.Used(300 * MIB).__enter__())
+                with torch.Used(batch * 30 * MIB):
+                    pass
+        found = vramlab.find_batch(step, high=64, use="bucket-bisect")  # begins at 32, which fails
+        self.assertEqual([probe.outcome for probe in found.probes[:1]], ["oom"])
+        self.assertEqual(found.batch, 18)  # 300 + 18 · 40 = 1,020 of 1,024 MiB
+
     def test_every_phase_must_fit(self):
         def validate(batch):
             with torch.Used(batch * 40 * MIB):
