@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "cli/compare/sweep.hpp"
@@ -18,10 +17,9 @@ namespace vramlab {
 namespace {
 
 void add_compare_options(Options& options) {
-  options.add_options()("policies", text_value("A,B"),
-                        "labels of the policies to run (default: all of the scenario)")(
-      "picture", text_value("FILE"),
-      "draw memory and parameters over iterations, or jobs on their cards; .svg or .png")(
+  add_labels_option(options);
+  options.add_options()("picture", text_value("FILE"),
+                        "draw memory and parameters over iterations, or jobs on their cards; .svg or .png")(
       "trace-dir", text_value("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl (of other kinds: further files, see docs/cli.md)")(
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
@@ -31,18 +29,6 @@ void add_compare_options(Options& options) {
   add_report_option(options);
   add_sweep_options(options);
   add_output_options(options);
-}
-
-std::vector<std::string> split_labels(const std::string& text) {
-  std::vector<std::string> labels;
-  std::istringstream words{text};
-  for (std::string label; std::getline(words, label, ',');) labels.push_back(label);
-  if (text.ends_with(',')) labels.emplace_back();
-  if (std::find(labels.begin(), labels.end(), "") != labels.end()) {
-    throw InputError("",
-                     "--policies \"" + text + "\" has an empty label; write A,B, or leave it out for all.");
-  }
-  return labels;
 }
 
 // All files are read, and labels looked up, before the first runs: a late typo costs no time. What is wrong
@@ -98,7 +84,7 @@ int run_sweep(const ScenarioDocument& document, const std::vector<std::string>& 
 }
 
 int run_compare(const Arguments& arguments, Output& output) {
-  const auto labels = split_labels(text_of(arguments, "policies"));
+  const auto labels = chosen_labels(arguments);
   const Question question{.seeds = arguments["seeds"].as<std::int64_t>(),
                           .picture = text_of(arguments, "picture"),
                           .trace_dir = text_of(arguments, "trace-dir"),

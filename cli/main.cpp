@@ -141,11 +141,11 @@ Options options_of(const Verb& verb) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
-      compare_verb(),    matrix_verb(),          run_verb(),      check_verb(),      verify_verb(),
-      whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),        predict_verb(),
-      find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(), gpus_verb(),
-      models_verb(),     validate_device_verb(), schema_verb(),   plot_verb(),       metrics_verb(),
-      completion_verb()};
+      compare_verb(), merge_verb(),      matrix_verb(),          run_verb(),      check_verb(),
+      verify_verb(),  whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),
+      predict_verb(), find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(),
+      gpus_verb(),    models_verb(),     validate_device_verb(), schema_verb(),   plot_verb(),
+      metrics_verb(), completion_verb()};
   return all;
 }
 

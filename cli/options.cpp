@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -47,6 +48,24 @@ std::optional<TorchVersion> chosen_torch_version(const Arguments& arguments) {
   } catch (const InputError& error) {
     throw InputError("--torch-version", error.problems().front().what);
   }
+}
+
+void add_labels_option(Options& options) {
+  options.add_options()("policies", text_value("A,B"),
+                        "labels of the policies to run (default: all of the scenario)");
+}
+
+std::vector<std::string> chosen_labels(const Arguments& arguments) {
+  const std::string text = text_of(arguments, "policies");
+  std::vector<std::string> labels;
+  std::istringstream words{text};
+  for (std::string label; std::getline(words, label, ',');) labels.push_back(label);
+  if (text.ends_with(',')) labels.emplace_back();
+  if (std::find(labels.begin(), labels.end(), "") != labels.end()) {
+    throw InputError("",
+                     "--policies \"" + text + "\" has an empty label; write A,B, or leave it out for all.");
+  }
+  return labels;
 }
 
 void add_threads_option(Options& options) {

@@ -42,6 +42,13 @@ void add_plugin_option(Options& options);
 /// the option, in the order given. Throws InputError for the first that cannot be loaded.
 std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments);
 
+// The option --policies: labels of a scenario.
+
+void add_labels_option(Options& options);
+
+/// Empty if all are meant. Throws InputError for an empty label.
+std::vector<std::string> chosen_labels(const Arguments& arguments);
+
 // The option -j: how many threads.
 
 /// Results never depend on it. By default all cores.

@@ -50,6 +50,7 @@ Verb whatif_verb();      // whatif.cpp
 Verb fit_verb();         // fit.cpp
 Verb predict_verb();     // predict.cpp
 Verb matrix_verb();      // matrix.cpp
+Verb merge_verb();       // merge.cpp
 Verb models_verb();      // models.cpp
 Verb find_batch_verb();  // find_batch.cpp
 Verb estimate_verb();    // estimate.cpp

@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -126,6 +128,53 @@ void write_file(const fs::path& path, std::string_view content) {
   OutputFile file{path};
   file.write(content);
   file.commit();
+}
+
+GrowingFile::GrowingFile(const fs::path& path) : path_(path) {
+  std::error_code ignored;
+  made_ = !fs::exists(path, ignored);
+  if (!made_ && !fs::is_regular_file(path, ignored))
+    throw InputError(path.string(), "is not a regular file.");
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail();
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  const bool taken = errno == EWOULDBLOCK;
+  ::close(descriptor_);
+  if (!taken) fail();
+  throw InputError(path.string(), "another program is writing it. Wait for that one, or name another file.");
+}
+
+GrowingFile::~GrowingFile() {
+  struct stat file {};
+  struct stat named {};  // by now another file may be in its place
+  const bool is_own =
+      ::fstat(descriptor_, &file) == 0 && ::stat(path_.c_str(), &named) == 0 && file.st_ino == named.st_ino;
+  if (made_ && is_own && file.st_size == 0) ::unlink(path_.c_str());
+  ::close(descriptor_);
+}
+
+void GrowingFile::append(std::string_view lines) {
+  off_t end = ::lseek(descriptor_, 0, SEEK_END);
+  for (char last = '\0'; end > 0; --end) {  // a program that was killed may have left a piece of a line
+    if (::pread(descriptor_, &last, 1, end - 1) != 1) fail();
+    if (last == '\n') break;
+  }
+  if (end < 0 || ::ftruncate(descriptor_, end) != 0) fail();
+  for (off_t at = end; !lines.empty();) {
+    const ssize_t written = ::pwrite(descriptor_, lines.data(), lines.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int reason = errno;
+      if (::ftruncate(descriptor_, end) == 0) errno = reason;
+      fail();
+    }
+    at += written;
+    lines.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void GrowingFile::fail() const {
+  throw InputError(path_.string(), std::string{"cannot be written: "} + std::strerror(errno) + ".");
 }
 
 }  // namespace vramlab

@@ -1,4 +1,5 @@
-// Files are written beside their place and renamed at the end, so that a failure loses nothing.
+// Files are written beside their place and renamed at the end, so that a failure loses nothing; or they grow
+// line by line, so that what was finished is kept.
 #pragma once
 
 #include <filesystem>
@@ -29,6 +30,29 @@ class OutputFile {
  private:
   class Target;
   std::unique_ptr<Target> target_;
+};
+
+/// A file of lines that grows while a program works, and that no other program may write meanwhile.
+class GrowingFile {
+ public:
+  /// Makes the file if there is none. Throws InputError if it cannot be written, is no regular file, or
+  /// another program has it.
+  explicit GrowingFile(const std::filesystem::path& path);
+  /// A file that was made for this and is still empty goes.
+  ~GrowingFile();
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  /// Puts `lines` behind the last whole line, with the system when this returns: they outlive the program,
+  /// not the machine. Throws InputError with the system's reason; the file then is as it was.
+  void append(std::string_view lines);
+
+ private:
+  [[noreturn]] void fail() const;
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  bool made_ = false;
 };
 
 }  // namespace vramlab

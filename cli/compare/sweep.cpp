@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -27,25 +28,46 @@
 namespace vramlab {
 namespace {
 
-// What the file of --results has; nothing without a name. Throws InputError also if it could not be written
-// after all the work.
-SweepResults read_results(const Sweep& sweep, const std::vector<std::string>& keys, const std::string& name) {
-  if (name.empty()) return SweepResults(sweep.runs.size());
-  SweepResults results = read_sweep_results(sweep, keys, name);
-  OutputFile{name};  // what stands in its way is better known now
-  return results;
-}
+/// The file of --results, for this program alone while it works.
+class KeptResults {
+ public:
+  /// Nothing is kept without a name.
+  KeptResults(const Sweep& sweep, std::vector<std::string> keys, std::string name)
+      : sweep_(sweep), keys_(std::move(keys)), name_(std::move(name)) {
+    if (name_.empty()) return;
+    require_results_name(name_);
+    file_.emplace(name_);
+  }
 
-// Writes the file unless it says the same already, and returns whether it did. Also where no run is new the
-// sweep may have other names and another order by now.
-bool keep_results(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
-                  const std::string& name) {
-  if (name.empty() || finished_runs(results) == 0) return false;
-  const std::string text = sweep_text(sweep, results, keys, name);
-  if (std::filesystem::exists(name) && read_input_file(name) == text) return false;
-  write_file(name, text);
-  return true;
-}
+  [[nodiscard]] SweepResults read() const {
+    return file_ ? read_sweep_results(sweep_, keys_, name_) : SweepResults(sweep_.runs.size());
+  }
+
+  /// A run has ended: JSON lines have it from now on.
+  void add(std::size_t run, const std::vector<LabelledFigures>& results) {
+    if (!file_ || name_.ends_with(".csv")) return;
+    const std::string lines = run_lines(sweep_, keys_, run, results);
+    const std::lock_guard lock{mutex_};
+    file_->append(lines);
+  }
+
+  /// Writes the file in the order of the sweep unless it says the same already, and returns whether it did.
+  /// Also where no run is new the sweep may have other names and another order by now.
+  bool put_in_order(const SweepResults& results) const {
+    if (!file_ || finished_runs(results) == 0) return false;
+    const std::string text = sweep_text(sweep_, results, keys_, name_);
+    if (read_input_file(name_) == text) return false;
+    write_file(name_, text);
+    return true;
+  }
+
+ private:
+  const Sweep& sweep_;
+  std::vector<std::string> keys_;
+  std::string name_;
+  std::optional<GrowingFile> file_;
+  std::mutex mutex_;
+};
 
 /// The figures of one policy over all runs that have the metric.
 struct Spread {
@@ -208,7 +230,13 @@ void print_matrices(const Sweep& sweep, const SweepResults& results, const std::
   }
 }
 
-const MetricDescription& shown_metric(const Kind& kind, const std::string& asked) {
+// The metric of --metric, or the first of the scenario's kind.
+const MetricDescription& shown_metric(const ScenarioDocument& scenario, const Arguments& arguments) {
+  const Kind& kind = kind_of(scenario);
+  if (kind.sweep_metric.empty()) {
+    throw InputError(scenario.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
+  }
+  const std::string asked = text_of(arguments, "metric");
   const std::string& name = asked.empty() ? kind.sweep_metric : asked;
   for (const MetricDescription& metric : kind.metrics()) {
     if (metric.name == name) return metric;
@@ -273,12 +301,70 @@ void keep_after(const InputError& error, const Keep& keep) {
   }
 }
 
+/// A sweep whose results are shown.
+struct ShownSweep {
+  const ScenarioDocument& scenario;
+  const Sweep& sweep;
+  const MetricDescription& metric;
+  std::string note;  ///< behind the number of runs
+};
+
+// Prints what the runs so far came to, and returns it.
+Json show_sweep(const ShownSweep& shown, const SweepResults& results, Output& output) {
+  const auto& [scenario, sweep, metric, note] = shown;
+  const std::size_t done = finished_runs(results);
+  const auto spreads = spreads_of(results, metric);
+  const std::string name = scenario.json["name"].get<std::string>();
+  const bool assumed = assumes_contexts(sweep);
+  const std::string head = fmt::format("{}: {} runs of {} policies{}{}", name, done, spreads.size(),
+                                       assumed ? " (context assumed)" : "", note);
+  const std::string verdict = sweep_verdict(spreads, metric, done);
+  output.line(verdict);
+  output.line(head);
+  if (const std::string rule = sweep_rule(metric); !rule.empty()) output.line(rule);
+  output.next_table(spreads_table(spreads, metric));
+  const auto below = [](const Spread& spread) {
+    return std::ranges::any_of(spread.values, [](double value) { return value < 0; });
+  };
+  if (metric.name == "regret" && std::ranges::any_of(spreads, below)) output.line(kBelowOracle);
+  print_matrices(sweep, results, spreads, metric, output);
+  if (output.wants_report()) {
+    output.add_section(sweep_section(
+        sweep, results,
+        {name, scenario.json.value("description", std::string{}), kind_of(scenario).name, metric.name},
+        {verdict, head}));
+  }
+  Json whole = {{"scenario", name}, {"context_assumed", assumed}};
+  whole.update(results_json(sweep, results));
+  return whole;
+}
+
+// The part that --shard names; all of it without one.
+SweepShard chosen_shard(const Arguments& arguments) {
+  const std::string text = text_of(arguments, "shard");
+  if (text.empty()) return {};
+  if (text_of(arguments, "results").empty()) {
+    throw InputError("--shard", "a part of a sweep is of use in a file only: name one with --results.");
+  }
+  return parse_shard(text);
+}
+
+std::size_t missing_runs(const SweepResults& results, const SweepShard& shard) {
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) missing += !results[i] && shard.has(i) ? 1 : 0;
+  return missing;
+}
+
 }  // namespace
 
 void add_sweep_options(Options& options) {
-  options.add_options()(
-      "results", text_value("FILE"),
-      "of a sweep: one line a run and policy, .jsonl or .csv; what the file has is not run again")(
+  options.add_options()("results", text_value("FILE"),
+                        "of a sweep: one line a run and policy, .jsonl (written as runs end) or .csv (at the "
+                        "end); what the file "
+                        "has is not run again")(
+      "resume", po::bool_switch(), "of a sweep: go on with --results, which must have runs of it")(
+      "shard", text_value("K/N"),
+      "of a sweep: only every N-th run, from the K-th on; vramlab merge joins them")(
       "metric", text_value("NAME"),
       "of a sweep: the metric to show (default: regret, mean_completion_s, samples_per_s or batch, by its "
       "kind)");
@@ -286,6 +372,9 @@ void add_sweep_options(Options& options) {
 }
 
 void require_no_sweep_options(const Arguments& arguments) {
+  if (arguments["resume"].as<bool>() || !text_of(arguments, "shard").empty()) {
+    throw InputError("", "--resume and --shard are for scenarios with a \"sweep\".");
+  }
   if (!text_of(arguments, "results").empty()) {
     throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
   }
@@ -296,65 +385,75 @@ void require_no_sweep_options(const Arguments& arguments) {
 
 std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                                   const Arguments& arguments, Output& output) {
-  const Kind& kind = kind_of(scenario);
-  if (kind.sweep_metric.empty()) {
-    throw InputError(scenario.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
-  }
-  const MetricDescription& metric = shown_metric(kind, text_of(arguments, "metric"));
+  const MetricDescription& metric = shown_metric(scenario, arguments);
   const std::string file = text_of(arguments, "results");
-  if (!file.empty()) require_results_name(file);
+  const SweepShard shard = chosen_shard(arguments);
   const Sweep sweep = read_sweep(scenario);
-  const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
-  SweepResults results = read_results(sweep, keys, file);
+  KeptResults kept{sweep, sweep_keys(sweep, labels, VRAMLAB_VERSION), file};
+  SweepResults results = kept.read();
   const std::size_t before = finished_runs(results);
-  const auto keep = [&] { return keep_results(sweep, results, keys, file); };
+  if (arguments["resume"].as<bool>() && before == 0) {
+    throw InputError(file.empty() ? "--resume" : file,
+                     "there is nothing to go on with: no run of this sweep was kept.");
+  }
   try {
     const Interrupt interrupt;
-    Progress progress{sweep.runs.size() - before, "runs", arguments["quiet"].as<bool>()};
+    Progress progress{shard.count(sweep.runs.size()), "runs", arguments["quiet"].as<bool>()};
     run_sweep(sweep,
               {.labels = labels,
                .threads = chosen_threads(arguments),
                .stop = &interrupt.flag(),
-               .on_run = [&] { progress.step(); }},
+               .shard = shard,
+               .on_run =
+                   [&](std::size_t run, const std::vector<LabelledFigures>& figures) {
+                     kept.add(run, figures);
+                     progress.step();
+                   }},
               results);
   } catch (const InputError& error) {  // one run that could not be made loses no other
-    keep_after(error, keep);
+    keep_after(error, [&] { kept.put_in_order(results); });
     throw;
   } catch (const std::exception& error) {
-    keep_after(InputError("", error.what()), keep);
+    keep_after(InputError("", error.what()), [&] { kept.put_in_order(results); });
     throw;
   }
-  const std::size_t done = finished_runs(results);
-  if (done < sweep.runs.size()) {
-    keep();
-    say_stopped(done, sweep.runs.size(), file);
+  if (missing_runs(results, shard) > 0) {
+    kept.put_in_order(results);
+    say_stopped(finished_runs(results), shard.count(sweep.runs.size()), file);
     return std::nullopt;
   }
-  const Json& json = scenario.json;
-  const auto spreads = spreads_of(results, metric);
-  const std::string name = json["name"].get<std::string>();
-  const bool assumed = assumes_contexts(sweep);
-  const std::string head = fmt::format("{}: {} runs of {} policies{}{}", name, done, spreads.size(),
-                                       assumed ? " (context assumed)" : "",
-                                       before > 0 ? fmt::format(", {} of them from {}", before, file) : "");
-  output.line(sweep_verdict(spreads, metric, done));
-  output.line(head);
-  if (const std::string rule = sweep_rule(metric); !rule.empty()) output.line(rule);
-  output.next_table(spreads_table(spreads, metric));
-  const auto below = [](const Spread& spread) {
-    return std::ranges::any_of(spread.values, [](double value) { return value < 0; });
-  };
-  if (metric.name == "regret" && std::ranges::any_of(spreads, below)) output.line(kBelowOracle);
-  print_matrices(sweep, results, spreads, metric, output);
-  if (keep()) output.wrote(file);  // behind the tables: on a full disk they are what is left
-  if (output.wants_report()) {
-    output.add_section(sweep_section(sweep, results,
-                                     {name, json.value("description", std::string{}), kind.name, metric.name},
-                                     {sweep_verdict(spreads, metric, done), head}));
-  }
-  Json whole = {{"scenario", name}, {"context_assumed", assumed}};
-  whole.update(results_json(sweep, results));
+  const std::string note = shard.of > 1 ? fmt::format(", part {} of {}", shard.number, shard.of) : "";
+  Json whole = show_sweep({scenario, sweep, metric,
+                           before > 0 ? fmt::format("{}, {} of them from {}", note, before, file) : note},
+                          results, output);
+  if (kept.put_in_order(results))
+    output.wrote(file);  // behind the tables: on a full disk they are what is left
   return whole;
+}
+
+std::pair<Json, std::size_t> merge_sweep(const ScenarioDocument& scenario,
+                                         const std::vector<std::string>& parts, const Arguments& arguments,
+                                         Output& output) {
+  const MetricDescription& metric = shown_metric(scenario, arguments);
+  const std::string file = text_of(arguments, "results");
+  const Sweep sweep = read_sweep(scenario);
+  const auto keys = sweep_keys(sweep, chosen_labels(arguments), VRAMLAB_VERSION);
+  const KeptResults kept{sweep, keys, file};
+  SweepResults all = kept.read();
+  for (const std::string& part : parts) {
+    SweepResults read = read_sweep_results(sweep, keys, part);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (read[i] && all[i] && run_lines(sweep, keys, i, *read[i]) != run_lines(sweep, keys, i, *all[i])) {
+        throw InputError(part, "has other figures than another file of the run at " +
+                                   sweep.point_text(sweep.runs[i]) + ".");
+      }
+      if (read[i]) all[i] = std::move(read[i]);
+    }
+  }
+  Json whole =
+      show_sweep({scenario, sweep, metric, fmt::format(", from {} files", parts.size())}, all, output);
+  if (kept.put_in_order(all)) output.wrote(file);
+  return {std::move(whole), missing_runs(all, {})};
 }
 
 }  // namespace vramlab

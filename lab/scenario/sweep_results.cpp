@@ -141,8 +141,10 @@ class Collector {
     }
     auto& run = runs_[place->second];
     for (const ReadRow& other : run) {
-      if (other.result.label == row.result.label)
-        throw InputError(where, "the file has " + row.result.label + " of this run twice.");
+      if (other.result.label != row.result.label) continue;
+      // A run that was cut off is made again: what there was of it stands twice.
+      if (figures_json(other.result.metrics) == figures_json(row.result.metrics)) return;
+      throw InputError(where, "the file has " + row.result.label + " of this run twice, with other figures.");
     }
     run.push_back(std::move(row));
   }
@@ -227,6 +229,17 @@ void read_csv(const fs::path& file, Collector& collector) {
   }
 }
 
+// What a program that was killed left behind the last whole row goes; anything else is not ours to drop.
+void drop_cut_row(std::string& text, const fs::path& file) {
+  constexpr std::string_view kBegin = "{\"key\":\"";
+  const std::size_t begin = text.find_last_of('\n') + 1;  // the start where there is no whole row
+  const std::string_view cut = std::string_view{text}.substr(begin);
+  if (file.extension() == ".csv" || cut.substr(0, kBegin.size()) != kBegin.substr(0, cut.size())) {
+    throw InputError(file.string(), "is cut off in its last line. Remove that line; its run is made again.");
+  }
+  text.resize(begin);
+}
+
 // What `work` finds wrong is said with the combination it is about.
 template <class Work>
 auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
@@ -275,10 +288,32 @@ std::string sweep_text(const Sweep& sweep, const SweepResults& results, const st
                        const fs::path& file) {
   if (file.extension() == ".csv") return csv_text(sweep, results, keys);
   std::string text;
-  for_each_row(results, [&](std::size_t i, const LabelledFigures& result) {
-    text += row_json(sweep, sweep.runs[i], keys[i], results[i]->size(), result).dump() + '\n';
-  });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) text += run_lines(sweep, keys, i, *results[i]);
+  }
   return text;
+}
+
+std::string run_lines(const Sweep& sweep, const std::vector<std::string>& keys, std::size_t run,
+                      const std::vector<LabelledFigures>& results) {
+  std::string text;
+  for (const LabelledFigures& result : results) {
+    text += row_json(sweep, sweep.runs[run], keys[run], results.size(), result).dump() + '\n';
+  }
+  return text;
+}
+
+SweepShard parse_shard(const std::string& text) {
+  SweepShard shard;
+  const char* const end = text.data() + text.size();
+  const auto [slash, bad] = std::from_chars(text.data(), end, shard.number);
+  const bool has_slash = bad == std::errc{} && slash != end && *slash == '/';
+  if (has_slash) {
+    const auto [rest, error] = std::from_chars(slash + 1, end, shard.of);
+    if (error == std::errc{} && rest == end && shard.number >= 1 && shard.number <= shard.of) return shard;
+  }
+  throw InputError("--shard",
+                   "\"" + text + "\" must be two whole numbers such as 3/16, the third of 16 parts.");
 }
 
 SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
@@ -286,9 +321,9 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return SweepResults(sweep.runs.size());
   if (!fs::is_regular_file(file, ignored)) throw InputError(file.string(), "is not a regular file.");
-  const std::string text = read_input_file(file);
-  if (!text.empty() && text.back() != '\n')
-    throw InputError(file.string(), "is cut off in its last line. Remove that line; its run is made again.");
+  std::string text = read_input_file(file);
+  if (text.empty()) return SweepResults(sweep.runs.size());
+  if (text.back() != '\n') drop_cut_row(text, file);
   Collector collector{sweep, keys, file};
   if (file.extension() == ".csv") {
     read_csv(file, collector);
@@ -299,10 +334,11 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
 }
 
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results) {
-  const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
+  std::atomic<bool> failed{false};
+  const auto stopped = [&] { return failed || (options.stop != nullptr && options.stop->load()); };
   std::vector<std::unique_ptr<Experiment>> runs(sweep.runs.size());
   for_each_index(runs.size(), options.threads, [&](std::size_t i) {
-    if (results[i] || stopped()) return;
+    if (results[i] || !options.shard.has(i) || stopped()) return;
     const SweepRun& run = sweep.runs[i];
     runs[i] = at_point(sweep, run, [&] {
       auto experiment = read_experiment(run.scenario);
@@ -317,7 +353,13 @@ void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& re
       return runs[i]->figures();
     });
     runs[i] = nullptr;
-    if (options.on_run) options.on_run();
+    if (!options.on_run) return;
+    try {
+      options.on_run(i, *results[i]);
+    } catch (...) {
+      failed = true;
+      throw;
+    }
   });
 }
 

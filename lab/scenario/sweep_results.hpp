@@ -28,15 +28,32 @@ std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::s
 std::string sweep_text(const Sweep& sweep, const SweepResults& results, const std::vector<std::string>& keys,
                        const std::filesystem::path& file);
 
-/// The runs of the sweep of which `file` has every row; none if there is no such file. Throws InputError for
-/// a file that is cut off or cannot be read, that has a row twice or a metric there is not, or that has
-/// results of runs which are not in the sweep: writing it again would lose them. Figures and labels that were
-/// changed by hand are not noticed.
+/// One finished run as JSON lines.
+std::string run_lines(const Sweep& sweep, const std::vector<std::string>& keys, std::size_t run,
+                      const std::vector<LabelledFigures>& results);
+
+/// The runs of the sweep of which `file` has every row; none if there is no such file. A row of JSON that was
+/// cut off at the end, by a program that was killed, is passed over. Throws InputError for a file that cannot
+/// be read, that has a row twice or a metric there is not, or that has results of runs which are not in the
+/// sweep: writing it again would lose them. Figures and labels that were changed by hand are not noticed.
 SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::string>& keys,
                                 const std::filesystem::path& file);
 
 /// Throws InputError unless the name ends in .jsonl or .csv.
 void require_results_name(const std::filesystem::path& file);
+
+/// Which runs of a sweep one of several programs makes: every `of`-th, from the `number`-th on.
+struct SweepShard {
+  std::size_t number = 1;  ///< from 1
+  std::size_t of = 1;
+
+  [[nodiscard]] bool has(std::size_t run) const { return run % of == number - 1; }
+  /// How many of `runs` runs it has.
+  [[nodiscard]] std::size_t count(std::size_t runs) const { return (runs + of - number) / of; }
+};
+
+/// "3/16". Throws InputError for anything but two whole numbers, the first from 1 to the second.
+SweepShard parse_shard(const std::string& text);
 
 // Runs a sweep on several threads; the results do not depend on how many.
 
@@ -44,7 +61,9 @@ struct SweepOptions {
   std::vector<std::string> labels;  ///< policies to run; empty = all
   unsigned threads = 1;
   const std::atomic<bool>* stop = nullptr;  ///< when it turns true, runs that have not begun are left out
-  std::function<void()> on_run;             ///< after each run, from any thread
+  SweepShard shard;                         ///< the others are left out
+  /// After each run, from any thread; what it throws stops the sweep.
+  std::function<void(std::size_t run, const std::vector<LabelledFigures>& results)> on_run;
 };
 
 /// Reads every combination that `results` does not have, and then runs them into it. Throws InputError, which

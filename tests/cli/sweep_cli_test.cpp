@@ -125,6 +125,68 @@ TEST_F(SweepCliTest, AnInterruptEndsWith130AndSaysHowToGoOn) {
   EXPECT_LT(rows, 6000);
 }
 
+// Killed at any moment: all runs that had ended are in the file, and going on ends with the same bytes.
+TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
+  write_scenario("plain.json");
+  Json json = read_json_file(folder.file("plain.json"));
+  json["workload"]["iterations"] = 500;
+  json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 150}])");
+  std::ofstream{folder.file("sweep.json")} << json.dump();
+  ASSERT_EQ(run("compare sweep.json --results whole.jsonl").code, 0);
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && ('" VRAMLAB_PROGRAM
+                              "' compare sweep.json --results killed.jsonl -j 2 >out 2>err & p=$!; sleep ";
+  for (int moment = 1; moment <= 20; ++moment) {  // 20 moments, each further on than the one before
+    ASSERT_EQ(
+        std::system((command + std::to_string(0.01 * moment) + "; kill -9 $p; wait $p)").c_str()) & 0xff, 0);
+    if (!std::filesystem::exists(folder.file("killed.jsonl"))) continue;
+    const std::string lines = text("killed.jsonl");
+    EXPECT_TRUE(lines.empty() || lines.back() == '\n');
+  }
+  const Ran rest = run("compare sweep.json --results killed.jsonl --resume");
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(text("killed.jsonl"), text("whole.jsonl"));
+}
+
+TEST_F(SweepCliTest, ResumeNeedsSomethingToGoOnWith) {
+  write_sweep("sweep.json");
+  const Ran none = run("compare sweep.json --results all.jsonl --resume");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, StartsWith("all.jsonl: there is nothing to go on with"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("all.jsonl")));
+  EXPECT_EQ(run("compare sweep.json --resume").code, 2);
+}
+
+TEST_F(SweepCliTest, AFileOfResultsIsOneProgramsAtATime) {
+  write_sweep("sweep.json");
+  const std::string held = "cd '" + folder.path().string() +
+                           "' && : >all.jsonl && flock all.jsonl '" VRAMLAB_PROGRAM
+                           "' compare sweep.json --results all.jsonl >out 2>err; echo $? >code";
+  ASSERT_EQ(std::system(held.c_str()), 0);
+  EXPECT_EQ(text("code"), "2\n");
+  EXPECT_THAT(text("err"), StartsWith("all.jsonl: another program is writing it."));
+}
+
+TEST_F(SweepCliTest, PartsMadeApartAreTheWholeWhenMerged) {
+  write_sweep("sweep.json");
+  ASSERT_EQ(run("compare sweep.json --results whole.jsonl").code, 0);
+  for (const char* part : {"1", "2", "3"}) {
+    const std::string number = part;
+    const Ran ran = run("compare sweep.json --shard " + number + "/3 --results " + number + ".jsonl");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("small: 4 runs of 3 policies, part " + number + " of 3\n"));
+  }
+  const Ran two = run("merge sweep.json 1.jsonl 3.jsonl --results all.jsonl");
+  EXPECT_EQ(two.code, 1);
+  EXPECT_THAT(two.out, HasSubstr("4 runs are in none of the files.\n"));
+  const Ran all = run("merge sweep.json 2.jsonl 3.jsonl --results all.jsonl");  // the first is in it already
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(text("all.jsonl"), text("whole.jsonl"));
+  EXPECT_THAT(run("merge sweep.json 4.jsonl --results all.jsonl").err, HasSubstr("4.jsonl: does not exist."));
+  EXPECT_THAT(run("merge sweep.json 1.jsonl").err, StartsWith("--results: is missing"));
+  EXPECT_THAT(run("compare sweep.json --shard 1/3").err, HasSubstr("name one with --results"));
+}
+
 TEST_F(SweepCliTest, SaysWhatDoesNotGoTogether) {
   write_sweep("sweep.json");
   write_scenario("plain.json");

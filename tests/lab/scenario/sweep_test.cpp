@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "lab/scenario/sweep_results.hpp"
+#include "report/output_file.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/lab/scenario_rig.hpp"
 
@@ -128,13 +129,13 @@ TEST_P(SweepFiles, AreGoneOnWithAsIfNothingHadStopped) {
   SweepResults half(sweep.runs.size());
   std::atomic<bool> stop{false};
   int runs = 0;
-  run_sweep(sweep, {.stop = &stop, .on_run = [&] { stop = ++runs == 3; }}, half);
+  run_sweep(sweep, {.stop = &stop, .on_run = [&](auto, const auto&) { stop = ++runs == 3; }}, half);
   EXPECT_EQ(runs, 3);
   std::ofstream{file} << sweep_text(sweep, half, keys, file);
   SweepResults again = read_sweep_results(sweep, keys, file);
   EXPECT_TRUE(again[2] && !again[3]);
   runs = 0;
-  run_sweep(sweep, {.on_run = [&] { ++runs; }}, again);
+  run_sweep(sweep, {.on_run = [&](auto, const auto&) { ++runs; }}, again);
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(sweep_text(sweep, again, keys, file), whole);
 }
@@ -153,6 +154,41 @@ TEST_P(SweepFiles, AreReadWithoutTheRunsOfWhichRowsAreMissing) {
   EXPECT_FALSE(results[5]);
 }
 
+// What a program that was killed in the middle of a row has left: the row goes, its run is made again.
+TEST(SweepResults, ARowThatWasCutOffIsNone) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("all.jsonl");
+  const Sweep sweep = read_sweep(document_with(kTwoAxes));
+  const auto keys = sweep_keys(sweep, {}, "1");
+  SweepResults results(sweep.runs.size());
+  run_sweep(sweep, {}, results);
+  const std::string whole = sweep_text(sweep, results, keys, file);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  for (const std::size_t size : {last + 1, last + 5, last + 30, whole.size() - 1}) {
+    std::ofstream{file} << whole.substr(0, size);
+    EXPECT_EQ(finished_runs(read_sweep_results(sweep, keys, file)), 5u) << size;
+    GrowingFile{file}.append(run_lines(sweep, keys, 5, *results[5]));
+    EXPECT_EQ(finished_runs(read_sweep_results(sweep, keys, file)), 6u) << size;
+  }
+}
+
+TEST(SweepShard, PartsHaveEveryRunOnce) {
+  for (std::size_t runs : {1u, 6u, 7u, 12u}) {
+    std::size_t counted = 0;
+    for (std::size_t part = 1; part <= 5; ++part) {
+      const SweepShard shard = parse_shard(std::to_string(part) + "/5");
+      std::size_t mine = 0;
+      for (std::size_t i = 0; i < runs; ++i) mine += shard.has(i) ? 1u : 0u;
+      EXPECT_EQ(shard.count(runs), mine);
+      counted += mine;
+    }
+    EXPECT_EQ(counted, runs);
+  }
+  for (const char* wrong : {"", "3", "0/2", "3/2", "1/", "/2", "1/2/3", "a/b", "-1/2", "1/0"}) {
+    EXPECT_THROW(parse_shard(wrong), InputError) << wrong;
+  }
+}
+
 TEST_P(SweepFiles, AreRefusedWhenDamaged) {
   const std::string whole = text(1);
   const auto refusal = [&](const std::string& damaged) {
@@ -164,9 +200,16 @@ TEST_P(SweepFiles, AreRefusedWhenDamaged) {
     }
     return std::string{};
   };
-  EXPECT_THAT(refusal(whole.substr(0, whole.size() - 3)), HasSubstr("is cut off in its last line"));
+  const bool is_csv = GetParam() == ".csv";
+  EXPECT_THAT(refusal(whole + "mine"), HasSubstr("is cut off in its last line"));
+  EXPECT_THAT(refusal(whole.substr(0, whole.size() - 3)),
+              is_csv ? HasSubstr("is cut off in its last line") : HasSubstr(""));
   const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
-  EXPECT_THAT(refusal(whole + whole.substr(last)), HasSubstr("the file has oracle of this run twice"));
+  EXPECT_EQ(refusal(whole + whole.substr(last)), "");  // a run that was cut off and made again
+  std::string other = whole.substr(last);
+  char& digit = other[other.find_last_of("0123456789")];
+  digit = digit == '1' ? '2' : '1';
+  EXPECT_THAT(refusal(whole + other), HasSubstr("the file has oracle of this run twice, with other figures"));
   std::string letter = whole;
   EXPECT_THAT(refusal(letter.replace(letter.find("regret"), 6, "regert")),
               HasSubstr("there is no metric \"regert\". Did you mean \"regret\"?"));
