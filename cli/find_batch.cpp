@@ -25,6 +25,10 @@ std::string answer_text(const SearchScenario& scenario, std::size_t number, cons
   const SearcherAnswer& answer = result.run.answer;
   const std::string where = bucket.name.empty() ? "" : bucket.name + ": ";
   if (!result.found()) return fmt::format("{}No batch was found: {}.", where, answer.reason);
+  if (result.is_given) {
+    return fmt::format("{}Batch {}{} ({}); nothing was probed.", where, answer.batch,
+                       answer.extrapolated ? " (untried)" : "", answer.reason);
+  }
   const bool edge_known = result.edge < bucket.setup.high;
   std::string text = fmt::format("{}Batch {}{} after {} probes; {} ({}).", where, answer.batch,
                                  answer.extrapolated ? " (untried)" : "", result.run.trials.size(),
@@ -34,10 +38,12 @@ std::string answer_text(const SearchScenario& scenario, std::size_t number, cons
   if (result.check && result.check->probe.outcome != ProbeOutcome::ok) text += " It does not fit.";
   if (const std::string bound = bound_text(scenario, bucket, result); !bound.empty())
     text += " " + bound + ".";
+  if (const std::string beyond = beyond_text(bucket, result); !beyond.empty()) text += " " + beyond + ".";
   return text;
 }
 
-Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
+Table trials_table(const SearchBucket& bucket, const BatchSearchRun& run) {
+  const BatchSearchSetup& setup = bucket.setup;
   std::vector<Table::Column> columns{"batch", left("outcome"), left("phase")};
   for (std::size_t i = 0; i < setup.cards.size(); ++i) {
     columns.push_back({setup.cards.size() > 1 ? fmt::format("peak of card {}", i) : "peak"});
@@ -46,8 +52,9 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
   Table table{std::move(columns)};
   for (const SearchTrial& trial : run.trials) {
     const Probe& probe = trial.probe;
+    const char* beyond = is_beyond_points(bucket, probe.batch) ? ", extrapolated" : "";
     std::vector<std::string> cells{std::to_string(probe.batch),
-                                   std::string{probe_outcome_name(probe.outcome)}, probe.phase};
+                                   std::string{probe_outcome_name(probe.outcome)} + beyond, probe.phase};
     Bytes grown = 0;
     for (const ProbedCard& card : probe.cards) {
       cells.push_back(format_bytes(card.peak));
@@ -55,7 +62,7 @@ Table trials_table(const BatchSearchSetup& setup, const BatchSearchRun& run) {
     }
     cells.push_back(fmt::format("{:.1f} %", 100 * probed_usage(probe, CardsRule::fullest)));
     cells.push_back(format_bytes(grown / static_cast<Bytes>(std::max<std::int64_t>(probe.batch, 1))));
-    cells.push_back(fmt::format("{:.2f} s", to_seconds(trial.duration)));
+    cells.push_back(setup.model->timed() ? fmt::format("{:.2f} s", to_seconds(trial.duration)) : kNoFigure);
     table.add_row(std::move(cells));
   }
   return table;
@@ -79,9 +86,10 @@ int run_find_batch(const Arguments& arguments, Output& output) {
   }
   if (scenario.context_assumed) output.line(assumed_context_text(scenario));
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
+    if (result.buckets[i].is_given) continue;
     output.line("");
     if (!scenario.buckets[i].name.empty()) output.line(scenario.buckets[i].name);
-    output.table(trials_table(scenario.buckets[i].setup, result.buckets[i].run));
+    output.table(trials_table(scenario.buckets[i], result.buckets[i].run));
   }
   if (output.wants_report()) {
     output.add_section(

@@ -6,6 +6,7 @@
 
 #include "lab/model/recorded.hpp"
 #include "models/linear.hpp"
+#include "models/measured.hpp"
 #include "models/recorded_model.hpp"
 #include "models/super_resolution.hpp"
 
@@ -27,6 +28,9 @@ struct LinearFile : LinearSpec {
 };
 struct SuperResolutionFile : SuperResolutionSpec {
   NamedRanges parameters;
+};
+struct MeasuredFile : MeasuredSpec {
+  std::optional<NamedRanges> parameters;
 };
 
 template <class Spec>
@@ -177,10 +181,49 @@ const Record<LinearFile>& linear_table() {
   return table;
 }
 
+const Record<MeasuredPoint>& measured_point_table() {
+  using P = MeasuredPoint;
+  static const Record<P> table{
+      {"batch", &P::batch, "", 1, kLargestParameter, "the batch of the step that was measured"},
+      {"length", &P::length, "", 1, kLargestParameter, "length of its samples; in all points or in none"},
+      {"peak_allocated", &P::peak_allocated, "", 1, kLargestSize,
+       "its highest allocated bytes; what counts where not all points have peak_reserved"},
+      {"peak_reserved", &P::peak_reserved, "", 1, kLargestSize,
+       "its highest reserved bytes, fragments among them"},
+      {"largest_batch", &P::largest_batch, "", 1, kLargestParameter,
+       "instead of batch and peak: the largest batch that ran at this length"},
+  };
+  return table;
+}
+
+const Record<MeasuredFile>& measured_table() {
+  using M = MeasuredFile;
+  static const Record<M> table{joined<M>(
+      common_rows<M>(),
+      std::vector<Row<M>>{
+          {"points", list_of(&MeasuredSpec::points, measured_point_table()), "", 0, 0,
+           "what was measured: batches with their peaks, or lengths with their largest batches", kRequired},
+          {"resident", &M::resident, "", 0, kLargestSize, "bytes live between steps, part of every peak"},
+          {"parameters", as(FieldKind::bounds, &M::parameters, {"batch", "length"}), "", 0, 0,
+           "ranges of batch and length that the points may answer for (default: any batch, the lengths "
+           "measured)"}})};
+  return table;
+}
+
 const Record<RecordedSpec>& recorded_table() {
   static const Record<RecordedSpec> table{
       joined<RecordedSpec>(common_rows<RecordedSpec>(), recorded_model_rows())};
   return table;
+}
+
+void take_range(const NamedRange& range, Parameter& parameter, std::vector<Problem>& problems) {
+  parameter.low = range.low;
+  parameter.high = range.high;
+  const std::string pointer = "/parameters/" + range.name;
+  if (parameter.low < 1) problems.push_back({pointer, "the smallest value is below 1."});
+  if (parameter.high > kLargestParameter) {
+    problems.push_back({pointer, "the largest value is above 100000."});
+  }
 }
 
 // Ranges of all these parameters; the table admits no others.
@@ -194,13 +237,7 @@ void take_ranges(const NamedRanges& ranges, const std::vector<Parameter*>& wante
           {"/parameters", '"' + parameter->name + "\" is missing: a range, [smallest, largest]."});
       continue;
     }
-    parameter->low = found->low;
-    parameter->high = found->high;
-    const std::string pointer = "/parameters/" + parameter->name;
-    if (parameter->low < 1) problems.push_back({pointer, "the smallest value is below 1."});
-    if (parameter->high > kLargestParameter) {
-      problems.push_back({pointer, "the largest value is above 100000."});
-    }
+    take_range(*found, *parameter, problems);
   }
 }
 
@@ -236,6 +273,21 @@ std::unique_ptr<WorkloadModel> make_model(Spec spec, const std::string& where) {
   }
 }
 
+// Its problems have their pointers.
+std::unique_ptr<WorkloadModel> make_measured_model(MeasuredFile file, std::vector<Problem> problems,
+                                                   const std::string& where) {
+  for (const NamedRange& range : file.parameters.value_or(NamedRanges{})) {
+    take_range(range, (range.name == "batch" ? file.batch : file.length).emplace(), problems);
+  }
+  throw_if_any(std::move(problems), where);
+  try {
+    return make_measured(std::move(file));
+  } catch (const InputError& error) {
+    throw_if_any(error.problems(), where);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<WorkloadModel> load_model_file(const std::filesystem::path& path) {
@@ -255,6 +307,9 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
     for (const StepShare& step : file.shares) file.first_steps.push_back(step.share);
     return make_model<LinearWorkload, LinearSpec>(std::move(file), where);
   }
+  if (kind.name == "measured") {
+    return make_measured_model(read_section(json, measured_table()), std::move(problems), where);
+  }
   SuperResolutionFile file = read_section(json, super_resolution_table());
   take_ranges(file.parameters, {&file.batch, &file.lq}, problems);
   if (static_cast<std::int64_t>(file.dense.size()) != file.dense_convolutions) {
@@ -270,6 +325,8 @@ const std::vector<ModelKind>& model_kinds() {
   static const std::vector<ModelKind> kinds{
       {"super-resolution", "residual-in-residual dense blocks in training", &super_resolution_table()},
       {"linear", "a peak that is a straight line in the batch size", &linear_table()},
+      {"measured", "points measured by hand: batches and their peaks, or lengths and their largest batches",
+       &measured_table()},
       {"recorded", "steps of a real program, made into a model by vramlab fit", &recorded_table()}};
   return kinds;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "models/measured.hpp"
 #include "models/recorded_model.hpp"
 #include "models/step_program.hpp"
 #include "sim/runs/step_executor.hpp"
@@ -93,6 +94,8 @@ Prediction predict_step(const PredictionQuestion& question) {
   prediction.step_seconds = to_seconds(step.duration);
   if (const auto* recorded = dynamic_cast<const RecordedModel*>(question.model)) {
     prediction.outside_range = !recorded->in_recorded_range(recorded->with_items(question.point));
+  } else if (const auto* measured = dynamic_cast<const MeasuredModel*>(question.model)) {
+    prediction.outside_range = measured->extrapolates(question.point);
   }
   return prediction;
 }

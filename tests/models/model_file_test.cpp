@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "lab/model/file.hpp"
+#include "models/measured.hpp"
 #include "models/super_resolution.hpp"
 
 namespace vramlab {
@@ -77,6 +78,120 @@ TEST(ModelFile, ReportsWhatOnlyTheWholeShows) {
                   problem("m.json: /parameters/lp", "Did you mean \"lq\"?"),
                   problem("m.json: /parameters", "\"lq\" is missing")));
   EXPECT_THAT(problems_of(read_json_file(kFile)), IsEmpty());
+}
+
+Json measured(const char* points) { return Json{{"kind", "measured"}, {"points", Json::parse(points)}}; }
+
+// The last allocation of a step, which has one.
+Bytes block_of(const WorkloadModel& model, const Point& point) { return model.step(point).ops.front().size; }
+
+// 1,000 MiB at 2 and 1,600 MiB at 5 are 200 MiB a sample; 2,400 MiB at 9 as much, and 4,000 MiB at 13 are
+// 400.
+TEST(MeasuredModel, InterpolatesBetweenPointsAndExtrapolatesTheNearestLine) {
+  Json json =
+      measured(R"([{"batch": 13, "peak_reserved": "4000MiB"}, {"batch": 2, "peak_reserved": "1000MiB"},
+                           {"batch": 9, "peak_reserved": "2400MiB"}, {"batch": 5, "peak_reserved": "1600MiB"}])");
+  json["resident"] = "300MiB";
+  const auto model = parse_model(json, "m.json: ");
+  EXPECT_EQ(model->parameters().parameters, (std::vector<Parameter>{{"batch", 1, 100000}}));
+  EXPECT_FALSE(model->timed());
+  ASSERT_EQ(model->build().ops.size(), 1U);
+  EXPECT_EQ(model->build().ops.front().size, 300_MiB);
+  ASSERT_EQ(model->step({4}).ops.size(), 2U);  // a block comes, and goes
+  EXPECT_EQ(block_of(*model, {4}), 1400_MiB - 300_MiB);
+  EXPECT_EQ(block_of(*model, {9}), 2400_MiB - 300_MiB);
+  EXPECT_EQ(block_of(*model, {11}), 3200_MiB - 300_MiB);
+  EXPECT_EQ(block_of(*model, {15}), 4800_MiB - 300_MiB);
+  EXPECT_EQ(block_of(*model, {1}), 800_MiB - 300_MiB);
+  const auto& points = dynamic_cast<const MeasuredModel&>(*model);
+  EXPECT_TRUE(points.extrapolates({1}));
+  EXPECT_FALSE(points.extrapolates({2}));
+  EXPECT_FALSE(points.extrapolates({13}));
+  EXPECT_TRUE(points.extrapolates({14}));
+  EXPECT_EQ(points.basis(), "4 measured points, batch 2 to 13, reserved memory");
+}
+
+// At length 100 a sample takes 100 MiB, at 300 it takes 300; at 200 the mean of both lines.
+TEST(MeasuredModel, HasALineForEachLength) {
+  const auto model = parse_model(
+      measured(R"([{"batch": 1, "length": 100, "peak_allocated": "600MiB", "peak_reserved": "1GiB"},
+                   {"batch": 5, "length": 100, "peak_allocated": "1000MiB"},
+                   {"batch": 1, "length": 300, "peak_allocated": "800MiB"},
+                   {"batch": 3, "length": 300, "peak_allocated": "1400MiB"}])"),
+      "m.json: ");
+  EXPECT_EQ(model->parameters().parameters,
+            (std::vector<Parameter>{{"batch", 1, 100000}, {"length", 100, 300}}));
+  EXPECT_EQ(block_of(*model, {3, 100}), 800_MiB);
+  EXPECT_EQ(block_of(*model, {2, 300}), 1100_MiB);
+  EXPECT_EQ(block_of(*model, {2, 200}), 900_MiB);
+  const auto& points = dynamic_cast<const MeasuredModel&>(*model);
+  EXPECT_FALSE(points.extrapolates({3, 200}));
+  EXPECT_TRUE(points.extrapolates({4, 200}));  // 300 was measured up to batch 3
+  EXPECT_FALSE(points.extrapolates({4, 100}));
+  EXPECT_EQ(points.basis(),
+            "4 measured points, batch 1 to 5, length 100 to 300, allocated memory without fragments");
+}
+
+// 128 · 48 = 6,144 tokens, 512 · 10 = 5,120: at 256, a third of the way, 5,802.7, which 22 samples fill.
+TEST(MeasuredModel, LargestBatchesAreInterpolatedInTokens) {
+  const auto model =
+      parse_model(measured(R"([{"length": 512, "largest_batch": 10}, {"length": 128, "largest_batch": 48}])"),
+                  "m.json: ");
+  const auto& batches = dynamic_cast<const LargestBatches&>(*model);
+  EXPECT_EQ(batches.at(128).batch, 48);
+  EXPECT_TRUE(batches.at(128).given);
+  const LargestBatches::Answer between = batches.at(256);
+  EXPECT_EQ(between.batch, 22);
+  EXPECT_FALSE(between.given);
+  EXPECT_FALSE(between.extrapolated);
+  EXPECT_EQ(between.reason, "between the batches given for lengths 128 and 512: 5802 tokens");
+  EXPECT_EQ(batches.at(1024).batch, 3);  // 6,144 − 1,024 · 896 / 384 = 3,754.7 tokens
+  EXPECT_TRUE(batches.at(1024).extrapolated);
+  EXPECT_EQ(batches.at(4096).batch, 0);  // below nothing
+  EXPECT_THROW((void)model->step({1, 128}), InputError);
+}
+
+TEST(MeasuredModel, RefusesPointsThatTellNothing) {
+  const auto refused = [](const char* points, const char* where, const char* what) {
+    EXPECT_THAT(problems_of(measured(points)), ElementsAre(problem(std::string{"m.json: "} + where, what)))
+        << points;
+  };
+  refused(R"([])", "/points", "has 0; two at least");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}])", "/points", "has 1; two at least");
+  refused(R"([{"batch": -1, "peak_reserved": "1GiB"}, {"batch": 2, "peak_reserved": "2GiB"}])",
+          "/points/0/batch", "-1");
+  refused(R"([{"batch": 1, "peak_reserved": -5}, {"batch": 2, "peak_reserved": "2GiB"}])",
+          "/points/0/peak_reserved", "not a size");
+  refused(R"([{"batch": 1, "peak_reserved": "nan"}, {"batch": 2, "peak_reserved": "2GiB"}])",
+          "/points/0/peak_reserved", "not a size");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"batch": 1, "peak_reserved": "1GiB"}])", "/points/1",
+          "batch 1 stands in point 0, too");
+  refused(R"([{"batch": 1, "peak_reserved": "2GiB"}, {"batch": 2, "peak_reserved": "1GiB"}])",
+          "/points/1/peak_reserved", "1.0 GiB at batch 2 is less than 2.0 GiB at batch 1");
+  refused(R"([{"batch": 1, "peak_reserved": "2GiB"}, {"batch": 2, "peak_reserved": "2GiB"}])", "/points",
+          "the peak is the same at the two largest batches, 1 and 2");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"batch": 2}])", "/points/1", "has no peak");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"batch": 2, "peak_allocated": "2GiB"}])",
+          "/points/0/peak_allocated", "give one in all");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"batch": 2, "length": 5, "peak_reserved": "2GiB"}])",
+          "/points/1/length", "in every point or in none");
+  refused(
+      R"([{"batch": 1, "length": 5, "peak_reserved": "1GiB"}, {"batch": 2, "length": 5, "peak_reserved": "2GiB"}])",
+      "/points", "the length is the same in all points");
+  refused(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"length": 5, "largest_batch": 2}])", "/points/1",
+          "of another sort");
+  refused(R"([{"length": 5, "largest_batch": 2}, {"length": 6, "largest_batch": 3}])",
+          "/points/1/largest_batch", "longer samples cannot need less");
+  refused(R"([{"length": 5, "largest_batch": 2}, {"length": 5, "largest_batch": 2}])", "/points/1/length",
+          "5 stands in point 0, too");
+  Json json = measured(R"([{"batch": 1, "peak_reserved": "1GiB"}, {"batch": 2, "peak_reserved": "2GiB"}])");
+  json["resident"] = "1GiB";
+  json["parameters"] = {{"bacth", {1, 5}}};
+  EXPECT_THAT(problems_of(json),
+              ElementsAre(problem("m.json: /parameters/bacth", "Did you mean \"batch\"?")));
+  json.erase("parameters");
+  EXPECT_THAT(problems_of(json),
+              ElementsAre(problem("m.json: /points/0/peak_reserved", "not above \"resident\"")));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/random.hpp"
 #include "lab/scenario/file.hpp"
 #include "models/job_estimate.hpp"
+#include "models/measured.hpp"
 #include "sim/runs/job_process.hpp"
 #include "sim/runs/step_runner.hpp"
 
@@ -161,6 +162,11 @@ JobModel JobModels::read(const Json& json, const std::string& pointer) {
     auto& known = models_[json.get<std::string>()];
     if (!known) known = scenario_model(json, scenario_, pointer);
     workload = known;
+  }
+  if (dynamic_cast<const MeasuredModel*>(workload.get()) != nullptr ||
+      dynamic_cast<const LargestBatches*>(workload.get()) != nullptr) {
+    throw InputError(pointer,
+                     "measured points are for searches: they have no times, which a job's steps need.");
   }
   const auto batch = workload->parameters().find("batch");
   if (!batch) throw InputError(pointer, "the model has no parameter \"batch\", which a queue could set.");

@@ -61,11 +61,14 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"batch", "batch", "count", neither, "the batch that was answered; 0 if none"},
        [](const Facts& f) { return f.batch; }},
       {{"edge_batch", "edge", "count", neither,
-        "the largest batch that runs three steps in every phase without a failure, found by bisection"},
-       [](const Facts& f) { return f.last.edge; }},
+        "the largest batch that runs three steps in every phase without a failure, found by bisection; none "
+        "where largest batches are given"},
+       [](const Facts& f) { return f.last.is_given ? std::nan("") : as_double(f.last.edge); }},
       {{"edge_share", "of the edge", "share", neither, "the answer over that; above 1 it does not fit",
         "batch / edge_batch"},
-       [](const Facts& f) { return f.last.edge > 0 ? f.batch / as_double(f.last.edge) : 0; }},
+       [](const Facts& f) {
+         return f.last.is_given ? std::nan("") : f.last.edge > 0 ? f.batch / as_double(f.last.edge) : 0;
+       }},
       {{"probes", "probes", "count", less, "sizes tried"}, [](const Facts& f) { return f.probes; }},
       {{"probe_s", "probing", "s", less,
         "simulated time that took, clean-up included; none where the model has no times"},

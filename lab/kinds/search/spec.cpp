@@ -8,6 +8,7 @@
 #include "lab/scenario/faults.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
+#include "models/measured.hpp"
 #include "policies/contract/policy_set.hpp"
 #include "recordings/input_file.hpp"
 
@@ -137,6 +138,7 @@ class SearchReader {
   explicit SearchReader(const ScenarioDocument& document) : path_(document.file), problems_(path_) {
     file_.policy_sections = {{.use = "model"}};
     read_file(document, file_table(), file_);
+    policies_given_ = document.json.contains("policies");
     file_.known = with_plugins(file_.plugins, path_, document.policies, problems_);
   }
 
@@ -153,6 +155,9 @@ class SearchReader {
                     "is below \"from\", " + std::to_string(failure->from) + ".");
     }
     problems_.guarded("/workload", [&] { read_workload(); });
+    if (!file_.models.empty() && dynamic_cast<const LargestBatches*>(setup_.model) != nullptr) {
+      answer_without_steps();
+    }
     const auto& known = file_.known->searchers;
     PolicyList list = read_policy_list(
         file_.policy_sections,
@@ -191,6 +196,23 @@ class SearchReader {
     read_phases(start);
     read_buckets(start);
     if (file_.then_epoch) read_epoch(*file_.then_epoch);
+  }
+
+  // Where the largest batches are given, whatever needs a step or a searcher has nothing to stand on.
+  void answer_without_steps() {
+    const auto refuse = [&](bool stands_there, const char* key) {
+      if (!stands_there) return;
+      problems_.add(key, "cannot stand beside given largest batches: no step is run. Leave it out.");
+    };
+    refuse(policies_given_, "/policies");
+    refuse(file_.then_epoch.has_value(), "/then_epoch");
+    refuse(file_.phases.has_value(), "/workload/phases");
+    refuse(setup_.failure.has_value(), "/workload/other_failure");
+    refuse(file_.faults.has_value(), "/faults");
+    refuse(!setup_.others.empty(), "/device/others");
+    if (file_.batch != "batch")
+      problems_.add("/workload/batch", "must be \"batch\" with given largest batches.");
+    file_.policy_sections.front().label = "given";
   }
 
   void read_range() {
@@ -311,6 +333,7 @@ class SearchReader {
   BatchSearchSetup& setup_ = file_.common;
   ParameterSpace space_;
   FileProblems problems_;
+  bool policies_given_ = false;
 };
 
 }  // namespace

@@ -43,8 +43,9 @@ struct SearchScenario : Scenario {
 /// What one searcher found in one bucket.
 struct BucketResult {
   BatchSearchRun run;
-  std::int64_t edge = 0;             ///< the largest batch that fits at all (`largest_batch`)
+  std::int64_t edge = 0;  ///< the largest batch that fits at all (`largest_batch`); 0 if `is_given`
   std::optional<SearchTrial> check;  ///< the answer, run once more: what it leaves free
+  bool is_given = false;             ///< from largest batches that the file gives: nothing was probed
   [[nodiscard]] bool found() const { return run.answer.action == SearcherAnswer::Action::found; }
 };
 
@@ -82,6 +83,14 @@ Json search_section(const Json& result, const SectionHead& head, const std::stri
 
 /// "ok", "oom", "held", "failed".
 std::string_view probe_outcome_name(ProbeOutcome outcome);
+
+/// Whether steps of `bucket` at `batch` rest on peaks beyond the points that were measured, in any phase and
+/// at any length drawn; false where the models are not `measured`.
+bool is_beyond_points(const SearchBucket& bucket, std::int64_t batch);
+
+/// "18 lies beyond the 4 measured points, batch 2 to 13, reserved memory: its peak is extrapolated", or the
+/// same of the edge where the answer does not; empty where neither does.
+std::string beyond_text(const SearchBucket& bucket, const BucketResult& result);
 
 /// What kept the answer from being larger. Where nothing was found, it was memory.
 BatchBound bound_of(const SearchScenario& scenario, const SearchBucket& bucket, const BucketResult& result);

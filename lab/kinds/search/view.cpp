@@ -8,6 +8,7 @@
 #include "lab/experiment.hpp"
 #include "lab/kinds/search/spec.hpp"
 #include "lab/scenario/schema.hpp"
+#include "models/measured.hpp"
 #include "policies/searchers/probe_books.hpp"
 
 namespace vramlab {
@@ -34,7 +35,20 @@ Json card_json(const ProbedCard& card, std::int64_t batch) {
   return json;
 }
 
-Json trial_json(const SearchTrial& trial, const BatchSearchSetup& setup) {
+const MeasuredModel* measured_model(const BatchSearchSetup& setup, const SearchPhase& phase) {
+  return dynamic_cast<const MeasuredModel*>(phase.model != nullptr ? phase.model : setup.model);
+}
+
+// The first phase's measured points, or those of the first phase that has any.
+const MeasuredModel* measured_model(const BatchSearchSetup& setup) {
+  for (const SearchPhase& phase : setup.phases) {
+    if (const MeasuredModel* model = measured_model(setup, phase)) return model;
+  }
+  return nullptr;
+}
+
+Json trial_json(const SearchTrial& trial, const SearchBucket& bucket) {
+  const BatchSearchSetup& setup = bucket.setup;
   const Probe& probe = trial.probe;
   Json json = card_json(fullest(probe), probe.batch);
   json["batch"] = probe.batch;
@@ -43,6 +57,7 @@ Json trial_json(const SearchTrial& trial, const BatchSearchSetup& setup) {
   json["usage"] = number_json(probed_usage(probe, CardsRule::fullest));
   json["seconds"] = number_json(to_seconds(trial.duration));
   if (!probe.error.empty()) json["error"] = probe.error;
+  if (measured_model(setup) != nullptr) json["beyond_points"] = is_beyond_points(bucket, probe.batch);
   json["phases"] = Json::array();
   for (std::size_t i = 0; i < trial.steps.size(); ++i) {
     json["phases"].push_back({{"name", setup.phases[i].name}, {"steps", trial.steps[i]}});
@@ -80,9 +95,14 @@ Json bucket_json(const SearchScenario& scenario, const SearchBucket& bucket, con
   json["batch"] = result.found() ? Json(answer.batch) : Json(nullptr);
   json["found"] = result.found();
   json["trials"] = Json::array();
-  for (const SearchTrial& trial : result.run.trials)
-    json["trials"].push_back(trial_json(trial, bucket.setup));
-  json["edge_batch"] = result.edge;
+  for (const SearchTrial& trial : result.run.trials) json["trials"].push_back(trial_json(trial, bucket));
+  json["edge_batch"] = result.is_given ? Json(nullptr) : Json(result.edge);
+  if (result.is_given) json["given"] = true;
+  if (const MeasuredModel* model = measured_model(bucket.setup)) {
+    json["measured"] = model->basis();
+    json["beyond_points"] = result.found() && is_beyond_points(bucket, answer.batch);
+    json["edge_beyond_points"] = result.edge > 0 && is_beyond_points(bucket, result.edge);
+  }
   json["headroom_bytes"] = nullptr;
   if (result.check && result.check->probe.outcome == ProbeOutcome::ok) {
     const ProbedCard& card = fullest(result.check->probe);
@@ -131,13 +151,17 @@ std::string lost_by_search(const SearchResult& result) {
 Standing standing_of(const SearchResult& result) {
   const Figures figures{result.metrics};
   const double untried = result.planned > 0 ? 0 : figures["extrapolated"];  // an epoch shows it as well
+  std::string remark =
+      fmt::format(", batch {} of at most {} after {} probe{}", figures.count("batch"),
+                  figures.count("edge_batch"), figures.count("probes"), figures["probes"] == 1 ? "" : "s");
+  if (result.buckets.back().is_given) {
+    remark = fmt::format(", batch {}{}", figures.count("batch"), untried > 0 ? " (untried)" : "");
+  }
   return {.label = result.label,
           .lost = lost_by_search(result),
           .rank = {-figures["found"], result.planned > 0 ? failed_steps(result) : 0, untried,
                    -figures["batch"], figures["probe_ooms"], figures["probes"]},
-          .remark = fmt::format(", batch {} of at most {} after {} probe{}", figures.count("batch"),
-                                figures.count("edge_batch"), figures.count("probes"),
-                                figures["probes"] == 1 ? "" : "s")};
+          .remark = std::move(remark)};
 }
 
 Table results_table(const SearchScenario& scenario, const std::vector<SearchResult>& results) {
@@ -159,7 +183,7 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
       batches.push_back(!bucket.found()
                             ? "none"
                             : fmt::format("{}{}", answer.batch, answer.extrapolated ? " (untried)" : ""));
-      edges.push_back(std::to_string(bucket.edge));
+      edges.push_back(bucket.is_given ? kNoFigure : std::to_string(bucket.edge));
     }
     std::vector<std::string> cells{result.label,
                                    fmt::format("{}", fmt::join(batches, ", ")),
@@ -183,13 +207,14 @@ Table results_table(const SearchScenario& scenario, const std::vector<SearchResu
   return table;
 }
 
-// A line for each bound other than memory, with the searchers that ended there.
-std::vector<std::string> bounded_answers(const SearchScenario& scenario,
-                                         const std::vector<SearchResult>& results) {
+// A line for each text that is not empty, with the searchers whose answers it is about.
+template <class Text>
+std::vector<std::string> texts_of_answers(const SearchScenario& scenario,
+                                          const std::vector<SearchResult>& results, Text text_of) {
   std::vector<std::pair<std::string, std::string>> found;  // text, labels
   for (const SearchResult& result : results) {
     for (std::size_t i = 0; i < result.buckets.size(); ++i) {
-      const std::string text = bound_text(scenario, scenario.buckets[i], result.buckets[i]);
+      const std::string text = text_of(scenario.buckets[i], result.buckets[i]);
       if (text.empty()) continue;
       const auto known = std::ranges::find(found, text, &std::pair<std::string, std::string>::first);
       if (known == found.end()) {
@@ -239,9 +264,14 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
   [[nodiscard]] std::string head_line() const override {
     const BatchSearchSetup& setup = scenario_.buckets.front().setup;
     const auto& limit = setup.cards.front().allocator.limit;
-    return fmt::format(
-        "{}: batch {} to {} on {}{}", scenario_.name, setup.low, setup.high, card_text(scenario_, limit),
-        has_epoch(scenario_) ? fmt::format(", then {} steps", scenario_.epoch.iterations) : "");
+    if (dynamic_cast<const LargestBatches*>(setup.model) != nullptr) {
+      return fmt::format("{}: from largest batches that were given; nothing was probed", scenario_.name);
+    }
+    const MeasuredModel* measured = measured_model(setup);
+    return fmt::format("{}: batch {} to {} on {}{}{}", scenario_.name, setup.low, setup.high,
+                       card_text(scenario_, limit),
+                       has_epoch(scenario_) ? fmt::format(", then {} steps", scenario_.epoch.iterations) : "",
+                       measured != nullptr ? "; peaks from " + measured->basis() : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
   [[nodiscard]] std::vector<std::string> endings() const override {
@@ -252,8 +282,13 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
         lines.push_back(fmt::format("{} gave up: {}.", result.label, bucket.run.answer.reason));
       }
     }
-    const std::vector<std::string> bounded = bounded_answers(scenario_, results_);
-    lines.insert(lines.end(), bounded.begin(), bounded.end());
+    const auto add = [&](const std::vector<std::string>& more) {
+      lines.insert(lines.end(), more.begin(), more.end());
+    };
+    add(texts_of_answers(scenario_, results_, [&](const SearchBucket& bucket, const BucketResult& result) {
+      return bound_text(scenario_, bucket, result);
+    }));
+    add(texts_of_answers(scenario_, results_, beyond_text));
     return lines;
   }
   [[nodiscard]] Json json() const override { return judged(search_json(scenario_, results_)); }
@@ -298,6 +333,36 @@ Json search_json(const SearchScenario& scenario, const std::vector<SearchResult>
     json["policies"].push_back(std::move(entry));
   }
   return json;
+}
+
+bool is_beyond_points(const SearchBucket& bucket, std::int64_t batch) {
+  const BatchSearchSetup& setup = bucket.setup;
+  for (const SearchPhase& phase : setup.phases) {
+    const MeasuredModel* model = measured_model(setup, phase);
+    if (model == nullptr) continue;
+    Point point = phase.point;
+    point[setup.parameter] = batch;
+    if (model->extrapolates(point)) return true;
+    if (&phase != &setup.phases.front()) continue;
+    for (const StepDraw& draw : bucket.draws) {
+      for (const std::int64_t end : {draw.low, draw.high}) {
+        Point drawn = point;
+        drawn[draw.parameter] = end;
+        if (model->extrapolates(drawn)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string beyond_text(const SearchBucket& bucket, const BucketResult& result) {
+  const std::int64_t batch = result.run.answer.batch;
+  const bool answered = result.found() && !result.is_given && is_beyond_points(bucket, batch);
+  if (!answered && (result.edge == 0 || !is_beyond_points(bucket, result.edge))) return {};
+  return fmt::format("{}{} lies beyond the {}: its peak is extrapolated",
+                     bucket.name.empty() ? "" : bucket.name + ": ",
+                     answered ? std::to_string(batch) : fmt::format("the edge, {},", result.edge),
+                     measured_model(bucket.setup)->basis());
 }
 
 BatchBound bound_of(const SearchScenario& scenario, const SearchBucket& bucket, const BucketResult& result) {

@@ -11,6 +11,7 @@
 #include "lab/scenario/faults.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/policies.hpp"
+#include "models/measured.hpp"
 #include "policies/tuners/dual_optimizer_options.hpp"
 #include "recordings/input_file.hpp"
 #include "sim/runs/batch_search_loop.hpp"
@@ -260,6 +261,10 @@ class TrainingReader {
       problems_.add("/workload/layers", "are spread over " + std::to_string(setup.model->cards()) +
                                             " cards; there are " +
                                             std::to_string(setup.more_cards.size() + 1) + ".");
+    }
+    if (const auto* measured = dynamic_cast<const MeasuredModel*>(setup.model)) {
+      file_.notes.push_back("Peaks follow from " + measured->basis() +
+                            ": those of steps beyond are extrapolated.");
     }
     setup.bounds = file_.model->parameters();
     read_bounds(file_.bounds, "/workload/bounds", setup.bounds, problems_);

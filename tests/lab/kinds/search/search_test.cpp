@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "core/error.hpp"
@@ -262,6 +264,67 @@ TEST(AutoBatchSize, NothingFitsIsAnError) {
   }
   json["workload"]["batch_size"] = "auto";
   EXPECT_THROW(read_training(parse_document(json.dump(), kFile)), InputError);
+}
+
+Json with_points(const char* points) {
+  Json json = example();
+  json["workload"]["model"] = {{"kind", "measured"}, {"points", Json::parse(points)}};
+  return json;
+}
+
+// 2,000 MiB at 5 and 3,000 MiB at 8: 7,000 MiB at 20, 8,000 MiB at 23.
+TEST(MeasuredSearch, SaysWhereAnAnswerLiesBeyondThePoints) {
+  const Json json =
+      with_points(R"([{"batch": 5, "peak_reserved": "2000MiB"}, {"batch": 8, "peak_reserved": "3000MiB"}])");
+  const SearchScenario scenario = parse(json);
+  const SearchResult result = compare_searchers(scenario).front();
+  EXPECT_EQ(metric(result, "batch"), 23);
+  EXPECT_EQ(metric(result, "edge_batch"), 23);
+  EXPECT_TRUE(std::isnan(metric(result, "probe_s")));
+  EXPECT_EQ(beyond_text(scenario.buckets.front(), result.buckets.front()),
+            "23 lies beyond the 2 measured points, batch 5 to 8, reserved memory: its peak is extrapolated");
+  const Json answer = find_batch_json(scenario, result);
+  EXPECT_EQ(answer["beyond_points"], true);
+  EXPECT_EQ(answer["trials"][0]["beyond_points"], true);  // batch 1
+  const auto within =
+      std::ranges::find(answer["trials"], Json(8), [](const Json& trial) { return trial["batch"]; });
+  ASSERT_NE(within, answer["trials"].end());
+  EXPECT_EQ((*within)["beyond_points"], false);
+
+  Json narrow = json;
+  narrow["device"]["limit"] = "3000MiB";
+  const SearchScenario measured = parse(narrow);
+  const SearchResult inside = compare_searchers(measured).front();
+  EXPECT_EQ(metric(inside, "batch"), 8);
+  EXPECT_EQ(beyond_text(measured.buckets.front(), inside.buckets.front()), "");
+  EXPECT_EQ(find_batch_json(measured, inside)["beyond_points"], false);
+}
+
+// Tokens on a line from 6,400 at length 100 to 6,000 at 300: 6,200 at 200 are 31 samples.
+TEST(MeasuredSearch, AnswersFromLargestBatchesWithoutAProbe) {
+  Json json = with_points(R"([{"length": 100, "largest_batch": 64}, {"length": 300, "largest_batch": 20}])");
+  json.erase("policies");
+  json["workload"]["start"] = {{"length", 100}};
+  json["workload"]["buckets"] = {{"parameter", "length"}, {"up_to", {100, 200, 300}}};
+  const SearchScenario scenario = parse(json);
+  const SearchResult result = compare_searchers(scenario).front();
+  ASSERT_EQ(result.buckets.size(), 3U);
+  EXPECT_EQ(result.label, "given");
+  EXPECT_EQ(result.buckets[0].run.answer.batch, 64);
+  EXPECT_FALSE(result.buckets[0].run.answer.extrapolated);
+  EXPECT_EQ(result.buckets[1].run.answer.batch, 31);
+  EXPECT_TRUE(result.buckets[1].run.answer.extrapolated);  // untried
+  EXPECT_EQ(result.buckets[2].run.answer.batch, 20);
+  EXPECT_EQ(metric(result, "probes"), 0);
+  EXPECT_EQ(metric(result, "extrapolated"), 1);
+  EXPECT_TRUE(std::isnan(metric(result, "edge_batch")));
+  EXPECT_EQ(find_batch_json(scenario, result)["edge_batch"], nullptr);
+
+  json["then_epoch"] = {{"iterations", 5}};
+  json["policies"] = Json::parse(R"([{"use": "model"}])");
+  const std::string errors = errors_of(json);
+  EXPECT_THAT(errors, HasSubstr("/then_epoch: cannot stand beside given largest batches"));
+  EXPECT_THAT(errors, HasSubstr("/policies: cannot stand beside given largest batches"));
 }
 
 }  // namespace
