@@ -16,7 +16,9 @@ class TrainingLoop final : private SteppedRun {
         setup_(setup),
         faults_(setup.faults),
         make_tuner_(make_tuner),
-        cards_(cards) {
+        cards_(cards),
+        moved_(setup.moved_phases.size()) {
+    run_.phase_adjustments.resize(moved_.size());
     if (setup.watcher != nullptr && faults_.restart.after > 0) {
       throw InputError("", "a run that restarts cannot be recorded: a history is that of one process.");
     }
@@ -36,6 +38,7 @@ class TrainingLoop final : private SteppedRun {
     run_.faults = fault_counts_;
     run_.duration = now();
     run_.final_point = session_->point();
+    for (const Moved& moved : moved_) run_.phase_points.push_back(moved.session->point());
     return std::move(run_);
   }
 
@@ -46,6 +49,11 @@ class TrainingLoop final : private SteppedRun {
       replace_session();
     } else {
       session_.emplace(new_session());
+    }
+    for (std::size_t i = 0; i < moved_.size(); ++i) {
+      const auto& [phase, bounds, make_tuner] = setup_.moved_phases[i];
+      moved_[i] = {};
+      moved_[i].session.emplace(make_tuner(), bounds, setup_.phases[phase].point);
     }
     std::vector<ProcessSetup> cards = cards_of(setup_);
     if (setup_.watcher != nullptr) cards.front().listener = setup_.watcher;
@@ -188,15 +196,23 @@ class TrainingLoop final : private SteppedRun {
   // The tuner is told before and after; the time of an emptied cache counts as the phase's.
   StepOutcome run_phase(const Phase& phase) {
     if (!run_.ended_early.empty()) return {};
+    Moved* moved = find_moved(phase);
     PhaseReport report{.name = phase.name,
-                       .ran = phase.beside(session_->point(), setup_.model->parameters()),
+                       .ran = moved != nullptr ? moved->session->point()
+                                               : phase.beside(session_->point(), setup_.model->parameters()),
                        .follow = phase.follow,
                        .begins = true};
     SimTime emptying = tell(report);
     StepOutcome outcome;
     if (run_.ended_early.empty()) {
+      std::uint64_t retries = 0;
+      if (moved != nullptr) {
+        emptying += runner_->empty_cache();
+        retries = runner_->read(iteration_, now(), cards_).memory.alloc_retries;
+      }
       outcome = runner_->run(report.ran);
       note_peak(outcome);
+      if (moved != nullptr) ask_about(*moved, phase, outcome, retries);
       report.begins = false;
       report.result = outcome.result;
       report.peak_allocated = outcome.peak_allocated;
@@ -205,6 +221,43 @@ class TrainingLoop final : private SteppedRun {
     }
     outcome.duration += emptying;
     return outcome;
+  }
+
+  /// A phase that is moved, in the process that runs now.
+  struct Moved {
+    std::optional<TunerSession> session;
+    std::int64_t runs = 0;
+    std::uint64_t retries = 0;  // within them
+  };
+
+  [[nodiscard]] Moved* find_moved(const Phase& phase) {
+    for (std::size_t i = 0; i < moved_.size(); ++i) {
+      if (&setup_.phases[setup_.moved_phases[i].phase] == &phase) return &moved_[i];
+    }
+    return nullptr;
+  }
+
+  // What the phase's own tuner sees is the phase alone.
+  void ask_about(Moved& moved, const Phase& phase, const StepOutcome& outcome, std::uint64_t retries_before) {
+    if (moved.session->ended()) return;
+    Observation reading = runner_->read(++moved.runs, now(), cards_);
+    moved.retries += reading.memory.alloc_retries - retries_before;
+    reading.cards.clear();
+    reading.reading = moved.runs;
+    reading.new_process = moved.runs == 1;
+    reading.memory.alloc_retries = moved.retries;
+    reading.memory.peak_allocated = outcome.peak_allocated;
+    reading.memory.peak_reserved = outcome.peak_reserved;
+    const StepDecision decision =
+        moved.session->after_step(outcome.result, reading, {}, outcome.oom ? outcome.oom->requested : 0);
+    if (decision.moved) {
+      auto& made = run_.phase_adjustments[static_cast<std::size_t>(&moved - moved_.data())];
+      made.push_back(moved.session->adjustments().back());
+      made.back().iteration = iteration_;
+    }
+    const std::string head = "iteration " + std::to_string(iteration_) + ": " + phase.name + ": ";
+    if (decision.moved || decision.end_run) run_.log.push_back(head + decision.reason);
+    for (const std::string& line : decision.log) run_.log.push_back(head + line);
   }
 
   // A change that follows a phase stands with the step before it. Returns the time that an emptied cache
@@ -253,6 +306,7 @@ class TrainingLoop final : private SteppedRun {
   const Faults& faults_;
   const TunerMaker& make_tuner_;
   CardsRule cards_;
+  std::vector<Moved> moved_;                      // by place in the setup
   std::optional<CardsOf<StepPerformer>> runner_;  // of the processes that run now, one a card
   std::vector<Bytes> totals_;                     // by card
   std::optional<TunerSession> session_;

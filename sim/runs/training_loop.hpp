@@ -24,6 +24,19 @@ class RunWatcher : public AllocatorListener {
   virtual void run_ends(const CachingAllocator& allocator) = 0;
 };
 
+/// Makes a tuner as it is at the start of a run.
+using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
+
+/// A phase whose parameters a tuner of its own moves: it begins at the phase's `point`, is asked after each
+/// run of the phase as if that was a step, and sees the phase's own peak. The cache is emptied before each
+/// run, so that what it sees is not training's. In a new process it begins anew. Where it ends its run, the
+/// phase goes on at its last values.
+struct MovedPhase {
+  std::size_t phase = 0;  ///< its place in TrainingSetup::phases
+  ParameterSpace bounds;  ///< all parameters of the workload; those that stay have one value
+  TunerMaker make_tuner;
+};
+
 /// Everything a training run is made of but its policy.
 struct TrainingSetup {
   const WorkloadModel* model = nullptr;
@@ -34,6 +47,7 @@ struct TrainingSetup {
   std::vector<ProcessSetup> more_cards;  ///< further cards of a workload on several
   std::vector<OtherProcess> others;
   std::vector<Phase> phases;
+  std::vector<MovedPhase> moved_phases;
   Faults faults;
   RunWatcher* watcher = nullptr;  ///< must outlive the run
   MakePerformer make_performer;   ///< empty = a StepRunner, on a pretended card
@@ -52,14 +66,13 @@ struct TrainingRun {
   CardPeak peak_allocated;            ///< of the whole run, phases among it
   CardPeak peak_reserved;
   PhaseCounts phases;
+  std::vector<Point> phase_points;  ///< of each moved phase, in the order of the setup: where it ended
+  std::vector<std::vector<Adjustment>> phase_adjustments;  ///< and how it got there, by training's iterations
   FaultCounts faults;
   SimTime duration{0};
   Point final_point;
   std::string ended_early;  ///< why the run stopped before its last iteration; empty if it did not
 };
-
-/// Makes a tuner as it is at the start of a run.
-using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
 
 /// Runs `setup` with a tuner of `make_tuner`, which on several cards sees the one that `cards` says. After a
 /// restart it is asked for another one; that one loads what the first had saved with the checkpoint, or

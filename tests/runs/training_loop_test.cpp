@@ -152,6 +152,45 @@ TEST_F(TrainingLoopTest, APhaseFollowsTheBatchAndItsTunerIsTold) {
   EXPECT_EQ(result.iterations[10].point, Point{3});
 }
 
+/// Halves after a failure, else one more; notes the peaks that it sees.
+class HalvingTuner : public Tuner {
+ public:
+  explicit HalvingTuner(std::vector<Bytes>& peaks) : peaks_(peaks) {}
+  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
+    const std::int64_t batch = question.point[0];
+    if (question.result == StepResult::oom) return {.delta = {-batch / 2}, .reason = "half"};
+    peaks_.push_back(observation.memory.peak_allocated);
+    return {.delta = {1}, .reason = "more"};
+  }
+
+ private:
+  std::vector<Bytes>& peaks_;
+};
+
+// 13 samples fit (1 GiB + 13 · 0.5 GiB are the 7.5 that there are). The phase runs at 32 and 16, which fail, at
+// 10, its lower bound, to 13, at 14, which fails, and from 10 again.
+TEST_F(TrainingLoopTest, ATunerOfItsOwnMovesAPhaseWithinBounds) {
+  setup.phases = {{.name = "validation", .every = 2, .point = {32}, .follow = {}}};
+  std::vector<Bytes> peaks;
+  setup.moved_phases = {{.phase = 0,
+                         .bounds = {{{"batch", 10, 40}}},
+                         .make_tuner = [&] { return std::make_unique<HalvingTuner>(peaks); }}};
+  const TrainingRun result = run();
+  EXPECT_EQ(result.phases.ooms, 3);
+  ASSERT_EQ(result.phase_points.size(), 1u);
+  EXPECT_EQ(result.phase_points[0], Point{13});
+  ASSERT_EQ(result.phase_adjustments[0].size(), 10u);
+  std::vector<std::int64_t> went;
+  for (const Adjustment& change : result.phase_adjustments[0]) went.push_back(change.to[0]);
+  EXPECT_EQ(went, (std::vector<std::int64_t>{16, 10, 11, 12, 13, 14, 10, 11, 12, 13}));
+  EXPECT_EQ(result.phase_adjustments[0][1].iteration, 4);
+  EXPECT_EQ(result.phase_adjustments[0][1].reason, "oom: half");
+  EXPECT_EQ(peaks, (std::vector<Bytes>{6_GiB, 6_GiB + 512_MiB, 7_GiB, 7_GiB + 512_MiB, 6_GiB,
+                                       6_GiB + 512_MiB, 7_GiB}));
+  EXPECT_TRUE(result.adjustments.empty());
+  EXPECT_EQ(result.final_point, Point{4});
+}
+
 // At most what the model allows, whatever training's bounds are.
 TEST(Phase, FollowsNoFurtherThanTheModel) {
   const Phase phase{.name = "validation", .every = 1, .point = {8, 128}, .follow = {4, 0}};

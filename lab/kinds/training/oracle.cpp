@@ -288,7 +288,13 @@ std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario) {
   // What a real card measured has no rival among steps that were never timed.
   if (scenario.setup.make_performer && !scenario.model->timed()) return std::nullopt;
   TrainingScenario simulated = scenario;
-  simulated.setup.make_performer = nullptr;  // hundreds of runs: never on a real card
+  simulated.setup.make_performer = nullptr;                       // hundreds of runs: never on a real card
+  for (const MovedPhase& moved : simulated.setup.moved_phases) {  // what can stand beside most
+    for (std::size_t i = 0; i < moved.bounds.size(); ++i) {
+      simulated.setup.phases[moved.phase].point[i] = moved.bounds.parameters[i].low;
+    }
+  }
+  simulated.setup.moved_phases.clear();
   return OracleSearch{simulated}.run();
 }
 

@@ -34,6 +34,7 @@ std::optional<TrainingScenario> undisturbed(const TrainingScenario& scenario) {
   calm.setup.faults = {.seed = scenario.setup.faults.seed};
   calm.setup.others.clear();
   calm.setup.phases.clear();
+  calm.setup.moved_phases.clear();
   const bool differs = calm.setup.faults != scenario.setup.faults || !scenario.setup.others.empty() ||
                        !scenario.setup.phases.empty();
   return differs ? std::optional{std::move(calm)} : std::nullopt;

@@ -26,6 +26,8 @@ struct PhaseSection {
   std::int64_t every = 1;
   NamedIntegers set;
   NamedIntegers follow;
+  NamedRanges move;
+  std::optional<PolicySection> policy;
 };
 
 /// One of "policies".
@@ -70,6 +72,19 @@ const Record<Target>& target_table() {
   return table;
 }
 
+// A policy that stands alone.
+Record<PolicySection> named_policy_table(const char* use) {
+  using P = PolicySection;
+  return Record<P>{{{"use", &P::use, "", 0, 0, use, kRequired},
+                    {"profile", &P::profile, "", 0, 0, "a named set of its options"}},
+                   raw(FieldKind::object, &P::json)};
+}
+
+const Record<PolicySection>& phase_policy_table() {
+  static const Record<PolicySection> table = named_policy_table("a tuner of `vramlab policies`");
+  return table;
+}
+
 const Record<PhaseSection>& phase_table() {
   using P = PhaseSection;
   static const Record<P> table{
@@ -79,15 +94,18 @@ const Record<PhaseSection>& phase_table() {
       {"follow", &P::follow, "", 0, 0,
        "parameters that are that many times what training runs at when the phase begins, e.g. `{\"batch\": "
        "4}`, at most what the model allows"},
+      {"move", &P::move, "", 0, 0,
+       "parameters that `policy` moves within [smallest, largest], beginning at `set`, e.g. `{\"batch\": [1, "
+       "64]}`"},
+      {"policy", object_of(&P::policy, phase_policy_table()), "", 0, 0,
+       "the tuner of `move`, asked after each run of the phase (default predictive); further keys are its "
+       "options"},
   };
   return table;
 }
 
 const Record<PolicySection>& searcher_table() {
-  using P = PolicySection;
-  static const Record<P> table{{{"use", &P::use, "", 0, 0, "a searcher of `vramlab policies`", kRequired},
-                                {"profile", &P::profile, "", 0, 0, "a named set of its options"}},
-                               raw(FieldKind::object, &P::json)};
+  static const Record<PolicySection> table = named_policy_table("a searcher of `vramlab policies`");
   return table;
 }
 
@@ -131,7 +149,8 @@ const Record<SubjectSection>& expectation_table() {
           {"policy", &E::policy, "", 0, 0, "the label of a policy, or oracle", kRequired},
           {"metric", &E::metric, "", 0, 0,
            "a metric of the results (or give `final`, `adjustment` or `oom`)"},
-          {"final", &E::final_value, "", 0, 0, "a parameter, as it stands after the last step"},
+          {"final", &E::final_value, "", 0, 0,
+           "a parameter, as it stands after the last step; of a phase that is moved `validation.batch`"},
           {"adjustment", &E::adjustment, "", 1, kLongestRun,
            "number of a change, from 1: the iteration after which it was made"},
           {"parameter", &E::parameter, "", 0, 0,
@@ -164,12 +183,14 @@ const Record<TrainingFile>& file_table() {
   return table;
 }
 
-PolicyChoice searcher_choice(const TrainingFile& file, FileProblems& problems) {
-  PolicyChoice choice{.use = "model", .profile = {}, .options = {}, .where = "/workload/searcher"};
-  if (!file.searcher) return choice;
-  choice.use = file.searcher->use;
-  choice.profile = file.searcher->profile.value_or("");
-  choice.options = policy_options(*file.searcher->json, searcher_table(), choice.where, problems);
+// `usual` unless the file names another one.
+PolicyChoice choice_of(const std::optional<PolicySection>& section, const char* usual,
+                       const RecordBase& table, const std::string& where, FileProblems& problems) {
+  PolicyChoice choice{.use = usual, .profile = {}, .options = {}, .where = where};
+  if (!section) return choice;
+  choice.use = section->use;
+  choice.profile = section->profile.value_or("");
+  choice.options = policy_options(*section->json, table, choice.where, problems);
   return choice;
 }
 
@@ -194,7 +215,8 @@ void find_batch_size(TrainingFile& file, FileProblems& problems) {
   for (std::size_t i = 0; i < setup.phases.size(); ++i) {
     if (follows(file.phases[i])) search.phases.push_back({setup.phases[i].name, setup.phases[i].point});
   }
-  const PolicyChoice choice = searcher_choice(file, problems);
+  const PolicyChoice choice =
+      choice_of(file.searcher, "model", searcher_table(), "/workload/searcher", problems);
   const auto searcher = file.known->searchers.make(choice);
   const BatchSearchRun run = run_batch_search(search, *searcher);
   if (run.answer.action != SearcherAnswer::Action::found) throw InputError("", run.answer.reason + ".");
@@ -275,7 +297,49 @@ class TrainingReader {
       setup.phases.push_back({phase.name, phase.every,
                               read_point(phase.set, setup.bounds, pointer, &setup.start, problems_),
                               read_follow(phase, "/workload/phases/" + std::to_string(i) + "/follow")});
+      read_move(i, "/workload/phases/" + std::to_string(i));
     }
+  }
+
+  // A tuner of its own for the phase, over all parameters: those that stay have one value.
+  void read_move(std::size_t number, const std::string& pointer) {
+    const PhaseSection& phase = file_.phases[number];
+    if (phase.move.empty()) {
+      if (phase.policy) problems_.add(pointer + "/policy", "has nothing to move; name it in \"move\".");
+      return;
+    }
+    if (!phase.follow.empty()) {
+      problems_.add(pointer + "/move", "and \"follow\" exclude each other; leave one of them out.");
+    }
+    const Point& start = file_.setup.phases[number].point;
+    MovedPhase moved{.phase = number, .bounds = file_.model->parameters(), .make_tuner = {}};
+    read_bounds(phase.move, pointer + "/move", moved.bounds, problems_);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      Parameter& one = moved.bounds.parameters[i];
+      const auto names_it = [&one](const NamedRange& range) { return range.name == one.name; };
+      if (std::none_of(phase.move.begin(), phase.move.end(), names_it)) {
+        one.low = one.high = start[i];
+      } else if (start[i] < one.low || start[i] > one.high) {
+        problems_.add(pointer + "/move/" + one.name,
+                      "the phase begins at " + std::to_string(start[i]) + ", which lies outside.");
+        return;
+      } else if (searches_batch() && one.name == "batch") {
+        problems_.add(pointer + "/move/batch",
+                      "a batch that a searcher is to find cannot be moved; give "
+                      "\"batch_size\" a number.");
+      }
+    }
+    PolicyChoice choice =
+        choice_of(phase.policy, "predictive", phase_policy_table(), pointer + "/policy", problems_);
+    const TunerEntry& tuner = file_.known->tuners.find(choice.use, choice.where + "/use");
+    const PolicyProfile* profile = tuner.find_profile(choice.profile, choice.where + "/profile");
+    if (profile != nullptr) choice.profile = profile->name;
+    choice.options = with_goal(tuner, choice.options);
+    file_.known->tuners.make(choice, moved.bounds);  // bad options are reported now
+    moved.make_tuner = [known = file_.known, choice, bounds = moved.bounds] {
+      return known->tuners.make(choice, bounds);
+    };
+    file_.setup.moved_phases.push_back(std::move(moved));
   }
 
   Point read_follow(const PhaseSection& phase, const std::string& pointer) {
@@ -405,7 +469,8 @@ class TrainingReader {
     if (parameter) {
       expectation.name = *parameter;
       const std::string where = pointer + (section.final_value ? "/final" : "/parameter");
-      if (file_.model) parameter_index(file_.setup.bounds, *parameter, where, problems_);
+      const bool is_of_phase = section.final_value && find_moved_parameter(file_.setup, *parameter);
+      if (file_.model && !is_of_phase) parameter_index(file_.setup.bounds, *parameter, where, problems_);
     }
     expectation.subject = section.final_value  ? Subject::final_value
                           : section.adjustment ? Subject::adjustment
@@ -422,6 +487,18 @@ class TrainingReader {
 };
 
 }  // namespace
+
+std::optional<std::pair<std::size_t, std::size_t>> find_moved_parameter(const TrainingSetup& setup,
+                                                                        const std::string& name) {
+  for (std::size_t i = 0; i < setup.moved_phases.size(); ++i) {
+    const MovedPhase& moved = setup.moved_phases[i];
+    for (std::size_t at = 0; at < moved.bounds.size(); ++at) {
+      const std::string full = setup.phases[moved.phase].name + "." + moved.bounds.parameters[at].name;
+      if (full == name) return std::pair{i, at};
+    }
+  }
+  return std::nullopt;
+}
 
 const RecordBase& training_table() { return file_table(); }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/scenario/file.hpp"
@@ -39,6 +41,11 @@ struct TrainingScenario : Scenario {
 /// Reads a scenario of kind `training`. Throws InputError with every problem of the file, each with its JSON
 /// pointer.
 TrainingScenario read_training(const ScenarioDocument& document);
+
+/// The moved phase and the parameter that "validation.batch" names: places in `setup.moved_phases` and in a
+/// point. Empty if it names none.
+std::optional<std::pair<std::size_t, std::size_t>> find_moved_parameter(const TrainingSetup& setup,
+                                                                        const std::string& name);
 
 /// The keys of such a file.
 const RecordBase& training_table();

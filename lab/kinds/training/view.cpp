@@ -112,14 +112,19 @@ Table results_table(const TrainingScenario& scenario, const Comparison& comparis
   return table;
 }
 
-double found_value(const Expectation& expectation, const PolicyResult& result, const ParameterSpace& space) {
+double found_value(const Expectation& expectation, const PolicyResult& result, const TrainingSetup& setup) {
   using Subject = Expectation::Subject;
+  const ParameterSpace& space = setup.bounds;
   const auto place = static_cast<std::size_t>(expectation.number - 1);
   const TrainingRun& run = result.run;
   switch (expectation.subject) {
     case Subject::metric:
       return Figures{result.metrics}[expectation.name];
     case Subject::final_value:
+      if (const auto moved = find_moved_parameter(setup, expectation.name)) {
+        if (run.phase_points.empty()) return std::nan("");  // of the oracle
+        return static_cast<double>(run.phase_points[moved->first][moved->second]);
+      }
       return static_cast<double>(run.final_point[*space.find(expectation.name)]);
     case Subject::adjustment: {
       if (place >= run.adjustments.size()) return std::nan("");
@@ -157,7 +162,18 @@ Json adjustments_json(const std::vector<Adjustment>& adjustments, const Paramete
   return list;
 }
 
-Json policy_json(const PolicyResult& result, const ParameterSpace& space) {
+Json moved_phases_json(const TrainingRun& run, const TrainingSetup& setup) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < run.phase_points.size(); ++i) {
+    list.push_back({{"name", setup.phases[setup.moved_phases[i].phase].name},
+                    {"final", point_json(run.phase_points[i], setup.bounds)},
+                    {"adjustments", adjustments_json(run.phase_adjustments[i], setup.bounds)}});
+  }
+  return list;
+}
+
+Json policy_json(const PolicyResult& result, const TrainingSetup& setup) {
+  const ParameterSpace& space = setup.bounds;
   Json json;
   json["policy"] = result.policy;
   if (!result.profile.empty()) json["profile"] = result.profile;
@@ -167,6 +183,7 @@ Json policy_json(const PolicyResult& result, const ParameterSpace& space) {
   json["time_s"] = to_seconds(result.run.duration);
   if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
   json["adjustments"] = adjustments_json(result.run.adjustments, space);
+  if (!result.run.phase_points.empty()) json["phases"] = moved_phases_json(result.run, setup);
   json["statistics"] = Json::object();
   for (const Statistic& statistic : result.run.statistics) {
     json["statistics"][statistic.name] = number_json(statistic.value);
@@ -243,6 +260,20 @@ Json run_json(const PolicyResult& result, std::size_t parameters) {
   return json;
 }
 
+// "predictive: validation began at (48, 128) and ended at (12, 128), 4 changes."
+std::vector<std::string> moved_texts(const PolicyResult& result, const TrainingSetup& setup) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < result.run.phase_points.size(); ++i) {
+    const Phase& phase = setup.phases[setup.moved_phases[i].phase];
+    const std::size_t changes = result.run.phase_adjustments[i].size();
+    lines.push_back(fmt::format("{}: {} began at ({}) and ended at ({}), {} change{}.", result.label,
+                                phase.name, fmt::join(phase.point, ", "),
+                                fmt::join(result.run.phase_points[i], ", "), changes,
+                                changes == 1 ? "" : "s"));
+  }
+  return lines;
+}
+
 // Draws memory and parameters over iterations, a panel a policy.
 void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
                    const std::string& file) {
@@ -298,6 +329,9 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
                                   steps.empty() ? 0 : steps.back().iteration, scenario_.setup.iterations,
                                   result.run.ended_early));
     }
+    for (const PolicyResult& result : results_) {
+      for (std::string& line : moved_texts(result, scenario_.setup)) lines.push_back(std::move(line));
+    }
     for (const std::string& line : negative_regrets()) lines.push_back(line);
     return lines;
   }
@@ -329,7 +363,7 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
   [[nodiscard]] double value(const Expectation& expectation, const std::string& label) const override {
     const PolicyResult* result = find(label);
     // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
-    return result != nullptr ? found_value(expectation, *result, scenario_.setup.bounds) : std::nan("");
+    return result != nullptr ? found_value(expectation, *result, scenario_.setup) : std::nan("");
   }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     const PolicyResult* result = find(expectation.policy);
@@ -366,7 +400,7 @@ Json comparison_json(const TrainingScenario& scenario, const Comparison& compari
   json["policies"] = Json::array();
   for (const PolicyResult& result : comparison.policies) {
     const auto trace = trace_files.find(result.label);
-    json["policies"].push_back(policy_json(result, scenario.setup.bounds));
+    json["policies"].push_back(policy_json(result, scenario.setup));
     json["policies"].back()["trace_file"] = trace == trace_files.end() ? Json(nullptr) : Json(trace->second);
   }
   return json;

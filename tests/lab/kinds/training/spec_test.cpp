@@ -198,6 +198,33 @@ TEST(Scenario, APhaseMayFollowTraining) {
   }
 }
 
+TEST(Scenario, APhaseMayBeMovedByATunerOfItsOwn) {
+  const auto with = [](const std::string& phase) {
+    return bent_scenario(
+        "\"iterations\": 100,",
+        "\"iterations\": 100, \"phases\": [{\"name\": \"v\", \"every\": 10, " + phase + "}],");
+  };
+  const TrainingScenario scenario = read_training(
+      parse_document(with(R"("set": {"batch": 9}, "move": {"batch": [2, 12]})"), "small.json"));
+  ASSERT_EQ(scenario.setup.moved_phases.size(), 1u);
+  const MovedPhase& moved = scenario.setup.moved_phases[0];
+  EXPECT_EQ(moved.phase, 0u);
+  EXPECT_EQ(moved.bounds.parameters[0], (Parameter{"batch", 2, 12}));
+  EXPECT_EQ(moved.make_tuner()->statistics().front().name, "current_batch");  // of predictive, the default
+  EXPECT_EQ(find_moved_parameter(scenario.setup, "v.batch"), std::pair(std::size_t{0}, std::size_t{0}));
+  EXPECT_FALSE(find_moved_parameter(scenario.setup, "v.lq"));
+  const auto refused = [&](const char* phase, const char* what) {
+    EXPECT_THAT(error_of(with(phase)), HasSubstr(what));
+  };
+  refused(R"("set": {"batch": 9}, "move": {"batch": [2, 8]})",
+          "/workload/phases/0/move/batch: the phase begins at 9, which lies outside");
+  refused(R"("move": {"lq": [2, 8]})", "/workload/phases/0/move/lq");
+  refused(R"("follow": {"batch": 2}, "move": {"batch": [2, 12]})", "\"follow\" exclude each other");
+  refused(R"("policy": {"use": "predictive"})", "/workload/phases/0/policy: has nothing to move");
+  refused(R"("move": {"batch": [1, 12]}, "policy": {"use": "aimd", "steep": 1})",
+          "/workload/phases/0/policy/steep");
+}
+
 TEST(Scenario, TheFormerNameOfTheSumOfPixelsIsRead) {
   for (const char* name : {"pixels", "lq-then-batch"}) {
     const TrainingScenario scenario = read_training(
