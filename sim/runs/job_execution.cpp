@@ -93,9 +93,24 @@ SimTime scaled(SimTime time, std::int64_t numerator, std::int64_t denominator) {
   return SimTime{whole * numerator + time.count() % denominator * numerator / denominator};
 }
 
+/// A pretended card.
+class PretendedCard final : public JobCard {
+ public:
+  PretendedCard(Bytes total, Bytes context) : card_(total, 0), context_(context) {}
+  void set_others(Bytes bytes) override { card_.set_others(bytes); }
+  std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) override {
+    return std::make_unique<JobProcess>(card_, context_, options);
+  }
+
+ private:
+  SimulatedCard card_;
+  Bytes context_;
+};
+
 /// A card with the jobs that compute on it.
 struct Card {
-  SimulatedCard memory;
+  std::unique_ptr<JobCard> memory;
+  Bytes total;
   Bytes context;
   std::int64_t busy = 0;  ///< sum of the shares of jobs and strangers, in thousandths
   std::vector<std::uint32_t> jobs;
@@ -104,9 +119,9 @@ struct Card {
 /// Where an admitted job stands.
 struct Work {
   Admission admission;
-  std::vector<std::unique_ptr<JobProcess>> processes;  ///< one a card
-  std::vector<Holding> held;                           ///< by process, as the books have it
-  std::map<Point, std::size_t> visits;                 ///< steps performed, by point
+  std::vector<std::unique_ptr<JobOnCard>> processes;  ///< one a card
+  std::vector<Holding> held;                          ///< by process, as the books have it
+  std::map<Point, std::size_t> visits;                ///< steps performed, by point
   std::size_t phase = 0;
   std::int64_t steps_left = 0;  ///< of the phase, behind those in progress
   bool computes = false;        ///< its share counts on its cards
@@ -128,10 +143,13 @@ class StepExecution final : public JobExecution {
   StepExecution(const std::vector<JobSpec>& jobs, const StepFidelity& fidelity, ClusterBooks& books,
                 JobClock& clock)
       : jobs_(jobs), fidelity_(fidelity), books_(books), clock_(clock), works_(jobs.size()) {
-    cards_.reserve(books.cards().size());  // processes refer to them
     for (CardId card = 0; card < books.cards().size(); ++card) {
       const CardNode& node = books.index().nodes()[books.index().node_of(card)];
-      cards_.push_back({SimulatedCard{books.cards()[card].total, 0}, fidelity.contexts.at(node.pool), 0, {}});
+      const Bytes total = books.cards()[card].total;
+      const Bytes context = fidelity.contexts.at(node.pool);
+      auto memory = fidelity.make_card ? fidelity.make_card(total, context)
+                                       : std::make_unique<PretendedCard>(total, context);
+      cards_.push_back({std::move(memory), total, context, 0, {}});
     }
   }
 
@@ -165,7 +183,7 @@ class StepExecution final : public JobExecution {
   }
 
   void strangers_changed(CardId card, std::int64_t busy_change) override {
-    cards_[card].memory.set_others(books_.cards()[card].foreign);
+    cards_[card].memory->set_others(books_.cards()[card].foreign);
     cards_[card].busy += busy_change;
     if (busy_change != 0) retime(card);
   }
@@ -180,7 +198,7 @@ class StepExecution final : public JobExecution {
     const StepPrograms::Program& program = next_program(job, flat);
     bool settled = true;
     for (std::size_t i = 0; i < work.processes.size(); ++i) {
-      const JobProcess::Step step = work.processes[i]->run(program.program, program.key, program.shape);
+      const JobOnCard::Step step = work.processes[i]->run(program.program, program.key, program.shape);
       account(job, i, work.processes[i]->holding());
       if (!step.ok) {
         refused_on(job, i, step.refused);
@@ -219,10 +237,10 @@ class StepExecution final : public JobExecution {
     for (std::size_t i = 0; i < work.admission.cards->size(); ++i) {
       Card& card = cards_[(*work.admission.cards)[i]];
       work.held.emplace_back();
-      work.processes.push_back(std::make_unique<JobProcess>(card.memory, card.context, fidelity_.allocator));
-      JobProcess& process = *work.processes.back();
-      JobProcess::Step step{.ok = process.open(), .refused = card.context};
-      if (step.ok && model_of(job)) step = process.run(programs_of(job).build);
+      work.processes.push_back(card.memory->start(fidelity_.allocator));
+      JobOnCard& process = *work.processes.back();
+      JobOnCard::Step step{.ok = process.open(), .refused = card.context};
+      if (step.ok && model_of(job)) step = process.run(programs_of(job).build, 0, 0);
       driver_time = std::max(driver_time, step.driver_time);
       account(job, i, process.holding());
       if (step.ok) continue;
@@ -254,8 +272,7 @@ class StepExecution final : public JobExecution {
     }
     const Card& card = cards_[work.admission.cards->front()];
     const Bytes use = flat_use(phase, work.admission);
-    flat.program =
-        flat_program(use > card.context ? use - card.context : 0, card.memory.total(), phase.duration);
+    flat.program = flat_program(use > card.context ? use - card.context : 0, card.total, phase.duration);
     return flat;
   }
 
@@ -265,7 +282,7 @@ class StepExecution final : public JobExecution {
     const CardId card = (*work.admission.cards)[i];
     books_.hold(card, work.admission.need, work.held[i], held, clock_.now());
     work.held[i] = held;
-    cards_[card].memory.set_others(books_.cards()[card].foreign);
+    cards_[card].memory->set_others(books_.cards()[card].foreign);
   }
 
   void set_computing(std::uint32_t job, bool computes) {

@@ -10,6 +10,7 @@
 #include "sim/engine/simulation.hpp"
 #include "sim/runs/cluster_books.hpp"
 #include "sim/runs/job.hpp"
+#include "sim/runs/job_process.hpp"
 #include "sim/runs/step_runner.hpp"
 
 namespace vramlab {
@@ -82,6 +83,7 @@ std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& job
 struct StepFidelity {
   std::vector<Bytes> contexts;  ///< of one process, by pool of cards
   AllocatorOptions allocator;
+  MakeJobCard make_card{};  ///< empty = pretended cards
 };
 
 /// Fidelity `steps`: a job's process on each of its cards opens a context, builds the model and performs step

@@ -3,13 +3,6 @@
 #include <utility>
 
 namespace vramlab {
-namespace {
-
-// Small tensors can wander through the cache without ever meeting an old state again. In the shipped models
-// that do (GPT-2, ResNet-50), no step after the fourth calls the driver.
-constexpr int kPatience = 24;
-
-}  // namespace
 
 JobProcess::JobProcess(SimulatedCard& card, Bytes context_bytes, const AllocatorOptions& options)
     : card_(card), context_bytes_(context_bytes), process_(card, options) {}
@@ -52,7 +45,7 @@ bool JobProcess::is_settled(std::uint64_t key, const std::vector<std::int64_t>& 
     seen_.clear();
     quiet_steps_ = 0;
   }
-  if (quiet_steps_ == kPatience) return true;
+  if (quiet_steps_ == kSettledAfter) return true;
   ++quiet_steps_;
   return !seen_.insert(process_.canonical_state()).second;
 }

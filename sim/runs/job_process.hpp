@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -11,17 +13,13 @@
 namespace vramlab {
 
 /// A context, an allocator of its own, and the steps it performs on them. What it holds goes back to the card
-/// when it is destroyed.
-class JobProcess {
+/// when it is destroyed. The seam to where it is: on a pretended card or on a real one.
+class JobOnCard {
  public:
-  /// The card must outlive the process. Nothing is taken yet.
-  JobProcess(SimulatedCard& card, Bytes context_bytes, const AllocatorOptions& options);
-  ~JobProcess();
-  JobProcess(const JobProcess&) = delete;
-  JobProcess& operator=(const JobProcess&) = delete;
+  virtual ~JobOnCard() = default;
 
   /// Opens the context. False if the card has too little left for it.
-  [[nodiscard]] bool open();
+  [[nodiscard]] virtual bool open() = 0;
 
   struct Step {
     bool ok = true;
@@ -33,9 +31,38 @@ class JobProcess {
   };
 
   /// Performs `program`; `key` names it (0 = performed once), `shape` the parameters it was made for.
-  Step run(const StepProgram& program, std::uint64_t key = 0, std::uint64_t shape = 0);
+  virtual Step run(const StepProgram& program, std::uint64_t key, std::uint64_t shape) = 0;
 
-  [[nodiscard]] Holding holding() const;
+  [[nodiscard]] virtual Holding holding() const = 0;
+};
+
+/// A card that processes of jobs share.
+class JobCard {
+ public:
+  virtual ~JobCard() = default;
+
+  /// Sets what strangers hold of it from now on, in bytes; at most what the processes leave.
+  virtual void set_others(Bytes bytes) = 0;
+
+  /// A process on it, which must not outlive it. Nothing is taken yet.
+  virtual std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) = 0;
+};
+
+/// Makes a card of `total` bytes, of which every process takes `context` bytes first; empty = pretended.
+using MakeJobCard = std::function<std::unique_ptr<JobCard>(Bytes total, Bytes context)>;
+
+/// On a pretended card.
+class JobProcess final : public JobOnCard {
+ public:
+  /// The card must outlive the process. Nothing is taken yet.
+  JobProcess(SimulatedCard& card, Bytes context_bytes, const AllocatorOptions& options);
+  ~JobProcess() override;
+  JobProcess(const JobProcess&) = delete;
+  JobProcess& operator=(const JobProcess&) = delete;
+
+  [[nodiscard]] bool open() override;
+  Step run(const StepProgram& program, std::uint64_t key = 0, std::uint64_t shape = 0) override;
+  [[nodiscard]] Holding holding() const override;
 
  private:
   [[nodiscard]] std::vector<std::int64_t> driver_calls() const;
@@ -50,5 +77,10 @@ class JobProcess {
   int quiet_steps_ = 0;
   std::set<std::vector<std::uint64_t>> seen_;  ///< states since the last driver call or change of program
 };
+
+/// Steps without a call of the driver after which a process is taken to have settled. Small tensors can
+/// wander through the cache without ever meeting an old state again; in the shipped models that do (GPT-2,
+/// ResNet-50), no step after the fourth calls the driver.
+inline constexpr int kSettledAfter = 24;
 
 }  // namespace vramlab
