@@ -24,7 +24,7 @@ void add_compare_options(Options& options) {
       "write each policy's trace as DIR/LABEL.jsonl (of other kinds: further files, see docs/cli.md)")(
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
       "kind jobs: draw the scenario with N seeds; means and standard deviations");
-  add_device_option(options);
+  add_device_options(options);
   add_plugin_option(options);
   add_report_option(options);
   add_sweep_options(options);
@@ -85,12 +85,14 @@ int run_sweep(const ScenarioDocument& document, const std::vector<std::string>& 
 
 int run_compare(const Arguments& arguments, Output& output) {
   const auto labels = chosen_labels(arguments);
+  DeviceMakers device = chosen_device(arguments);
   const Question question{.seeds = arguments["seeds"].as<std::int64_t>(),
                           .picture = text_of(arguments, "picture"),
                           .trace_dir = text_of(arguments, "trace-dir"),
                           .report = output.wants_report(),
                           .all_rows = text_of(arguments, "format") == "csv",
-                          .make_performer = chosen_performer(arguments)};
+                          .make_performer = std::move(device.performer),
+                          .make_job_card = std::move(device.job_card)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);
   if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {

@@ -118,6 +118,7 @@ int run(const std::vector<std::string>& words) {
     return printed();
   }
   if (first == "hold-card-memory") return hold_card_memory();  // for the program itself, and in no list
+  if (first == "perform-card-job") return perform_card_job();
   return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
 }
 

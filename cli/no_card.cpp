@@ -12,8 +12,9 @@ namespace {
 
 }  // namespace
 
-MakePerformer card_performers() { refuse(); }
+DeviceMakers card_makers(double) { refuse(); }
 int validate_device(const Arguments&, Output&) { refuse(); }
 int hold_card_memory() { refuse(); }
+int perform_card_job() { refuse(); }
 
 }  // namespace vramlab

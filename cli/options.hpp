@@ -13,26 +13,35 @@
 #include "policies/contract/policy_set.hpp"
 #include "recordings/snapshot/stack_groups.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
+#include "sim/runs/job_process.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
 
-/// Adds --device.
-void add_device_option(Options& options);
+/// Adds --device and --time-scale.
+void add_device_options(Options& options);
 
-/// What runs the steps of a scenario: empty for a pretended card; with `--device cuda` the card, where
-/// segment source, executor, probe and clock are real and nothing else changes. Throws InputError for any
-/// other device, and if this build has no CUDA.
-MakePerformer chosen_performer(const Arguments& arguments);
+/// What runs the steps of a scenario, and of its jobs; empty = on pretended cards.
+struct DeviceMakers {
+  MakePerformer performer;
+  MakeJobCard job_card;
+};
 
-/// Makes what runs steps on the card. Throws InputError if this build has no CUDA.
-MakePerformer card_performers();
+/// Empty for a pretended card; with `--device cuda` the card, where segment source, executor, probe and clock
+/// are real and nothing else changes. Throws InputError for any other device, for a time scale out of range
+/// or without a card, and if this build has no CUDA.
+DeviceMakers chosen_device(const Arguments& arguments);
+
+/// Of this machine's card (SharedCard). Throws InputError if this build has no CUDA.
+DeviceMakers card_makers(double time_scale);
 
 /// validate-device, without its help.
 int validate_device(const Arguments& arguments, Output& output);
 
-/// The process that holds memory for others (cuda/memory_holder.hpp).
+/// The process that holds memory for others (cuda/memory_holder.hpp), and that of a job
+/// (cuda/job_worker.hpp).
 int hold_card_memory();
+int perform_card_job();
 
 // The option --plugin, and the folders of VRAMLAB_PLUGIN_PATH.
 

@@ -27,7 +27,7 @@ void add_run_options(Options& options) {
       "max-entries", po::value<std::uint64_t>()->default_value(0)->value_name("N"),
       "keep the newest N entries of the exported history (0 = all; 48 bytes of memory each)")(
       "log", po::bool_switch(), "print the lines the policy logs");
-  add_device_option(options);
+  add_device_options(options);
   add_plugin_option(options);
   add_report_option(options);
   add_output_options(options);
@@ -76,14 +76,15 @@ int run_run(const Arguments& arguments, Output& output) {
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
   const ScenarioDocument document = read_document(file, chosen_policies(arguments));
-  if (const Kind& kind = kind_of(document); !kind.has_steps) {
-    throw InputError(file,
-                     "is of kind " + kind.name +
-                         "; `vramlab compare --policies LABEL` runs one policy of a kind without steps.");
+  if (const Kind& kind = kind_of(document); kind.name != "training") {
+    throw InputError(file, "is of kind " + kind.name +
+                               "; `vramlab compare --policies LABEL` runs one policy of such a scenario.");
   }
   TrainingScenario scenario = read_training(document);
   const PolicyEntry& entry = chosen_policy(scenario, text_of(arguments, "policy"));
-  scenario.setup.make_performer = chosen_performer(arguments);
+  scenario.setup.make_performer = chosen_device(arguments).performer;
+  require_one_card({.make_performer = scenario.setup.make_performer}, scenario,
+                   1 + scenario.setup.more_cards.size(), "/more_devices");
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
   if (!exported.empty() || output.wants_report()) scenario.setup.watcher = &history;

@@ -1,5 +1,8 @@
 // vramlab validate-device and what else a build with CUDA can do on a real card.
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,21 +13,35 @@
 #include "cuda/card.hpp"
 #include "cuda/card_performer.hpp"
 #include "cuda/cuda_segments.hpp"
+#include "cuda/job_worker.hpp"
 #include "cuda/memory_holder.hpp"
 #include "cuda/validation.hpp"
+#include "lab/decisions.hpp"
 #include "lab/scenario/device_profile.hpp"
 #include "recordings/open.hpp"
 #include "recordings/replay/verification.hpp"
 
 namespace vramlab {
 
-MakePerformer card_performers() {
-  return [](const WorkloadModel& model, const ProcessSetup& setup) {
-    return std::make_unique<CardPerformer>(model, setup);
-  };
+namespace {
+
+DeviceMakers makers_of(const std::shared_ptr<SharedCard>& card) {
+  return {.performer =
+              [card](const ProcessWork& work, const ProcessSetup& setup) {
+                return std::make_unique<CardPerformer>(work, setup, card);
+              },
+          .job_card =
+              [card](Bytes total, Bytes context) {
+                return std::make_unique<CardOfJobs>(total, context, card, start_job_process);
+              }};
 }
 
+}  // namespace
+
+DeviceMakers card_makers(double time_scale) { return makers_of(std::make_shared<SharedCard>(time_scale)); }
+
 int hold_card_memory() { return run_memory_holder(); }
+int perform_card_job() { return run_job_worker(); }
 
 // What validate-device does where there is CUDA.
 namespace {
@@ -217,19 +234,68 @@ void report_replays(const std::vector<Validated>& all, const CardInfo& card, Out
   for (const Validated& one : all) print_parted(one, output);
 }
 
+// One of each family, small enough for a minute of a card, in the order in which they run.
+constexpr std::array kFamilies{"scenarios/ratchet.json", "scenarios/find-phases.json",
+                               "scenarios/epoch-lengths.json", "scenarios/queue-one-card.json"};
+
+std::vector<std::string> family_files() {
+  std::vector<std::string> files;
+  for (const char* name : kFamilies) {
+    const auto file = find_data_file(name, "");
+    if (!file) {
+      throw InputError("--families", std::string{name} +
+                                         " is neither here nor in the data folder; name "
+                                         "scenarios instead.");
+    }
+    files.push_back(file->string());
+  }
+  return files;
+}
+
+// A pipe can be read once only, and is a recording.
+bool is_scenario(const std::string& name) {
+  if (!std::filesystem::is_regular_file(name)) return false;
+  InputFile file(name);
+  return kind_of(file) == FileKind::scenario;
+}
+
+void report_decisions(const std::vector<ScenarioOnBoth>& all, const CardInfo& card, Output& output,
+                      Json& json) {
+  json["scenarios"] = decisions_json(all);
+  if (all.empty()) return;
+  const auto alike = std::ranges::count_if(all, [](const ScenarioOnBoth& one) { return one.agrees(); });
+  output.line("Policies of {} of {} scenarios decide alike on {} and in the simulator.", alike, all.size(),
+              card_text(card));
+  output.next_table(decisions_table(all));
+  for (const std::string& line : decision_differences(all)) output.line(line);
+}
+
 }  // namespace
 
 int validate_device(const Arguments& arguments, Output& output) {
-  const auto files = operands(arguments);
+  auto files = operands(arguments);
+  if (arguments["families"].as<bool>()) std::ranges::copy(family_files(), std::back_inserter(files));
   const std::string profile_file = text_of(arguments, "profile");
   const std::optional<Bytes> leave = size_to_leave(text_of(arguments, "leave"));
   require_output_names(files, {text_of(arguments, "json"), profile_file});
   if (files.empty() && profile_file.empty()) {
-    throw InputError("", "nothing to do: name recordings to replay, or --profile FILE to measure the card.");
+    throw InputError(
+        "",
+        "nothing to do: name recordings to replay or scenarios to run (--families: one of each), "
+        "or --profile FILE to measure the card.");
   }
-  auto programs = read_each(files, read_replayable);  // before the card is touched
+  // All are read before the card is touched. Steps wait for nothing: times are not compared.
+  const auto recordings = std::stable_partition(files.begin(), files.end(), is_scenario);
+  const auto shared = std::make_shared<SharedCard>(0);
+  const DeviceMakers device = makers_of(shared);
+  std::vector<ScenarioOnBoth> scenarios;
+  for (auto file = files.begin(); file != recordings; ++file) {
+    scenarios.emplace_back(read_document(*file),
+                           Question{.make_performer = device.performer, .make_job_card = device.job_card});
+  }
+  auto programs = read_each(std::vector<std::string>(recordings, files.end()), read_replayable);
 
-  const CardInfo card = open_card();
+  const CardInfo& card = shared->info();
   Json json;
   json["card"] = card_json(card);
   if (!profile_file.empty()) report_profile(card, profile_file, output, json);
@@ -241,9 +307,12 @@ int validate_device(const Arguments& arguments, Output& output) {
   std::vector<Validated> all;
   for (ReplayableRecording& program : programs) all.push_back(validate(std::move(program), !leave));
   report_replays(all, card, output, json);
+  holder.reset();
+  for (ScenarioOnBoth& scenario : scenarios) scenario.run();
+  report_decisions(scenarios, card, output, json);
   output.json(json);
-  const bool alike =
-      std::all_of(all.begin(), all.end(), [](const Validated& one) { return one.replay.agrees(); });
+  const bool alike = std::ranges::all_of(all, [](const Validated& one) { return one.replay.agrees(); }) &&
+                     std::ranges::all_of(scenarios, [](const ScenarioOnBoth& one) { return one.agrees(); });
   return alike ? kDone : kExpectationFailed;
 }
 

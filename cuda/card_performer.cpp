@@ -9,97 +9,166 @@
 namespace vramlab {
 namespace {
 
+constexpr Bytes kWholePage = 2_MiB;  // R10.1
+
 SimTime machine_time() {
   return std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-}  // namespace
-
-CardPerformer::CardPerformer(const WorkloadModel& model, const ProcessSetup& setup)
-    : setup_(setup),
-      card_(open_card()),
-      allocator_(segments_, setup.allocator),
-      used_(allocator_, memory_),
-      executor_(used_),
-      programs_(model) {
-  memory_.stream(kDefaultStream);
-  make_room_for_scenario();
-  allocator_.set_listener(setup_.listener);
-  require_built(executor_.run(model.build()));
-  memory_.require_intact();
-  stats_ = allocator_.stats();
+// The card is opened before anything else of a performer is made on it.
+std::shared_ptr<SharedCard> opened(std::shared_ptr<SharedCard> card) {
+  card->info();
+  return card;
 }
 
-void CardPerformer::make_room_for_scenario() {
-  const Bytes wanted = setup_.card_total - setup_.context_bytes;
+}  // namespace
+
+const CardInfo& SharedCard::info() {
+  if (!info_) info_ = open_card();
+  return *info_;
+}
+
+// In pages: what lies beside whole ones on the real card must not count as one more or one less.
+void SharedCard::leave_free(Bytes bytes, Bytes needed) {
+  const Bytes all = ballast_.held() / kWholePage + card_free() / kWholePage;
+  ballast_.hold((all - std::min(all, bytes / kWholePage)) * kWholePage);
   const Bytes free = card_free();
-  const Bytes needed = std::min(wanted, setup_.allocator.limit.value_or(wanted));
-  if (free < needed) {
-    throw InputError("", "the scenario's card has " + format_bytes(wanted) + " free beside the context, " +
-                             card_.name + " has " + format_bytes(free) +
-                             " now. Free memory of it (nvidia-smi shows who holds it), set \"limit\", or "
-                             "describe this card with `vramlab validate-device --profile FILE`.");
+  if (free / kWholePage >= needed / kWholePage) return;
+  throw InputError("", "the scenario's card has " + format_bytes(bytes) + " free beside the context, " +
+                           info().name + " has " + format_bytes(free) +
+                           " now. Free memory of it (nvidia-smi shows who holds it), set \"limit\", or "
+                           "describe this card with `vramlab validate-device --profile FILE`.");
+}
+
+Bytes SharedCard::hold_for_others(Bytes bytes) {
+  if (bytes == 0) {
+    holder_.reset();
+    return 0;
   }
-  if (free > wanted) ballast_.hold(free - wanted);
+  if (!holder_) {
+    const Bytes before = card_free();
+    if (before < info().context) return 0;  // no room to start in; the next step tries again
+    holder_ = std::make_unique<MemoryHolder>();
+    holder_context_ = before - std::min(before, card_free());
+  }
+  const Bytes target = bytes - std::min(bytes, holder_context_);
+  const Bytes held = holder_->hold(target);
+  return held >= target ? bytes : held + holder_context_;
+}
+
+CardPerformer::CardPerformer(const ProcessWork& work, const ProcessSetup& setup,
+                             std::shared_ptr<SharedCard> card)
+    : setup_(setup), card_(opened(std::move(card))), process_(setup.allocator) {
+  card_->give_turn(nullptr);  // one that could not be made may have had it at this address
+  take_turn();
+  process_.allocator.set_listener(setup_.listener);
+  require_built(process_.run(work.built, 0, {}));
+  stats_ = process_.allocator.stats();
+  built_ = process_.executor.state();
+  process_.executor.keep_failed(setup_.keep_failed);
+  if (work.model != nullptr) programs_.emplace(*work.model);
+}
+
+CardPerformer::~CardPerformer() {
+  if (card_->is_turn_of(this)) card_->give_turn(nullptr);
+}
+
+// What another performer holds of the real card must not show: neither too little is free nor too much.
+void CardPerformer::take_turn() const {
+  if (!card_->give_turn(this)) return;
+  const Bytes reserved = total_of(process_.allocator.stats().reserved_bytes);
+  const Bytes whole = setup_.card_total - setup_.context_bytes;
+  const Bytes wanted = whole - std::min(whole, reserved + others_);
+  const Bytes limit = setup_.allocator.limit.value_or(whole);
+  const Bytes needed = std::min(wanted, limit - std::min(limit, reserved));
+  card_->leave_free(wanted + others_, 0);
+  card_->hold_for_others(others_);
+  card_->leave_free(wanted, needed);
 }
 
 StepOutcome CardPerformer::run(const Point& point, const StepAdditions& additions) {
-  if (additions.besides > 0 || additions.left > 0) {
-    throw InternalError("a real card was asked for a step with additions");
-  }
-  if (others_ != others_wanted_) serve_others();
-  const StepPrograms::Program& next = programs_.next(point);
-  const CountedStep step = count_step(allocator_, [&] {
+  if (!programs_) throw InternalError("a process that is given its steps is asked for a point");
+  const StepPrograms::Program& next = programs_->next(point);
+  return run_program(next.program, next.shape, additions);
+}
+
+StepOutcome CardPerformer::run_program(const StepProgram& program, std::uint64_t shape,
+                                       const StepAdditions& additions) {
+  take_turn();
+  if (others_ != others_wanted_) others_ = card_->hold_for_others(others_wanted_);
+  return perform([&] {
     const SimTime begin = machine_time();
-    const ExecutedStep done = executor_.run(next.program, next.shape);
-    memory_.require_intact();
-    if (done.result == StepResult::ok) compute_until(begin + next.program.duration);
-    return StepOutcome{.result = done.result, .duration = machine_time() - begin, .oom = done.oom};
+    const ExecutedStep done = process_.run(program, shape, additions);
+    const SimTime worked = machine_time() - begin;
+    const SimTime waited = done.result == StepResult::ok ? compute(program.duration - worked) : SimTime{0};
+    return StepOutcome{.result = done.result, .duration = worked + waited, .oom = done.oom};
   });
+}
+
+// Every step is counted from peaks of its own, then carried over to the counters that the policy resets.
+template <class Work>
+StepOutcome CardPerformer::perform(const Work& work) {
+  const CountedStep step = count_step(process_.allocator, work);
   stats_.repeat(step.before, step.after);
   return step.outcome;
 }
 
-void CardPerformer::compute_until(SimTime end) {
-  const SimTime left = end - machine_time();
-  if (left.count() <= 0) return;
-  VRAMLAB_CUDA(queue_compute(memory_.stream(kDefaultStream), static_cast<std::uint64_t>(left.count())));
-  VRAMLAB_CUDA(cudaStreamSynchronize(memory_.stream(kDefaultStream)));
+// Keeps the card busy. Returns what counts as taken: what the scale leaves out stands in the books.
+SimTime CardPerformer::compute(SimTime left) {
+  if (left.count() <= 0) return SimTime{0};
+  const double scaled = card_->time_scale() * static_cast<double>(left.count());
+  const auto kernel = static_cast<std::uint64_t>(scaled);
+  if (kernel == 0) return left;
+  const SimTime begin = machine_time();
+  VRAMLAB_CUDA(queue_compute(process_.memory.stream(kDefaultStream), kernel));
+  VRAMLAB_CUDA(cudaStreamSynchronize(process_.memory.stream(kDefaultStream)));
+  return machine_time() - begin + left - SimTime{static_cast<std::int64_t>(kernel)};
+}
+
+template <class Work>
+SimTime CardPerformer::empty_cache_after(const Work& work) {
+  take_turn();
+  return perform([&] {
+           const SimTime begin = machine_time();
+           work();
+           process_.used.empty_cache();
+           return StepOutcome{.duration = machine_time() - begin};
+         })
+      .duration;
 }
 
 SimTime CardPerformer::empty_cache() {
-  const CountedStep step = count_step(allocator_, [&] {
-    const SimTime begin = machine_time();
-    used_.empty_cache();
-    return StepOutcome{.duration = machine_time() - begin};
+  return empty_cache_after([] {});
+}
+
+SimTime CardPerformer::forget_steps(bool held_stay) {
+  if (programs_) programs_->forget();
+  return empty_cache_after([&] {
+    if (!held_stay) process_.executor.release_failed();
+    process_.executor.release_since(built_);
   });
-  stats_.repeat(step.before, step.after);
-  return step.outcome.duration;
+}
+
+void CardPerformer::use_share(double share) {
+  const Bytes whole = setup_.allocator.limit.value_or(setup_.card_total);
+  process_.allocator.set_limit(share >= 1 ? setup_.allocator.limit
+                                          : static_cast<Bytes>(share * static_cast<double>(whole)));
 }
 
 void CardPerformer::set_others(Bytes bytes) {
+  take_turn();
   others_wanted_ = bytes;
-  serve_others();
+  others_ = card_->hold_for_others(bytes);
 }
 
-void CardPerformer::serve_others() {
-  if (others_wanted_ == 0) {
-    holder_.reset();
-    others_ = 0;
-    return;
-  }
-  if (!holder_) {
-    const Bytes before = card_free();
-    if (before < card_.context) return;  // no room to start in; the next step tries again
-    holder_ = std::make_unique<MemoryHolder>();
-    holder_context_ = before - std::min(before, card_free());
-  }
-  const Bytes target = others_wanted_ - std::min(others_wanted_, holder_context_);
-  const Bytes held = holder_->hold(target);
-  others_ = held >= target ? others_wanted_ : held + holder_context_;
+Bytes CardPerformer::available() const {
+  take_turn();
+  const Bytes limit = setup_.allocator.limit.value_or(setup_.card_total);
+  return std::min(card_free(), limit - std::min(limit, total_of(stats_.reserved_bytes)));
 }
 
 MemoryView CardPerformer::view() const {
+  take_turn();
   return view_of(stats_, setup_.allocator.limit.value_or(setup_.card_total), card_free());
 }
 

@@ -24,6 +24,7 @@ CUmemAccessDesc access_of_device() {
 }
 
 CudaSegments::~CudaSegments() {
+  if (segments_.empty() && ranges_.empty()) return;  // where no card was opened none is needed
   VRAMLAB_CUDA_NOTHROW(cudaDeviceSynchronize());
   for (const auto& [base, size] : segments_) VRAMLAB_CUDA_NOTHROW(cudaFree(pointer(base)));
   if (ranges_.empty()) return;

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "core/units.hpp"
+#include "cuda/child_process.hpp"
 #include "cuda/cuda_segments.hpp"
 
 namespace vramlab {
@@ -37,10 +36,7 @@ class CardBallast {
 class MemoryHolder {
  public:
   /// `program` = the vramlab binary. Throws InputError if it does not start or has no card.
-  explicit MemoryHolder(const std::string& program = "/proc/self/exe");
-  MemoryHolder(const MemoryHolder&) = delete;
-  MemoryHolder& operator=(const MemoryHolder&) = delete;
-  ~MemoryHolder();
+  explicit MemoryHolder(const std::string& program = kOwnProgram);
 
   /// Makes it hold `bytes` (rounded up to 2 MiB), its context aside, or what it can get of them. Returns what
   /// it holds then.
@@ -52,11 +48,8 @@ class MemoryHolder {
 
  private:
   Bytes ask(const std::string& request);
-  void stop() noexcept;
 
-  pid_t process_ = -1;
-  int to_holder_ = -1;
-  int from_holder_ = -1;
+  ChildProcess process_;
 };
 
 /// The holder's side: obeys "hold N" and "leave N" on standard input, answers each with the bytes held on

@@ -84,11 +84,14 @@ constexpr std::array kAbilities{
 // The error names the kinds that can.
 void require_ability(const Ability& ability, const Kind& kind, const Question& question) {
   if (!ability.is_asked(question) || kind.*ability.has) return;
-  std::string names;
+  std::vector<std::string> names;
   for (const Kind& one : kinds()) {
-    if (one.*ability.has) names += (names.empty() ? "" : " and ") + one.name;
+    if (one.*ability.has) names.push_back(one.name);
   }
-  throw InputError("", fmt::format("{} is for scenarios of kind {}.", ability.option, names));
+  const std::string last = names.back();
+  names.pop_back();
+  throw InputError("", fmt::format("{} is for scenarios of kind {}{}{}.", ability.option,
+                                   fmt::join(names, ", "), names.empty() ? "" : " and ", last));
 }
 
 // A file's name for a label, which may hold anything.
@@ -115,6 +118,15 @@ std::vector<std::string> Experiment::labels() const { return all_labels(scenario
 
 void Experiment::require_labels(const std::vector<std::string>& labels) const {
   require_known(scenario().file, labelled(), this->labels(), labels);
+}
+
+void require_one_card(const Question& question, const Scenario& scenario, std::size_t cards,
+                      const std::string& key) {
+  if (!question.make_performer || cards == 1) return;
+  throw InputError(scenario.file + ": " + key,
+                   fmt::format("makes {} cards, and --device cuda performs on one; leave it out to simulate "
+                               "them.",
+                               cards));
 }
 
 const std::vector<Kind>& kinds() {

@@ -22,6 +22,7 @@
 #include "lab/scenario/scenario.hpp"
 #include "report/table.hpp"
 #include "sim/runs/card_runner.hpp"
+#include "sim/runs/job_process.hpp"
 
 namespace vramlab {
 
@@ -32,7 +33,15 @@ struct Question {
   std::string trace_dir;           ///< folder for what happened in each run; empty = none
   bool report = false;             ///< sections() will be asked for
   bool all_rows = false;           ///< tables list everything, however long
+  bool decisions = false;          ///< decisions() will be asked for
   MakePerformer make_performer{};  ///< makes what runs the steps; empty = pretended cards
+  MakeJobCard make_job_card{};     ///< the same for jobs; given if and only if `make_performer` is
+};
+
+/// What a policy decided in a run, in its order, and what it was about: a line each, without times.
+struct Decisions {
+  std::string label;
+  std::vector<std::string> lines;
 };
 
 /// A scenario of one kind that was read. After `run` it can be asked for all that is behind it.
@@ -72,6 +81,8 @@ class Experiment {
   /// What the page of a report shows.
   [[nodiscard]] virtual std::vector<Json> sections() const = 0;
 
+  /// What each policy decided. Of a kind without steps there are none.
+  [[nodiscard]] virtual std::vector<Decisions> decisions() const { return {}; }
   /// The figures of every run.
   [[nodiscard]] virtual std::vector<LabelledFigures> figures() const = 0;
   /// The figure that `expectation` is about, of the run labelled `label`; NaN if there is none.
@@ -96,8 +107,13 @@ struct Kind {
   bool has_picture = false;    ///< Question::picture
   bool has_traces = false;     ///< Question::trace_dir
   bool is_drawn = false;       ///< Question::seeds; every seed gives the others the same run
-  bool has_steps = false;      ///< Question::make_performer
+  bool has_steps = false;      ///< Question::make_performer, and decisions
 };
+
+/// Throws InputError where the real card that `question` asks for is to be the `cards` of a scenario, more
+/// than one, which its key `key` gives.
+void require_one_card(const Question& question, const Scenario& scenario, std::size_t cards,
+                      const std::string& key);
 
 /// All kinds, in the order of the documents.
 const std::vector<Kind>& kinds();

@@ -34,7 +34,7 @@ class Prober final : private SteppedRun {
       const auto known = std::find_if(processes_.begin(), processes_.end(),
                                       [&](const Process& process) { return process.model == model; });
       process_of_.push_back(static_cast<std::size_t>(known - processes_.begin()));
-      if (known == processes_.end()) processes_.emplace_back(*model, cards);
+      if (known == processes_.end()) processes_.emplace_back(*model, cards, setup.make_performer);
     }
     start_processes(processes_.front().cards.processes());
     for (std::size_t i = 1; i < processes_.size(); ++i) add_processes(processes_[i].cards.processes());
@@ -58,8 +58,8 @@ class Prober final : private SteppedRun {
 
  private:
   struct Process {
-    Process(const WorkloadModel& of, const std::vector<ProcessSetup>& setups)
-        : model(&of), cards(of, setups) {
+    Process(const WorkloadModel& of, const std::vector<ProcessSetup>& setups, const MakePerformer& make)
+        : model(&of), cards(of, setups, make) {
       for (const MemoryView& view : cards.views()) built.push_back(view.allocated);
     }
     const WorkloadModel* model;
@@ -243,7 +243,7 @@ class SearchEpoch final : private SteppedRun {
         search_(search),
         setup_(setup),
         random_(setup.seed),
-        cards_(*search.model, search.cards) {
+        cards_(*search.model, search.cards, search.make_performer) {
     start_processes(cards_.processes());
     for (std::size_t i = 1; i < search.phases.size() && setup.phases_every > 0; ++i) {
       const SearchPhase& phase = search.phases[i];
@@ -299,7 +299,7 @@ class SearchEpoch final : private SteppedRun {
     if (phase.model == nullptr || phase.model == search_.model) return cards_;
     const auto known = std::ranges::find(own_, phase.model, &Own::model);
     if (known != own_.end()) return known->cards;
-    own_.emplace_back(phase.model, search_.cards);
+    own_.emplace_back(phase.model, search_);
     add_processes(own_.back().cards.processes());
     return own_.back().cards;
   }
@@ -314,7 +314,8 @@ class SearchEpoch final : private SteppedRun {
     CardRunner* cards;
   };
   struct Own {
-    Own(const WorkloadModel* of, const std::vector<ProcessSetup>& setups) : model(of), cards(*of, setups) {}
+    Own(const WorkloadModel* of, const BatchSearchSetup& search)
+        : model(of), cards(*of, search.cards, search.make_performer) {}
     const WorkloadModel* model;
     CardRunner cards;
   };
@@ -356,6 +357,7 @@ std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps) {
   BatchSearchSetup clean = setup;
   clean.failed_tensors = FailedTensors::freed;
   clean.faults = {};
+  clean.make_performer = nullptr;
   std::erase_if(clean.others, [&](const OtherProcess& other) {
     return other.from > setup.start || other.to <= setup.start;
   });

@@ -59,6 +59,7 @@ struct BatchSearchSetup {
   SimTime start{0};             ///< when it begins, by the clock of `others`
   std::vector<StepDraw> draws;  ///< what varies from step to step of the job; empty = nothing
   std::uint64_t seed = 1;       ///< of the varied steps of probes
+  MakePerformer make_performer{};  ///< empty = StepRunners, on pretended cards
 };
 
 /// Whether `message` speaks of a lack of memory: "CUDA out of memory. …" of the allocator, "CUDA error: out
@@ -82,7 +83,7 @@ struct BatchSearchRun {
 
 /// Runs a search with `policy`. Sizes outside the setup's range are moved into it. Before each probe the
 /// cache is emptied and the peaks are reset; after it, however it ended, everything its steps left is freed.
-/// Deterministic. Throws InputError if the weights alone do not fit.
+/// Deterministic on pretended cards. Throws InputError if the weights alone do not fit.
 BatchSearchRun run_batch_search(const BatchSearchSetup& setup, Searcher& policy);
 
 /// One probe of `batch` in fresh processes.
@@ -90,8 +91,8 @@ SearchTrial probe_batch(const BatchSearchSetup& setup, std::int64_t batch,
                         const ProbeDepth& depth = {3, true});
 
 /// The largest batch that runs `steps` steps in every phase without a failure, found by the same probes, if
-/// memory grows with the batch; 0 if the smallest does not. Without faults, and beside the other processes
-/// that are there at `setup.start`.
+/// memory grows with the batch; 0 if the smallest does not. Always on pretended cards, without faults, and
+/// beside the other processes that are there at `setup.start`.
 std::int64_t largest_batch(const BatchSearchSetup& setup, std::int64_t steps = 3);
 
 /// Steps of one length bucket; without buckets there is one.

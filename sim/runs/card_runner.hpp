@@ -1,8 +1,7 @@
-// Runs the steps of one workload on one card or on several, and keeps each card's counters.
+// Runs the steps of one workload on one card, real or pretended, or on several, and keeps their counters.
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,46 +17,41 @@ namespace vramlab {
 
 /// Makes what performs the steps of one process; empty = a StepRunner, on a pretended card.
 using MakePerformer =
-    std::function<std::unique_ptr<StepPerformer>(const WorkloadModel& model, const ProcessSetup& process)>;
+    std::function<std::unique_ptr<StepPerformer>(const ProcessWork& work, const ProcessSetup& process)>;
 
-/// One process a card, each a `Performer`. A step is over when it is over on every card, and fails if it
-/// fails on one: all the others see it then. They have run it to its end; a real one would have been stopped
-/// within it.
-template <class Performer>
-class CardsOf {
+/// One process a card. A step is over when it is over on every card, and fails if it fails on one: all the
+/// others see it then. They have run it to its end; a real one would have been stopped within it.
+class CardRunner {
  public:
   /// One setup a card. Throws InputError if the model is made for another number of cards than one or than
   /// there are, if its weights do not fit, or for several cards that are not pretended.
-  CardsOf(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {})
+  CardRunner(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {})
       : in_turn_(model.cards() > 1) {
     if (cards.empty() || (in_turn_ && model.cards() != cards.size())) {
       throw InputError("", "the model is split over " + std::to_string(model.cards()) +
                                " cards, and there are " + std::to_string(cards.size()) + ".");
     }
-    if (make && cards.size() > 1) {
-      throw InputError("", "a real card performs workloads of one card, and this one has " +
-                               std::to_string(cards.size()) + ".");
-    }
     for (std::size_t i = 0; i < cards.size(); ++i) {
-      performers_.push_back(performer_of(model.on_card(in_turn_ ? i : 0), cards[i], make));
+      const WorkloadModel& part = model.on_card(in_turn_ ? i : 0);
+      add({part.build(), &part}, cards, i, make);
     }
   }
 
   /// A copy on every card, whose steps `run_program` is given; `built` is what each allocates first.
-  CardsOf(const StepProgram& built, std::span<const ProcessSetup> cards) {
-    for (const ProcessSetup& card : cards) performers_.push_back(std::make_unique<StepRunner>(built, card));
+  CardRunner(const StepProgram& built, std::span<const ProcessSetup> cards, const MakePerformer& make = {}) {
+    for (std::size_t i = 0; i < cards.size(); ++i) add({built}, cards, i, make);
   }
 
   /// Performs one step on all cards. Peaks and the failure are those of the card that was fullest in it;
   /// parts of a model take the sum of their times, whole copies the longest. `additions` are each card's:
   /// every process makes its own.
   StepOutcome run(const Point& point, const StepAdditions& additions = {}) {
-    return on_all([&](Performer& performer) { return performer.run(point, additions); });
+    return on_all([&](StepPerformer& performer) { return performer.run(point, additions); });
   }
 
-  /// The same for a given step, on pretended cards.
+  /// The same for a given step.
   StepOutcome run_program(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions) {
-    return on_all([&](Performer& performer) { return performer.run_program(program, shape, additions); });
+    return on_all([&](StepPerformer& performer) { return performer.run_program(program, shape, additions); });
   }
 
   /// Whether a step ran at `point` before.
@@ -67,19 +61,18 @@ class CardsOf {
   [[nodiscard]] std::size_t fullest() const { return fullest_; }
 
   SimTime empty_cache() {
-    return longest([](Performer& performer) { return performer.empty_cache(); });
+    return longest([](StepPerformer& performer) { return performer.empty_cache(); });
   }
   void reset_peak() {
     for (const auto& performer : performers_) performer->reset_peak();
   }
-  /// StepRunner::forget_steps, on pretended cards.
-  SimTime forget_steps(bool held_stay = false) {
-    return longest([&](Performer& performer) { return performer.forget_steps(held_stay); });
+  SimTime forget_steps(bool held_stay) {
+    return longest([&](StepPerformer& performer) { return performer.forget_steps(held_stay); });
   }
 
   [[nodiscard]] std::size_t size() const { return performers_.size(); }
-  [[nodiscard]] Performer& card(std::size_t number) { return *performers_[number]; }
-  [[nodiscard]] const Performer& card(std::size_t number) const { return *performers_[number]; }
+  [[nodiscard]] StepPerformer& card(std::size_t number) { return *performers_[number]; }
+  [[nodiscard]] const StepPerformer& card(std::size_t number) const { return *performers_[number]; }
 
   [[nodiscard]] std::vector<StepPerformer*> processes() const {
     std::vector<StepPerformer*> processes;
@@ -104,12 +97,14 @@ class CardsOf {
   }
 
  private:
-  static std::unique_ptr<Performer> performer_of(const WorkloadModel& model, const ProcessSetup& process,
-                                                 const MakePerformer& make) {
-    if constexpr (std::same_as<Performer, StepPerformer>) {
-      if (make) return make(model, process);
+  void add(const ProcessWork& work, std::span<const ProcessSetup> cards, std::size_t number,
+           const MakePerformer& make) {
+    if (make && cards.size() > 1) {
+      throw InputError("", "a real card performs workloads of one card, and this one has " +
+                               std::to_string(cards.size()) + ".");
     }
-    return std::make_unique<StepRunner>(model, process);
+    performers_.push_back(make ? make(work, cards[number])
+                               : std::make_unique<StepRunner>(work, cards[number]));
   }
 
   template <class Perform>
@@ -144,11 +139,8 @@ class CardsOf {
   }
 
   bool in_turn_ = false;  ///< the cards hold parts of a model and work one after another
-  std::vector<std::unique_ptr<Performer>> performers_;
+  std::vector<std::unique_ptr<StepPerformer>> performers_;
   std::size_t fullest_ = 0;
 };
-
-/// Pretended cards.
-using CardRunner = CardsOf<StepRunner>;
 
 }  // namespace vramlab

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "models/sample.hpp"
-#include "sim/runs/card_runner.hpp"
 
 namespace vramlab {
 
@@ -59,14 +58,15 @@ class EpochLoop final : private SteppedRun {
                             .shuffle = setup.shuffle,
                             .packs = setup.packs}),
         shares_(setup.loss.weights),
-        cards_(setup.model->build(), processes_of(setup)),
+        cards_(setup.model->build(), processes_of(setup), setup.make_performer),
         began_(now()),
         epoch_began_(now()) {
     if (setup.start) go_on();
     start_processes(cards_.processes());
     for (const EpochPhase& phase : setup.phases) {
       if (phase.model == nullptr || phase_cards_.contains(phase.model)) continue;
-      const auto added = phase_cards_.try_emplace(phase.model, phase.model->build(), processes_of(setup));
+      const auto added = phase_cards_.try_emplace(phase.model, phase.model->build(), processes_of(setup),
+                                                  setup.make_performer);
       add_processes(added.first->second.processes());
     }
     restart_readings(reading());

@@ -1,4 +1,4 @@
-// Epochs over a data set: batch after batch, composed by a policy and run on the simulated cards.
+// Epochs over a data set: batch after batch, composed by a policy and run on the cards.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include "models/workload_model.hpp"
 #include "policies/contract/batch_sessions.hpp"
 #include "policies/contract/epoch_books.hpp"
+#include "sim/runs/card_runner.hpp"
 #include "sim/runs/epoch_totals.hpp"
-#include "sim/runs/step_runner.hpp"
 #include "sim/runs/stepped_run.hpp"
 
 namespace vramlab {
@@ -84,6 +84,7 @@ struct EpochSetup {
   std::int64_t stop_after = 0;      ///< batches of this run; 0 = to the end
   std::optional<EpochState> start;  ///< where an earlier run stood
   BatchListener* listener = nullptr;
+  MakePerformer make_performer{};  ///< empty = StepRunners, on pretended cards
 };
 
 struct EpochRun {
@@ -104,8 +105,8 @@ struct EpochRun {
 /// Throws InputError if the weights alone do not fit.
 std::int64_t take_out_misfits(EpochSetup& setup);
 
-/// Runs `setup` with `composer`. Deterministic. Throws InputError if the weights alone do not fit, or `start`
-/// is not of this data set or policy.
+/// Runs `setup` with `composer`. Deterministic on pretended cards. Throws InputError if the weights alone do
+/// not fit, or `start` is not of this data set or policy.
 EpochRun run_epochs(const EpochSetup& setup, Composer& composer);
 
 }  // namespace vramlab

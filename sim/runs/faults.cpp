@@ -50,8 +50,4 @@ bool Faults::reading_is_missing(std::int64_t iteration) const {
   return drawn(missing_readings, seed, Purpose::reading, iteration);
 }
 
-Bytes Faults::worst_addition(std::int64_t iterations) const {
-  return search + optimizer_state + (outlier_chance > 0 ? outlier : 0) + leaked(1, iterations);
-}
-
 }  // namespace vramlab

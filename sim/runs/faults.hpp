@@ -59,9 +59,6 @@ struct Faults {
   [[nodiscard]] bool has_error(std::int64_t iteration) const;
   [[nodiscard]] bool reading_is_missing(std::int64_t iteration) const;
 
-  /// An upper bound of what all of them together add to the peak of any of `iterations` steps.
-  [[nodiscard]] Bytes worst_addition(std::int64_t iterations) const;
-
   friend bool operator==(const Faults&, const Faults&) = default;
 };
 

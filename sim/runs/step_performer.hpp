@@ -1,10 +1,12 @@
 // The steps of a run: the seam to what performs them, a pretended card or a real one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/observation.hpp"
 #include "core/parameter_space.hpp"
+#include "models/step_program.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/memory_stats.hpp"
 
@@ -48,11 +50,24 @@ class StepPerformer {
   /// The same without any.
   StepOutcome run(const Point& point) { return run(point, {}); }
 
+  /// Performs `program`, made for parameters that `shape` names. Not where steps come from a cache.
+  virtual StepOutcome run_program(const StepProgram& program, std::uint64_t shape,
+                                  const StepAdditions& additions) = 0;
+
   /// Whether a step ran at `point` before.
   [[nodiscard]] virtual bool knows(const Point& point) const = 0;
 
   /// torch.cuda.empty_cache(). Returns the time it took.
   virtual SimTime empty_cache() = 0;
+
+  /// Frees everything that steps left behind (gradients, optimizer state, tensors that a failed step still
+  /// holds unless `held_stay`), and empties the cache: the process is as it was built. Returns the time it
+  /// took. Not where steps come from a cache.
+  virtual SimTime forget_steps(bool held_stay) = 0;
+
+  /// Lets the process reserve `share` of what it was set up with, in (0, 1], from now on. Not where steps
+  /// come from a cache.
+  virtual void use_share(double share) = 0;
 
   /// torch.cuda.reset_peak_memory_stats().
   virtual void reset_peak() = 0;
@@ -66,6 +81,9 @@ class StepPerformer {
 
   /// What a policy may see of them.
   [[nodiscard]] virtual MemoryView view() const = 0;
+
+  /// Bytes that the allocator could still reserve now: up to its limit, and free on the card.
+  [[nodiscard]] virtual Bytes available() const = 0;
 
   /// The process's allocator. Where steps come from a cache, it may be behind the run.
   [[nodiscard]] virtual const CachingAllocator& allocator() const = 0;

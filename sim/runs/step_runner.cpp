@@ -13,6 +13,22 @@ constexpr std::size_t kMostMisses = 64;      // misses in a row before states ar
 
 }  // namespace
 
+ExecutedStep run_with_additions(Allocator& allocator, StepExecutor& executor, const StepProgram& program,
+                                std::uint64_t shape, const StepAdditions& additions) {
+  std::optional<BlockId> besides;
+  if (additions.besides > 0) {
+    const AllocationResult held = allocator.allocate(additions.besides, kDefaultStream);
+    if (!held) return {.result = StepResult::oom, .ops_done = 0, .oom = held.oom()};
+    besides = held->block;
+  }
+  ExecutedStep step = executor.run(program, shape);
+  if (besides) allocator.free(*besides);
+  if (step.result != StepResult::ok || additions.left == 0) return step;
+  const AllocationResult left = allocator.allocate(additions.left, kDefaultStream);
+  if (!left) return {.result = StepResult::oom, .ops_done = step.ops_done, .oom = left.oom()};
+  return step;
+}
+
 MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free) {
   const auto bytes = [](std::int64_t counter) { return static_cast<Bytes>(counter); };
   return {.allocated = bytes(stats.allocated_bytes.all().current),
@@ -55,21 +71,20 @@ StepCache::StateId StepCache::enter(const SimulatedProcess& process) {
 }
 
 StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
-    : StepRunner(model.build(), setup) {
-  programs_.emplace(model);
-}
+    : StepRunner(ProcessWork{model.build(), &model}, setup) {}
 
-StepRunner::StepRunner(const StepProgram& built, const ProcessSetup& setup)
+StepRunner::StepRunner(const ProcessWork& work, const ProcessSetup& setup)
     : setup_(setup),
       card_(setup.card_total, setup.context_bytes, setup.driver_times),
       process_(card_, setup.allocator) {
   if (setup_.listener != nullptr) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
-  require_built(process_.executor().run(built));
+  require_built(process_.executor().run(work.built));
   stats_ = process_.allocator().stats();
   built_ = process_.executor().state();
   process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
+  if (work.model != nullptr) programs_.emplace(*work.model);
 }
 
 StepOutcome StepRunner::run(const Point& point, const StepAdditions& additions) {
@@ -159,27 +174,11 @@ void StepRunner::remember(const StepCache::Action& action, const CountedStep& st
   state_ = to;
 }
 
-ExecutedStep StepRunner::perform_program(const StepProgram& program, std::uint64_t shape,
-                                         const StepAdditions& additions) {
-  CachingAllocator& allocator = process_.allocator();
-  std::optional<BlockId> besides;
-  if (additions.besides > 0) {
-    const AllocationResult held = allocator.allocate(additions.besides, kDefaultStream);
-    if (!held) return {.result = StepResult::oom, .ops_done = 0, .oom = held.oom()};
-    besides = held->block;
-  }
-  ExecutedStep step = process_.executor().run(program, shape);
-  if (besides) allocator.free(*besides);
-  if (step.result != StepResult::ok || additions.left == 0) return step;
-  const AllocationResult left = allocator.allocate(additions.left, kDefaultStream);
-  if (!left) return {.result = StepResult::oom, .ops_done = step.ops_done, .oom = left.oom()};
-  return step;
-}
-
 StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
                                 const StepAdditions& additions) {
   const SimTime before = process_.driver_time();
-  const ExecutedStep step = perform_program(program, shape, additions);
+  const ExecutedStep step =
+      run_with_additions(process_.allocator(), process_.executor(), program, shape, additions);
   // A step that fails has done the share of its work that came before the failing allocation.
   const double share = program.ops.empty()
                            ? 1.0

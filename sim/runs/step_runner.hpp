@@ -35,6 +35,11 @@ CountedStep count_step(CachingAllocator& allocator, const Work& work) {
   return step;
 }
 
+/// Performs `program` as `executor` does on `allocator`, with what the step needs beside it: that is there
+/// before its first allocation, and what it leaves is allocated behind its last.
+ExecutedStep run_with_additions(Allocator& allocator, StepExecutor& executor, const StepProgram& program,
+                                std::uint64_t shape, const StepAdditions& additions);
+
 /// What a policy may see of `stats`, for a program that may use `total` bytes of a device on which nobody
 /// holds `device_free` bytes.
 MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free);
@@ -142,34 +147,33 @@ struct ProcessSetup {
   AllocatorListener* listener = nullptr;
 };
 
+/// What a process performs.
+struct ProcessWork {
+  StepProgram built;                     ///< what it allocates first
+  const WorkloadModel* model = nullptr;  ///< its steps; null = those that `run_program` is given
+};
+
 /// One process that trains `model`. The outcome of a step that meets the same allocator state again comes
 /// from the cache; results are the same with and without it.
 class StepRunner : public StepPerformer {
  public:
   /// Builds the workload (weights). Throws InputError if not even that fits the card.
   StepRunner(const WorkloadModel& model, const ProcessSetup& setup);
-  /// A process whose steps `run_program` is given; `built` is what it allocates first.
-  StepRunner(const StepProgram& built, const ProcessSetup& setup);
+  StepRunner(const ProcessWork& work, const ProcessSetup& setup);
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
   using StepPerformer::run;
   StepOutcome run(const Point& point, const StepAdditions& additions) override;
-  /// Performs `program`, made for parameters that `shape` names. Only with `use_step_cache` off.
-  StepOutcome run_program(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
+  /// Only with `use_step_cache` off, as `forget_steps` and `use_share`.
+  StepOutcome run_program(const StepProgram& program, std::uint64_t shape,
+                          const StepAdditions& additions) override;
   [[nodiscard]] bool knows(const Point& point) const override { return programs_ && programs_->knows(point); }
   SimTime empty_cache() override;
   void reset_peak() override;
   void set_others(Bytes bytes) override;
-
-  /// Frees everything that steps left behind (gradients, optimizer state, tensors that a failed step still
-  /// holds unless `held_stay`), and empties the cache: the process is as it was built. Returns the time it
-  /// took. Only with `use_step_cache` off.
-  SimTime forget_steps(bool held_stay = false);
-
-  /// Lets the process reserve `share` of what it was set up with, in (0, 1], from now on. Only with
-  /// `use_step_cache` off.
-  void use_share(double share);
+  SimTime forget_steps(bool held_stay) override;
+  void use_share(double share) override;
 
   /// How many steps came from the cache so far.
   [[nodiscard]] std::uint64_t cache_hits() const { return cache_hits_; }
@@ -179,9 +183,7 @@ class StepRunner : public StepPerformer {
   /// The process's allocator. Only with `use_step_cache` off is it where the run is.
   [[nodiscard]] const CachingAllocator& allocator() const override { return process_.allocator(); }
 
-  /// Bytes that the allocator could still reserve now: up to its limit, and free on the card.
-  [[nodiscard]] Bytes available() const;
-
+  [[nodiscard]] Bytes available() const override;
   [[nodiscard]] MemoryView view() const override;
 
  private:
@@ -193,8 +195,6 @@ class StepRunner : public StepPerformer {
   template <class Work>
   SimTime empty_cache_after(const Work& work);
   StepOutcome execute(const StepProgram& program, std::uint64_t shape, const StepAdditions& additions);
-  ExecutedStep perform_program(const StepProgram& program, std::uint64_t shape,
-                               const StepAdditions& additions);
 
   ProcessSetup setup_;
   SimulatedCard card_;

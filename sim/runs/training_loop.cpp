@@ -22,9 +22,6 @@ class TrainingLoop final : private SteppedRun {
     if (setup.watcher != nullptr && faults_.restart.after > 0) {
       throw InputError("", "a run that restarts cannot be recorded: a history is that of one process.");
     }
-    if (setup.make_performer && faults_.worst_addition(setup.iterations) > 0) {
-      throw InputError("", "faults that add memory to a step are simulated only; run without --device cuda.");
-    }
     start_process();
   }
 
@@ -306,9 +303,9 @@ class TrainingLoop final : private SteppedRun {
   const Faults& faults_;
   const TunerMaker& make_tuner_;
   CardsRule cards_;
-  std::vector<Moved> moved_;                      // by place in the setup
-  std::optional<CardsOf<StepPerformer>> runner_;  // of the processes that run now, one a card
-  std::vector<Bytes> totals_;                     // by card
+  std::vector<Moved> moved_;          // by place in the setup
+  std::optional<CardRunner> runner_;  // of the processes that run now, one a card
+  std::vector<Bytes> totals_;         // by card
   std::optional<TunerSession> session_;
   TrainingRun run_;
   std::int64_t iteration_ = 0;

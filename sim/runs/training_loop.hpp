@@ -78,8 +78,8 @@ struct TrainingRun {
 /// restart it is asked for another one; that one loads what the first had saved with the checkpoint, or
 /// begins anew at `setup.start` if there was none or it saves nothing. One that fails then, or refuses what
 /// was saved, ends the run early. Deterministic on a pretended card: equal input gives an equal run. Throws
-/// InputError if the workload's weights alone do not fit, if a run that restarts is watched (a history is
-/// that of one process), or if faults add memory to the steps of a real card.
+/// InputError if the workload's weights alone do not fit, or if a run that restarts is watched (a history is
+/// that of one process).
 TrainingRun run_training(const TrainingSetup& setup, const TunerMaker& make_tuner,
                          CardsRule cards = CardsRule::fullest);
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/card_performer.hpp"
+#include "cuda/job_worker.hpp"
 #include "cuda/validation.hpp"
 #include "models/linear.hpp"
 
@@ -17,6 +18,12 @@ bool has_card() {
   const bool found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
   static_cast<void>(cudaGetLastError());
   return found;
+}
+
+// Where the test runs on another machine than it was built, the environment says.
+std::string own_program() {
+  const char* given = std::getenv("VRAMLAB_PROGRAM");
+  return given != nullptr ? given : VRAMLAB_PROGRAM;
 }
 
 class CardTest : public testing::Test {
@@ -147,7 +154,7 @@ TEST_F(CardTest, ARunOnTheCardIsTheSimulatedOne) {
   setup.allocator.limit = 400_MiB;
   const Bytes free = card_free();
   {
-    CardPerformer real{workload, setup};
+    CardPerformer real{{workload.build(), &workload}, setup, std::make_shared<SharedCard>()};
     StepRunner simulated{workload, setup};
     for (const std::int64_t batch : {1, 8, 30, 4, 60, 29, 2}) {  // 60 samples do not fit
       const StepOutcome on_card = real.run({batch});
@@ -167,12 +174,97 @@ TEST_F(CardTest, ARunOnTheCardIsTheSimulatedOne) {
   EXPECT_EQ(card_free(), free);  // nothing is left behind after an OOM
 }
 
-TEST_F(CardTest, ASecondProcessHoldsMemoryAndGivesItBack) {
-  const char* given =
-      std::getenv("VRAMLAB_PROGRAM");  // where the test runs on another machine than it was built
+// What steps left goes, a limit moves, and given programs run, as in the simulator.
+TEST_F(CardTest, ForgetsItsStepsAndTakesGivenOnesAsThePretendedCardDoes) {
+  const LinearWorkload workload{{.name = "test",
+                                 .fixed = 40_MiB,
+                                 .per_sample = 12_MiB,
+                                 .resident = 20_MiB,
+                                 .state = 60_MiB,
+                                 .batch = {"batch", 1, 64}}};
+  ProcessSetup setup{.card_total = card.total, .context_bytes = card.total - card.free + 64_MiB};
+  setup.allocator.limit = 400_MiB;
+  setup.use_step_cache = false;
+  setup.keep_failed = true;
+  const ProcessWork work{workload.build(), nullptr};
+  CardPerformer real{work, setup, std::make_shared<SharedCard>(0)};
+  StepRunner simulated{work, setup};
+  const auto expect_alike = [&](const char* when) {
+    EXPECT_EQ(real.view().allocated, simulated.view().allocated) << when;
+    EXPECT_EQ(real.view().reserved, simulated.view().reserved) << when;
+    EXPECT_EQ(real.available(), simulated.available()) << when;
+  };
+  for (const std::int64_t batch : {4, 20, 60, 20}) {  // the third leaves what it had got
+    for (StepPerformer* one : {static_cast<StepPerformer*>(&real), static_cast<StepPerformer*>(&simulated)}) {
+      const StepOutcome step =
+          one->run_program(workload.step({batch}), 1, {.besides = 10_MiB, .left = 2_MiB});
+      EXPECT_EQ(step.result, batch == 60 ? StepResult::oom : StepResult::ok) << batch;
+      if (batch == 60) one->forget_steps(false);
+    }
+    expect_alike("after a step");
+  }
+  for (StepPerformer* one : {static_cast<StepPerformer*>(&real), static_cast<StepPerformer*>(&simulated)}) {
+    one->forget_steps(false);
+    one->use_share(0.5);
+    EXPECT_EQ(one->run_program(workload.step({20}), 1, {}).result, StepResult::oom);
+    one->use_share(1);
+  }
+  expect_alike("at the end");
+}
+
+// Each finds the card as if it were alone on it, however the other fills its own.
+TEST_F(CardTest, PerformersOfOneProgramTakeTurns) {
+  const LinearWorkload workload{
+      {.name = "test", .fixed = 40_MiB, .per_sample = 12_MiB, .resident = 20_MiB, .batch = {"batch", 1, 64}}};
+  ProcessSetup setup{.card_total = 600_MiB, .context_bytes = 100_MiB};  // 500 MiB for either
   const Bytes free = card_free();
   {
-    MemoryHolder holder{given != nullptr ? given : VRAMLAB_PROGRAM};
+    const auto shared = std::make_shared<SharedCard>(0);
+    CardPerformer first{{workload.build(), &workload}, setup, shared};
+    CardPerformer second{{workload.build(), &workload}, setup, shared};
+    for (CardPerformer* one : {&first, &second, &first}) {
+      EXPECT_EQ(one->run({30}).result, StepResult::ok);  // 400 MiB
+      EXPECT_EQ(one->run({40}).result, StepResult::oom);
+      const MemoryView view = one->view();
+      EXPECT_LE(view.device_free.value() + view.reserved, 502_MiB);
+      EXPECT_GE(view.device_free.value() + view.reserved, 500_MiB);
+    }
+  }
+  EXPECT_EQ(card_free(), free);
+}
+
+// One process a job: its context, its memory and its OOM are real, and gone with it.
+TEST_F(CardTest, JobsHaveProcessesOfTheirOwn) {
+  const LinearWorkload workload{{.name = "test",
+                                 .fixed = 40_MiB,
+                                 .per_sample = 12_MiB,
+                                 .resident = 20_MiB,
+                                 .batch = {"batch", 1, 128}}};
+  const Bytes free = card_free();
+  {
+    CardOfJobs jobs{3_GiB, 500_MiB, std::make_shared<SharedCard>(),
+                    [] { return std::make_unique<ChildProcess>(own_program(), kJobVerb, "a job"); }};
+    EXPECT_EQ(card_free() / 2_MiB, 3_GiB / 2_MiB);
+    const auto one = jobs.start({});
+    const auto other = jobs.start({});
+    ASSERT_TRUE(one->open() && other->open());  // 2,072 MiB are left
+    EXPECT_TRUE(one->run(workload.build(), 0, 0).ok);
+    EXPECT_TRUE(one->run(workload.step({100}), 1, 1).ok);  // 1,240 MiB
+    EXPECT_GE(one->holding().reserved, 500_MiB + 1240_MiB);
+    EXPECT_TRUE(other->run(workload.build(), 0, 0).ok);
+    const JobOnCard::Step refused = other->run(workload.step({100}), 1, 1);
+    EXPECT_FALSE(refused.ok);
+    EXPECT_GT(refused.refused, 0u);
+    jobs.set_others(300_MiB);
+    EXPECT_FALSE(other->run(workload.step({60}), 2, 2).ok);
+  }
+  EXPECT_EQ(card_free(), free);
+}
+
+TEST_F(CardTest, ASecondProcessHoldsMemoryAndGivesItBack) {
+  const Bytes free = card_free();
+  {
+    MemoryHolder holder{own_program()};
     const Bytes before = card_free();
     EXPECT_LT(before, free);  // its context
     EXPECT_EQ(holder.hold(64_MiB), 64_MiB);

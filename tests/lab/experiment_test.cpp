@@ -55,7 +55,7 @@ TEST(Experiment, AQuestionThatGoesWithOtherKindsIsRefused) {
   EXPECT_THAT(refusal("search", {.picture = "a.svg"}),
               HasSubstr("--picture is for scenarios of kind training and jobs."));
   EXPECT_THAT(refusal("search", {.trace_dir = "a"}),
-              HasSubstr("--trace-dir is for scenarios of kind training and jobs and epoch."));
+              HasSubstr("--trace-dir is for scenarios of kind training, jobs and epoch."));
   EXPECT_THAT(refusal("training", {.seeds = 2}), HasSubstr("--seeds is for scenarios of kind jobs."));
   EXPECT_EQ(refusal("training", {.picture = "a.svg", .trace_dir = "a"}), "none");
 }

@@ -3,6 +3,7 @@
 
 #include "core/error.hpp"
 #include "sim/runs/training_loop.hpp"
+#include "tests/runs/forwarded_performer.hpp"
 #include "tests/runs/small_training.hpp"
 
 namespace vramlab {
@@ -234,19 +235,18 @@ TEST_F(FaultsTest, AProcessDiesAfterItsLastIterationIsDone) {
   for (const IterationRecord& step : result.iterations) EXPECT_TRUE(step.kept) << step.iteration;
 }
 
-// An outlier so rare that it never comes is refused, too; an error takes no memory.
-TEST_F(FaultsTest, ThatAddMemoryAreRefusedOnARealCardBeforeTheRun) {
+// Whatever performs the steps is handed what a fault adds to them.
+TEST_F(FaultsTest, ThatAddMemoryReachWhatPerformsTheSteps) {
+  setup.faults = {.leak = {.per_step = 2_MiB}, .outlier = 1_GiB, .outlier_chance = 0.5};
+  const TrainingRun pretended = run();
   int made = 0;
-  setup.make_performer = [&](const WorkloadModel& model, const ProcessSetup& process) {
-    ++made;
-    return std::make_unique<StepRunner>(model, process);
-  };
-  setup.faults = {.outlier = 1_GiB, .outlier_chance = 1e-9};
-  EXPECT_THROW(run(), InputError);
-  EXPECT_EQ(made, 0);
-  setup.faults = {.error_chance = 0.5};
-  EXPECT_EQ(run().iterations.size(), 20u);
+  setup.make_performer = forwarded_performers(made);
+  const TrainingRun performed = run();
   EXPECT_EQ(made, 1);
+  EXPECT_GT(performed.faults.heavy_steps, 0);
+  EXPECT_EQ(performed.faults.heavy_steps, pretended.faults.heavy_steps);
+  EXPECT_EQ(performed.faults.leaked, pretended.faults.leaked);
+  EXPECT_EQ(performed.peak_reserved.bytes, pretended.peak_reserved.bytes);
 }
 
 TEST_F(FaultsTest, AValidationShowsInTheReadingAfterIt) {
@@ -283,17 +283,6 @@ TEST(Faults, OfOtherSeedsComeAtOtherSteps) {
   int differ = 0;
   for (int i = 1; i <= 100; ++i) differ += one.has_error(i) != other.has_error(i) ? 1 : 0;
   EXPECT_GT(differ, 20);
-}
-
-TEST(Faults, BoundWhatTheyAdd) {
-  const Faults faults{.leak = {.per_step = 10, .from = 5, .to = 14},
-                      .search = 1000,
-                      .optimizer_state = 2000,
-                      .outlier = 4000,
-                      .outlier_chance = 0.5};
-  EXPECT_EQ(faults.worst_addition(100), 100u + 7000u);
-  EXPECT_EQ(faults.worst_addition(9), 50u + 7000u);
-  EXPECT_EQ(faults.worst_addition(4), 7000u);
 }
 
 }  // namespace

@@ -106,9 +106,12 @@ struct BatchFigures {
   bool oversize = false;  ///< a single sample, predicted over budget
 };
 
-/// Keeps the figures of all batches, 64 bytes each, and hands every batch on.
+/// Keeps the figures of all batches, 64 bytes each, and hands every batch on. Where `keeps_decisions`, also
+/// what each was made of.
 struct BatchHistory : BatchListener {
   std::vector<BatchFigures> batches;
+  bool keeps_decisions = false;
+  std::vector<std::string> decisions;
   BatchListener* next = nullptr;  ///< may be null
 
   void batch_ends(const BatchRecord& batch) override {
@@ -124,6 +127,13 @@ struct BatchHistory : BatchListener {
          .positions = batch.padded_positions,
          .ran_out = ran_out,
          .oversize = batch.oversize});
+    if (keeps_decisions) {
+      decisions.push_back(fmt::format("batch {} of {}{}: {}", batch.number, fmt::join(batch.samples, ", "),
+                                      batch.checkpointing ? " with checkpointing" : "",
+                                      ran_out                             ? "oom"
+                                      : batch.result == StepResult::error ? "error"
+                                                                          : "ok"));
+    }
     if (next != nullptr) next->batch_ends(batch);
   }
   void epoch_ends(std::int64_t epoch, const EpochTotals& totals) override {
@@ -202,8 +212,9 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
     if (!question_.trace_dir.empty()) folders = file_bases(this->labels(), question_.trace_dir);
     results_ = run_policies(scenario_, labels, [&](const PolicyEntry& entry) {
       histories_.emplace_back();
-      return run_one(scenario_, entry, folders[entry.label], question_.report ? &histories_.back() : nullptr,
-                     files_);
+      histories_.back().keeps_decisions = question_.decisions;
+      const bool keeps = question_.report || question_.decisions;
+      return run_one(scenario_, entry, folders[entry.label], keeps ? &histories_.back() : nullptr, files_);
     });
   }
 
@@ -239,6 +250,17 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
         lines.push_back(fmt::format("{}: batches lost to errors: {}.", result.label, failures));
     }
     return lines;
+  }
+  [[nodiscard]] std::vector<Decisions> decisions() const override {
+    std::vector<Decisions> all;
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      all.push_back({results_[i].label, histories_[i].decisions});
+      const EpochRun& run = results_[i].run;
+      all.back().lines.push_back(
+          fmt::format("{} after {} steps of the optimizer; {} phases ran out of memory",
+                      run.ended_early.empty() ? "ended" : "ended early", run.totals.steps, run.phases.ooms));
+    }
+    return all;
   }
   // The monitor writes while the run goes on.
   std::vector<std::string> write_files() override { return files_; }
@@ -296,10 +318,14 @@ Kind epoch_kind() {
       .schema = [](const PolicySet& known) { return kind_schema(epoch_table(), known.composers); },
       .metrics = epoch_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
-        return std::make_unique<EpochExperiment>(read_epoch(document), question);
+        EpochScenario scenario = read_epoch(document);
+        require_one_card(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
+        scenario.setup.make_performer = question.make_performer;
+        return std::make_unique<EpochExperiment>(std::move(scenario), question);
       },
       .sweep_metric = "samples_per_s",
-      .has_traces = true};
+      .has_traces = true,
+      .has_steps = true};
 }
 
 }  // namespace vramlab

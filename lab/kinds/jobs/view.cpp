@@ -231,6 +231,22 @@ void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& res
   draw_queue_picture(title, panels, file);
 }
 
+// Who was admitted, in that order, with what promise; and what became of each job.
+std::vector<std::string> queue_decisions(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::string> lines;
+  for (const JobStay& stay : run.stays) {
+    lines.push_back(fmt::format("{} starts with {} B on {} card{}{}", setup.jobs[stay.job].name, stay.need,
+                                stay.cards.size(), stay.cards.size() == 1 ? "" : "s",
+                                stay.ran_out ? " and runs out of memory" : ""));
+  }
+  for (const Json& fate : fates_json(setup, run)) {
+    lines.push_back(fmt::format("{} is {} at batch {}, after {} kills", fate["name"].get<std::string>(),
+                                fate["state"].get<std::string>(), fate["batch"].dump(),
+                                fate["kills"].dump()));
+  }
+  return lines;
+}
+
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
 class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsResult>> {
  public:
@@ -299,6 +315,13 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   [[nodiscard]] std::vector<Json> sections() const override {
     return {starred(jobs_section(scenario_, results_, {verdict(), head_line()}))};
   }
+  [[nodiscard]] std::vector<Decisions> decisions() const override {
+    std::vector<Decisions> all;
+    for (const JobsResult& result : results_) {
+      all.push_back({result.label, queue_decisions(scenario_.setup, result.run)});
+    }
+    return all;
+  }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     const JobsResult* result = find(expectation.policy);
     if (result == nullptr) return {};
@@ -312,6 +335,19 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
 
+// Where the question asks for a real card.
+void perform_on_card(const Question& question, JobsScenario& scenario) {
+  if (!question.make_job_card) return;
+  require_one_card(question, scenario, scenario.cards(), "/cards");
+  if (!scenario.setup.steps) {
+    throw InputError(scenario.file + ": /fidelity",
+                     "\"declared\" has no steps that a real card could perform. Write \"steps\".");
+  }
+  scenario.setup.steps->make_card = question.make_job_card;
+  scenario.notes.emplace_back(
+      "Contexts and memory are real, a process a job; times are the scenario's, not the card's.");
+}
+
 std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, const Question& question) {
   const bool shows_run = !question.picture.empty() || !question.trace_dir.empty() || question.report;
   if (question.seeds > 1 && shows_run) {
@@ -320,7 +356,8 @@ std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, co
   std::vector<JobsScenario> seeds;
   for (std::int64_t i = 0; i < question.seeds; ++i) {
     seeds.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
-    seeds.back().setup.keep_moments = shows_run;
+    seeds.back().setup.keep_moments = shows_run || question.decisions;
+    perform_on_card(question, seeds.back());
   }
   if (question.seeds == 1)
     return std::make_unique<JobsExperiment>(std::move(seeds.front()), std::vector<JobsScenario>{}, question);
@@ -390,7 +427,8 @@ Kind jobs_kind() {
           .sweep_metric = "mean_completion_s",
           .has_picture = true,
           .has_traces = true,
-          .is_drawn = true};
+          .is_drawn = true,
+          .has_steps = true};
 }
 
 }  // namespace vramlab

@@ -229,6 +229,19 @@ std::vector<std::string> texts_of_answers(const SearchScenario& scenario,
   return lines;
 }
 
+// The probes of a search with what they came to, then its answer.
+void add_search_decisions(const BucketResult& bucket, std::vector<std::string>& lines) {
+  for (const SearchTrial& trial : bucket.run.trials) {
+    lines.push_back(fmt::format("probe of {}: {} after {} steps", trial.probe.batch,
+                                probe_outcome_name(trial.probe.outcome), fmt::join(trial.steps, " + ")));
+  }
+  lines.push_back(bucket.found() ? fmt::format("takes {}", bucket.run.answer.batch)
+                                 : "found none: " + bucket.run.answer.reason);
+  if (bucket.check) {
+    lines.push_back(fmt::format("which runs once more: {}", probe_outcome_name(bucket.check->probe.outcome)));
+  }
+}
+
 /// Searchers side by side on one workload.
 class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<SearchResult>> {
  public:
@@ -292,6 +305,17 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
     return lines;
   }
   [[nodiscard]] Json json() const override { return judged(search_json(scenario_, results_)); }
+  [[nodiscard]] std::vector<Decisions> decisions() const override {
+    std::vector<Decisions> all;
+    for (const SearchResult& result : results_) {
+      all.push_back({.label = result.label, .lines = {}});
+      for (const BucketResult& bucket : result.buckets) add_search_decisions(bucket, all.back().lines);
+      if (!has_epoch(scenario_)) continue;
+      all.back().lines.push_back(
+          fmt::format("epoch: {} steps, {} ran out of memory", result.epoch.iterations, result.epoch.ooms));
+    }
+    return all;
+  }
   [[nodiscard]] std::vector<Json> sections() const override {
     return {starred(search_section(json(), {verdict(), head_line()}, scenario_.description), "results")};
   }
@@ -427,9 +451,15 @@ Kind search_kind() {
       .schema = [](const PolicySet& known) { return kind_schema(search_table(), known.searchers); },
       .metrics = search_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
-        return std::make_unique<SearchExperiment>(read_search(document), question);
+        SearchScenario scenario = read_search(document);
+        for (SearchBucket& bucket : scenario.buckets) {
+          require_one_card(question, scenario, bucket.setup.cards.size(), "/more_devices");
+          bucket.setup.make_performer = question.make_performer;
+        }
+        return std::make_unique<SearchExperiment>(std::move(scenario), question);
       },
-      .sweep_metric = "batch"};
+      .sweep_metric = "batch",
+      .has_steps = true};
 }
 
 }  // namespace vramlab

@@ -287,13 +287,34 @@ void draw_training(const TrainingScenario& scenario, const Comparison& compariso
   draw_trace_picture(frame, runs, file);
 }
 
+// Changes and failed steps. One that ran again after a restart stands twice, as it was run.
+std::vector<std::string> tuner_decisions(const TrainingScenario& scenario, const TrainingRun& run) {
+  std::vector<std::string> lines;
+  for (const IterationRecord& step : run.iterations) {
+    const std::string ran = fmt::format("iteration {} at {}", step.iteration, fmt::join(step.point, ", "));
+    if (step.result == StepResult::oom) lines.push_back(ran + " ran out of memory");
+    if (!step.delta.empty())
+      lines.push_back(ran + fmt::format(": changed by {}", fmt::join(step.delta, ", ")));
+  }
+  const bool ended = !run.ended_early.empty();
+  lines.push_back(fmt::format("{} at {} of {} after {} steps", ended ? "ended early" : "ended",
+                              fmt::join(run.final_point, ", "), fmt::join(parameter_names(scenario), ", "),
+                              run.iterations.size()));
+  return lines;
+}
+
 /// Tuners of a training loop side by side, and the best fixed choice.
 class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Comparison> {
  public:
   using ScenarioExperiment::ScenarioExperiment;
 
   void run(const std::vector<std::string>& labels) override {
-    results_ = compare_policies(scenario_, labels);
+    if (!question_.decisions) {
+      results_ = compare_policies(scenario_, labels);
+    } else {  // nobody asks how good they were
+      results_ = {run_policies(scenario_, labels,
+                               [&](const PolicyEntry& entry) { return run_policy(scenario_, entry); })};
+    }
   }
 
   [[nodiscard]] std::vector<Standing> standings() const override { return standings_of(scenario_, results_); }
@@ -334,6 +355,14 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
     }
     for (const std::string& line : negative_regrets()) lines.push_back(line);
     return lines;
+  }
+
+  [[nodiscard]] std::vector<Decisions> decisions() const override {
+    std::vector<Decisions> all;
+    for (const PolicyResult& result : results_) {
+      all.push_back({result.label, tuner_decisions(scenario_, result.run)});
+    }
+    return all;
   }
 
   std::vector<std::string> write_files() override {
@@ -448,6 +477,7 @@ Kind training_kind() {
       .metrics = training_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
         TrainingScenario scenario = read_training(document);
+        require_one_card(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
         scenario.setup.make_performer = question.make_performer;
         return std::make_unique<TrainingExperiment>(std::move(scenario), question);
       },
