@@ -54,9 +54,10 @@ std::vector<std::unique_ptr<Experiment>> read_all(const std::vector<ScenarioDocu
 }
 
 // Prints what an experiment came to, writes what was asked for, and returns the result.
-Json show(Experiment& experiment, Output& output) {
+Json show(Experiment& experiment, bool on_card, Output& output) {
   output.line(experiment.verdict());
   for (const std::string& line : experiment.head()) output.line(line);
+  if (on_card) output.line(kOnCard);
   for (const Table& table : experiment.tables()) output.next_table(table);
   for (const std::string& line : experiment.endings()) output.line(line);
   for (const std::string& file : experiment.write_files()) output.wrote(file);
@@ -112,7 +113,7 @@ int run_compare(const Arguments& arguments, Output& output) {
   Json results = Json::array();
   for (auto& experiment : experiments) {
     experiment->run(labels);
-    results.push_back(show(*experiment, output));
+    results.push_back(show(*experiment, question.make_performer != nullptr, output));
     experiment.reset();
   }
   output.write_report();

@@ -32,6 +32,9 @@ struct DeviceMakers {
 /// or without a card, and if this build has no CUDA.
 DeviceMakers chosen_device(const Arguments& arguments);
 
+/// What results say that came from there.
+inline constexpr const char* kOnCard = "Performed on this machine's card, in real memory.";
+
 /// Of this machine's card (SharedCard). Throws InputError if this build has no CUDA.
 DeviceMakers card_makers(double time_scale);
 

@@ -234,8 +234,8 @@ void report_replays(const std::vector<Validated>& all, const CardInfo& card, Out
   for (const Validated& one : all) print_parted(one, output);
 }
 
-// One of each family, small enough for a minute of a card, in the order in which they run.
-constexpr std::array kFamilies{"scenarios/ratchet.json", "scenarios/find-phases.json",
+// One of each family, of some hundred steps each.
+constexpr std::array kFamilies{"scenarios/gpt2-rtx-3060.json", "scenarios/find-phases.json",
                                "scenarios/epoch-lengths.json", "scenarios/queue-one-card.json"};
 
 std::vector<std::string> family_files() {

@@ -345,7 +345,7 @@ void perform_on_card(const Question& question, JobsScenario& scenario) {
   }
   scenario.setup.steps->make_card = question.make_job_card;
   scenario.notes.emplace_back(
-      "Contexts and memory are real, a process a job; times are the scenario's, not the card's.");
+      "Every job is a process of its own on the card; times are the scenario's, not the card's.");
 }
 
 std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, const Question& question) {
