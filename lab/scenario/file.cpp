@@ -63,7 +63,8 @@ ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more) {
 }
 
 void FileProblems::keep(const std::string& pointer, const Problem& one) {
-  if (one.where.starts_with('/')) {
+  const bool names_file = one.where.find(": ") != std::string::npos;  // it may begin with / as well
+  if (one.where.starts_with('/') && !names_file) {
     add(one.where, one.what);
   } else if (one.where.find_first_of(":.") == std::string::npos) {  // "list.csv:3" is of another file
     add(pointer + (one.where.empty() ? "" : "/" + one.where), one.what);

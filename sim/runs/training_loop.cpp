@@ -209,9 +209,10 @@ class TrainingLoop final : private SteppedRun {
       }
       outcome = runner_->run(report.ran);
       note_peak(outcome);
-      if (moved != nullptr) ask_about(*moved, phase, outcome, retries);
+      const bool gave_way =
+          moved != nullptr && ask_about(*moved, phase, outcome, retries) && outcome.result == StepResult::oom;
       report.begins = false;
-      report.result = outcome.result;
+      report.result = gave_way ? StepResult::error : outcome.result;  // training need not make room
       report.peak_allocated = outcome.peak_allocated;
       if (outcome.oom) report.asked = outcome.oom->requested;
       emptying += tell(report);
@@ -234,9 +235,9 @@ class TrainingLoop final : private SteppedRun {
     return nullptr;
   }
 
-  // What the phase's own tuner sees is the phase alone.
-  void ask_about(Moved& moved, const Phase& phase, const StepOutcome& outcome, std::uint64_t retries_before) {
-    if (moved.session->ended()) return;
+  // What the phase's own tuner sees is the phase alone. Returns whether it moved the phase.
+  bool ask_about(Moved& moved, const Phase& phase, const StepOutcome& outcome, std::uint64_t retries_before) {
+    if (moved.session->ended()) return false;
     Observation reading = runner_->read(++moved.runs, now(), cards_);
     moved.retries += reading.memory.alloc_retries - retries_before;
     reading.cards.clear();
@@ -255,6 +256,7 @@ class TrainingLoop final : private SteppedRun {
     const std::string head = "iteration " + std::to_string(iteration_) + ": " + phase.name + ": ";
     if (decision.moved || decision.end_run) run_.log.push_back(head + decision.reason);
     for (const std::string& line : decision.log) run_.log.push_back(head + line);
+    return decision.moved;
   }
 
   // A change that follows a phase stands with the step before it. Returns the time that an emptied cache

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "policies/tuners/pair_dwell.hpp"
 #include "tests/policies/made_up_run.hpp"
 
 namespace vramlab {

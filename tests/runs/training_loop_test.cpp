@@ -167,15 +167,18 @@ class HalvingTuner : public Tuner {
   std::vector<Bytes>& peaks_;
 };
 
-// 13 samples fit (1 GiB + 13 · 0.5 GiB are the 7.5 that there are). The phase runs at 32 and 16, which fail, at
-// 10, its lower bound, to 13, at 14, which fails, and from 10 again.
+// 13 samples fit (1 GiB + 13 · 0.5 GiB are the 7.5 that there are). The phase runs at 32 and 16, which fail,
+// at 10, its lower bound, to 13, at 14, which fails, and from 10 again.
 TEST_F(TrainingLoopTest, ATunerOfItsOwnMovesAPhaseWithinBounds) {
   setup.phases = {{.name = "validation", .every = 2, .point = {32}, .follow = {}}};
   std::vector<Bytes> peaks;
-  setup.moved_phases = {{.phase = 0,
-                         .bounds = {{{"batch", 10, 40}}},
-                         .make_tuner = [&] { return std::make_unique<HalvingTuner>(peaks); }}};
-  const TrainingRun result = run();
+  setup.moved_phases = {{.phase = 0, .bounds = {{{"batch", 10, 40}}}, .make_tuner = [&] {
+                           return std::make_unique<HalvingTuner>(peaks);
+                         }}};
+  std::vector<PhaseReport> heard;
+  const TrainingRun result = run_training(setup, [&] { return std::make_unique<PhaseTuner>(heard); });
+  EXPECT_EQ(heard.at(1).result, StepResult::error);  // it gave way itself
+  EXPECT_EQ(heard.at(5).result, StepResult::ok);
   EXPECT_EQ(result.phases.ooms, 3);
   ASSERT_EQ(result.phase_points.size(), 1u);
   EXPECT_EQ(result.phase_points[0], Point{13});
@@ -185,8 +188,8 @@ TEST_F(TrainingLoopTest, ATunerOfItsOwnMovesAPhaseWithinBounds) {
   EXPECT_EQ(went, (std::vector<std::int64_t>{16, 10, 11, 12, 13, 14, 10, 11, 12, 13}));
   EXPECT_EQ(result.phase_adjustments[0][1].iteration, 4);
   EXPECT_EQ(result.phase_adjustments[0][1].reason, "oom: half");
-  EXPECT_EQ(peaks, (std::vector<Bytes>{6_GiB, 6_GiB + 512_MiB, 7_GiB, 7_GiB + 512_MiB, 6_GiB,
-                                       6_GiB + 512_MiB, 7_GiB}));
+  EXPECT_EQ(peaks, (std::vector<Bytes>{6_GiB, 6_GiB + 512_MiB, 7_GiB, 7_GiB + 512_MiB, 6_GiB, 6_GiB + 512_MiB,
+                                       7_GiB}));
   EXPECT_TRUE(result.adjustments.empty());
   EXPECT_EQ(result.final_point, Point{4});
 }

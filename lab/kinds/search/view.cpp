@@ -155,7 +155,8 @@ Standing standing_of(const SearchResult& result) {
       fmt::format(", batch {} of at most {} after {} probe{}", figures.count("batch"),
                   figures.count("edge_batch"), figures.count("probes"), figures["probes"] == 1 ? "" : "s");
   if (result.buckets.back().is_given) {
-    remark = fmt::format(", batch {}{}", figures.count("batch"), untried > 0 ? " (untried)" : "");
+    remark = fmt::format(", batch {}{}", figures.count("batch"),
+                         result.buckets.back().run.answer.extrapolated ? " (untried)" : "");
   }
   return {.label = result.label,
           .lost = lost_by_search(result),

@@ -300,6 +300,12 @@ TEST(MeasuredSearch, SaysWhereAnAnswerLiesBeyondThePoints) {
   EXPECT_EQ(find_batch_json(measured, inside)["beyond_points"], false);
 }
 
+// The file's name stands once in front, also where it is a whole path.
+TEST(MeasuredSearch, SaysWhichPointIsWrong) {
+  const std::string error = errors_of(with_points(R"([{"batch": 5, "peak_reserved": "2000MiB"}])"));
+  EXPECT_THAT(error, testing::StartsWith(kFile.string() + ": /workload/model/points: has 1; two at least"));
+}
+
 // Tokens on a line from 6,400 at length 100 to 6,000 at 300: 6,200 at 200 are 31 samples.
 TEST(MeasuredSearch, AnswersFromLargestBatchesWithoutAProbe) {
   Json json = with_points(R"([{"length": 100, "largest_batch": 64}, {"length": 300, "largest_batch": 20}])");

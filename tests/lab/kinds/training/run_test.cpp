@@ -125,17 +125,36 @@ TEST(Comparison, TheOracleMovesEveryParameter) {
 TEST(Comparison, PredictiveFailsNowhereWithAGrowingCache) {
   for (const char* limit : {"1536MiB", "2GiB", "3GiB"}) {
     for (const char* batch : {"1", "4"}) {
-      const TrainingScenario scenario = read_training(parse_document(
-          std::string{R"({"version": 1, "kind": "training", "name": "decode",
+      const TrainingScenario scenario = read_training(
+          parse_document(std::string{R"({"version": 1, "kind": "training", "name": "decode",
               "device": {"gpu": "h100-80gb", "limit": ")"} +
-              limit + R"("}, "workload": {"model": "models/generate.json", "iterations": 60,
-              "start": {"batch": )" + batch + R"(, "new": 16, "prompt": 256},
+                             limit + R"("}, "workload": {"model": "models/generate.json", "iterations": 60,
+              "start": {"batch": )" +
+                             batch + R"(, "new": 16, "prompt": 256},
               "bounds": {"new": [16, 16], "prompt": [256, 256]}},
               "policies": [{"use": "predictive"}]})",
-          VRAMLAB_SOURCE_DIR "/scenarios/decode.json"));
+                         VRAMLAB_SOURCE_DIR "/scenarios/decode.json"));
       const PolicyResult result = run_policy(scenario, scenario.policies.front());
       EXPECT_EQ(*find_metric(result.metrics, "ooms"), 0) << limit << " from " << batch;
       EXPECT_GE(result.run.final_point[0], 30) << limit << " from " << batch;
+    }
+  }
+}
+
+// The validation begins at 48, which fails, as half of it does; both phases end where the band ends for them:
+// predictive's at 11, settled's at 10. Training makes no room for what gives way itself.
+TEST(Comparison, PhasesAreMovedByTunersOfTheirOwn) {
+  const TrainingScenario scenario =
+      read_training(read_document(VRAMLAB_SOURCE_DIR "/docs/examples/moved-validation.json"));
+  for (const PolicyEntry& entry : {scenario.policies.front(), scenario.policies.back()}) {
+    const PolicyResult result = run_policy(scenario, entry);
+    EXPECT_EQ(result.run.phase_points, (std::vector<Point>{{11, 128}, {10, 128}})) << entry.label;
+    EXPECT_EQ(*find_metric(result.metrics, "phase_ooms"), 2) << entry.label;
+    EXPECT_EQ(*find_metric(result.metrics, "ooms"), 2) << entry.label;
+    EXPECT_EQ(result.run.phase_adjustments[0].front().from, (Point{48, 128})) << entry.label;
+    EXPECT_EQ(result.run.phase_adjustments[0].front().iteration, 10) << entry.label;
+    for (const Adjustment& change : result.run.adjustments) {
+      EXPECT_FALSE(change.reason.starts_with("validation")) << change.reason;
     }
   }
 }
