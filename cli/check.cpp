@@ -151,8 +151,8 @@ int run_check(const Arguments& arguments, Output& output) {
   std::vector<ScenarioDocument> documents;
   const auto files = scenario_files(operands(arguments));
   require_output_names(files, {text_of(arguments, "json"), junit});
-  const auto policies = chosen_policies(arguments);
-  for (const std::string& file : files) documents.push_back(read_document(file, policies));
+  const auto policies = chosen_policies(arguments, output);
+  for (const std::string& file : files) documents.push_back(output.scenario(file, policies));
   if (arguments["update"].as<bool>()) require_updatable(documents);
   std::vector<SeededExperiments> scenarios;
   std::vector<std::vector<Expectation>> expectations;

@@ -103,8 +103,8 @@ int run_compare(const Arguments& arguments, Output& output) {
                                text_of(arguments, "results")});
   if (!question.picture.empty()) require_picture_name(question.picture);
   std::vector<ScenarioDocument> documents;
-  const auto policies = chosen_policies(arguments);
-  for (const std::string& file : files) documents.push_back(read_document(file, policies));
+  const auto policies = chosen_policies(arguments, output);
+  for (const std::string& file : files) documents.push_back(output.scenario(file, policies));
   const auto sweeps = std::count_if(documents.begin(), documents.end(), has_sweep);
   if (sweeps > 0 && documents.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
   if (sweeps > 0) return run_sweep(documents.front(), labels, question, arguments, output);

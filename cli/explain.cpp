@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <iostream>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -313,7 +314,12 @@ int run_explain(const Arguments& arguments, Output& output) {
   const auto files = operands(arguments);
   const bool from_input = files.empty() || files.front() == "-";
   if (!from_input) require_output_names(files, {text_of(arguments, "json")});
-  InputFile file = from_input ? InputFile{std::cin, "standard input"} : InputFile{files.front()};
+  std::istringstream given;
+  if (const std::string* text = output.given_text("-")) given.str(*text);
+  const bool ours = output.call() == nullptr;
+  std::istream& input = ours ? std::cin : given;
+  InputFile file =
+      from_input ? InputFile{input, ours ? "standard input" : "the text"} : InputFile{files.front()};
   const Explained explained = diagnose(file);
   const bool details = arguments["details"].as<bool>();
   for (const std::string& line : Page::of(explained)) output.line(line);

@@ -71,7 +71,7 @@ Table trials_table(const SearchBucket& bucket, const BatchSearchRun& run) {
 int run_find_batch(const Arguments& arguments, Output& output) {
   require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
   const SearchScenario scenario =
-      read_search(read_document(operands(arguments).front(), chosen_policies(arguments)));
+      read_search(output.scenario(operands(arguments).front(), chosen_policies(arguments, output)));
   auto label = text_of(arguments, "policy");
   if (label.empty()) label = scenario.policies.front().label;
   const SearchResult result = compare_searchers(scenario, {label}).front();

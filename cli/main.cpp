@@ -1,6 +1,5 @@
-// The program `vramlab`: finds the verb, parses its options, turns errors into one line and an exit code.
+// The program `vramlab`: help, version, and the verb that its first word names.
 #include <exception>
-#include <filesystem>
 #include <iostream>
 
 #include <malloc.h>
@@ -13,16 +12,6 @@
 namespace vramlab {
 namespace {
 
-const Verb& find_verb(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) {
-    if (verb.name == name) return verb;
-    names.push_back(verb.name);
-  }
-  throw InputError("", "\"" + name + "\" is not a verb of vramlab." + suggest_name(name, names) +
-                           " (vramlab help lists them)");
-}
-
 void print_help() {
   std::cout << "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
                "usage: vramlab VERB [options]\n\n";
@@ -32,74 +21,10 @@ void print_help() {
   std::cout << "\nvramlab help VERB   options, an example and the exit codes\n";
 }
 
-std::string usage(const Verb& verb) {
-  return "usage: vramlab " + verb.name + (verb.operands.empty() ? "" : " " + verb.operands) + " [options]";
-}
-
-void print_help(const Verb& verb) {
-  std::cout << verb.name << ": " << verb.summary << "\n\n"
-            << usage(verb) << "\n\n"
-            << options_of(verb) << "\nexample: " << verb.example
-            << "\n\nexit codes: 0 done, 1 an expectation failed, 2 bad input or usage, 3 internal error,\n"
-               "130 stopped by the user\n";
-}
-
 // Help that nobody gets must not look like success.
 int printed() {
   if (!std::cout.flush()) throw InputError("standard output", "could not be written.");
   return kDone;
-}
-
-Arguments parse(const Verb& verb, const std::vector<std::string>& words) {
-  Options all = options_of(verb);
-  Options hidden;
-  hidden.add_options()("operand", po::value<std::vector<std::string>>()->default_value({}, ""));
-  all.add(hidden);
-  po::positional_options_description positions;
-  positions.add("operand", -1);
-  Arguments arguments;
-  po::store(po::command_line_parser(words)
-                .options(all)
-                .positional(positions)
-                .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
-                .run(),
-            arguments);
-  if (!arguments.contains("help")) po::notify(arguments);  // refuses what lacks a required option
-  return arguments;
-}
-
-void check_operands(const Verb& verb, const Arguments& arguments) {
-  const std::size_t given = operands(arguments).size();
-  if (given >= verb.count.least && given <= verb.count.most) return;
-  throw InputError("", usage(verb) + " (vramlab help " + verb.name + " explains them)");
-}
-
-// The library names the option; we add which ones there are.
-std::string explain(const po::error& error, const Verb& verb) {
-  std::string text = std::string{error.what()} + ".";
-  if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
-    std::vector<std::string> names;
-    const Options options = options_of(verb);  // the loop must not outlive the temporary
-    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-    text = unknown->get_option_name() + " is not an option of " + verb.name + "." +
-           suggest_name(unknown->get_option_name(), names);
-  }
-  return text;
-}
-
-int run_verb_words(const Verb& verb, const std::vector<std::string>& words) {
-  try {
-    const Arguments arguments = parse(verb, words);
-    if (arguments.contains("help")) {
-      print_help(verb);
-      return printed();
-    }
-    check_operands(verb, arguments);
-    Output output{arguments};
-    return verb.run(arguments, output);
-  } catch (const po::error& error) {
-    throw InputError("", explain(error, verb));
-  }
 }
 
 int run(const std::vector<std::string>& words) {
@@ -114,12 +39,16 @@ int run(const std::vector<std::string>& words) {
     return printed();
   }
   if (first == "help" || first == "--help" || first == "-h") {
-    words.size() > 1 ? print_help(find_verb(words[1])) : print_help();
+    if (words.size() > 1) {
+      std::cout << help_of(find_verb(words[1]));
+    } else {
+      print_help();
+    }
     return printed();
   }
   if (first == "hold-card-memory") return hold_card_memory();  // for the program itself, and in no list
   if (first == "perform-card-job") return perform_card_job();
-  return run_verb_words(find_verb(first), {words.begin() + 1, words.end()});
+  return run_verb(words);
 }
 
 // Step programs are written and dropped by the thousand. The C library would give their pages back to the
@@ -132,53 +61,11 @@ void keep_freed_pages() {
 }
 
 }  // namespace
-
-Options options_of(const Verb& verb) {
-  Options options{"options"};
-  verb.add_options(options);
-  options.add_options()("help", "print this");
-  return options;
-}
-
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{
-      compare_verb(), merge_verb(),      matrix_verb(),          run_verb(),      check_verb(),
-      verify_verb(),  whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),
-      predict_verb(), find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(),
-      gpus_verb(),    models_verb(),     validate_device_verb(), schema_verb(),   plot_verb(),
-      metrics_verb(), completion_verb()};
-  return all;
-}
-
-std::vector<std::string> operands(const Arguments& arguments) { return texts_of(arguments, "operand"); }
-
-std::string text_of(const Arguments& arguments, const char* option) {
-  return arguments.contains(option) ? arguments[option].as<std::string>() : "";
-}
-
-std::vector<std::string> texts_of(const Arguments& arguments, const char* option) {
-  if (!arguments.contains(option)) return {};
-  return arguments[option].as<std::vector<std::string>>();
-}
-
-po::typed_value<std::string>* text_value(const char* shown) {
-  return po::value<std::string>()->default_value("")->value_name(shown);
-}
-
 }  // namespace vramlab
 
 int main(int argc, char** argv) {
   vramlab::keep_freed_pages();
-  try {
-    return vramlab::run({argv + 1, argv + argc});
-  } catch (const vramlab::InputError& error) {
-    std::cerr << error.what() << '\n';
-    return vramlab::kBadInput;
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << error.path1().string() << ": " << error.code().message() << ".\n";
-    return vramlab::kBadInput;
-  } catch (const std::exception& error) {
-    std::cerr << "internal error: " << error.what() << "\nThis is a fault of vramlab; please report it.\n";
-    return vramlab::kInternalError;
-  }
+  const vramlab::Ending ending = vramlab::ending_of([&] { return vramlab::run({argv + 1, argv + argc}); });
+  std::cerr << ending.error;
+  return ending.code;
 }

@@ -210,7 +210,7 @@ int run_matrix(const Arguments& arguments, Output& output) {
   }
   const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
   if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
-  const auto policies = chosen_policies(arguments);
+  const auto policies = chosen_policies(arguments, output);
   const std::vector<std::string> labels = matrix_labels(*policies);
   const std::vector<TrainingScenario> scenarios = read_all(operands(arguments), policies);
   std::vector<TrainingScenario> faults;

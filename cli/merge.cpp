@@ -34,7 +34,7 @@ int run_merge(const Arguments& arguments, Output& output) {
   for (const std::string& part : parts) {
     if (!std::filesystem::exists(part)) throw InputError(part, "does not exist.");
   }
-  const ScenarioDocument scenario = read_document(files.front(), chosen_policies(arguments));
+  const ScenarioDocument scenario = output.scenario(files.front(), chosen_policies(arguments, output));
   if (!has_sweep(scenario)) throw InputError(scenario.file, "is not a sweep: there is no \"sweep\".");
   const auto [result, missing] = merge_sweep(scenario, parts, arguments, output);
   output.write_report();

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/output.hpp"
 #include "core/error.hpp"
 #include "plugins/plugin_loader.hpp"
 #include "recordings/snapshot/marks.hpp"
@@ -24,9 +25,10 @@ void add_plugin_option(Options& options) {
       "a shared library with further policies; may be given several times (docs/plugins.md)");
 }
 
-std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments) {
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, const Output& output) {
   const char* folders = std::getenv("VRAMLAB_PLUGIN_PATH");
-  auto policies = with_plugin_path(builtin_policies(), folders == nullptr ? "" : folders);
+  const auto known = output.call() != nullptr ? output.call()->policies : builtin_policies();
+  auto policies = with_plugin_path(known, folders == nullptr ? "" : folders);
   for (const auto& file : texts_of(arguments, "plugin")) {
     policies = with_plugin(policies, file);
   }

@@ -50,9 +50,10 @@ int perform_card_job();
 
 void add_plugin_option(Options& options);
 
-/// The built-in policies and those of all plugins: first of the folders that the environment names, then of
-/// the option, in the order given. Throws InputError for the first that cannot be loaded.
-std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments);
+/// The built-in policies, those of the library's caller, and those of all plugins: first of the folders that
+/// the environment names, then of the option, in the order given. Throws InputError for the first that cannot
+/// be loaded.
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, const Output& output);
 
 // The option --policies: labels of a scenario.
 

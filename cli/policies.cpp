@@ -109,7 +109,7 @@ void show(const PolicySet& policies, const std::string& name, Output& output) {
 }
 
 int run_policies(const Arguments& arguments, Output& output) {
-  const auto policies = chosen_policies(arguments);
+  const auto policies = chosen_policies(arguments, output);
   const auto names = operands(arguments);
   names.empty() ? list(*policies, output) : show(*policies, names.front(), output);
   return kDone;

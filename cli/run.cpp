@@ -75,7 +75,7 @@ int run_run(const Arguments& arguments, Output& output) {
                        {text_of(arguments, "json"), trace, exported, output.report_file()});
   require_trace_name(trace);
   const std::string file = operands(arguments).front();
-  const ScenarioDocument document = read_document(file, chosen_policies(arguments));
+  const ScenarioDocument document = output.scenario(file, chosen_policies(arguments, output));
   if (const Kind& kind = kind_of(document); kind.name != "training") {
     throw InputError(file, "is of kind " + kind.name +
                                "; `vramlab compare --policies LABEL` runs one policy of such a scenario.");

@@ -50,7 +50,7 @@ int list_keys(const std::string& kind, Output& output) {
 int run_schema(const Arguments& arguments, Output& output) {
   const auto kind = text_of(arguments, "keys");
   if (!kind.empty()) return list_keys(kind, output);
-  const Json schema = scenario_schema(*chosen_policies(arguments));
+  const Json schema = scenario_schema(*chosen_policies(arguments, output));
   output.write(text_of(arguments, "output"), schema.dump(2) + '\n');
   output.json(schema);
   return kDone;

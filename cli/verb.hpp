@@ -1,6 +1,7 @@
 // What a verb of the program is: its options, its help, and what it does.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ using Options = po::options_description;
 using Arguments = po::variables_map;
 
 class Output;
+struct LibraryCall;
 
 /// How many operands a verb takes.
 struct OperandCount {
@@ -65,6 +67,25 @@ Verb metrics_verb();     // metrics.cpp
 Verb completion_verb();  // completion.cpp
 
 Verb validate_device_verb();  // card_options.cpp
+
+/// The one called `name`. Throws InputError.
+const Verb& find_verb(const std::string& name);
+
+/// What `vramlab help VERB` prints.
+std::string help_of(const Verb& verb);
+
+/// Runs the verb that the first of `words` names, for the program or for `call`. Returns an ExitCode; throws
+/// InputError, and what else the verb throws.
+int run_verb(const std::vector<std::string>& words, LibraryCall* call = nullptr);
+
+/// An ExitCode, and what is to be said on standard error: empty where nothing failed.
+struct Ending {
+  int code = kDone;
+  std::string error;
+};
+
+/// What `work` comes to. Throws nothing.
+Ending ending_of(const std::function<int()>& work);
 
 /// The options of `verb`, as they are parsed.
 Options options_of(const Verb& verb);

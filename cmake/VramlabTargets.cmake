@@ -20,6 +20,7 @@ target_compile_options(vramlab_options INTERFACE
   -Wno-missing-field-initializers  # designated initialisers leave the rest at its default on purpose
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns wrongly about "text" + std::string (GCC bug 105651)
   $<$<CXX_COMPILER_ID:Clang>:-fsized-deallocation>  # as g++ does by itself: HeapCount is exact with it
+  -fno-semantic-interposition  # libraries are position-independent, and still inline what they call themselves
   -ffp-contract=off)  # results must not depend on whether a compiler fuses multiply and add
 
 # With CMAKE_UNITY_BUILD, the sources of a folder are compiled together, twelve at most: headers are parsed and
@@ -45,6 +46,7 @@ function(vramlab_library name)
   target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
   target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vramlab>)
   target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
+  set_target_properties(vramlab_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # part of shared libraries: capi, plugins
   vramlab_join_sources(vramlab_${name} ${ARG_SOURCES})
 endfunction()
 

@@ -397,8 +397,9 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
                      "there is nothing to go on with: no run of this sweep was kept.");
   }
   try {
-    const Interrupt interrupt;
-    Progress progress{shard.count(sweep.runs.size()), "runs", arguments["quiet"].as<bool>()};
+    const Interrupt interrupt{output.call() == nullptr};
+    Progress progress{shard.count(sweep.runs.size()), "runs",
+                      output.call() != nullptr || arguments["quiet"].as<bool>()};
     run_sweep(sweep,
               {.labels = labels,
                .threads = chosen_threads(arguments),

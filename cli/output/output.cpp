@@ -10,15 +10,15 @@
 
 namespace vramlab {
 
-namespace {
-
-void print_all(const std::string& text) {
+void print_to(LibraryCall* call, const std::string& text) {
+  if (call != nullptr) {
+    call->text += text;
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw InputError("standard output", "could not be written.");
   }
 }
-
-}  // namespace
 
 void add_report_option(Options& options) {
   options.add_options()("report", text_value("FILE.html"),
@@ -33,8 +33,9 @@ void add_output_options(Options& options) {
       "quiet", po::bool_switch(), "print nothing but errors");
 }
 
-Output::Output(const Arguments& arguments)
-    : json_file_(text_of(arguments, "json")),
+Output::Output(const Arguments& arguments, LibraryCall* call)
+    : call_(call),
+      json_file_(text_of(arguments, "json")),
       format_(parse_table_format(text_of(arguments, "format"))),
       quiet_(arguments["quiet"].as<bool>() || json_file_ == "-"),
       report_file_(text_of(arguments, "report")) {
@@ -68,16 +69,29 @@ void Output::write_report() {
   write(report_file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
 }
 
+const std::string* Output::given_text(const std::string& name) const {
+  if (call_ == nullptr) return nullptr;
+  const auto found = call_->texts.find(name);
+  return found == call_->texts.end() ? nullptr : &found->second;
+}
+
+ScenarioDocument Output::scenario(const std::string& file, std::shared_ptr<const PolicySet> policies) const {
+  const std::string* text = given_text(file);
+  return text != nullptr ? parse_document(*text, file, std::move(policies))
+                         : read_document(file, std::move(policies));
+}
+
 void Output::json(const Json& json) {
-  if (json_file_.empty()) return;
+  if (json_file_.empty() && call_ == nullptr) return;
   // Names of files may hold bytes that are not UTF-8; JSON may not.
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-  if (json_file_ == "-") return print_all(text);
-  write(json_file_, text);
+  if (call_ != nullptr) call_->json = text;
+  if (json_file_ == "-" && call_ == nullptr) return print_to(nullptr, text);
+  if (!json_file_.empty() && json_file_ != "-") write(json_file_, text);
 }
 
 void Output::print(const std::string& text) const {
-  if (!quiet_) print_all(text);
+  if (!quiet_) print_to(call_, text);
 }
 
 std::string ranges_text(const std::vector<Parameter>& parameters) {

@@ -1,6 +1,8 @@
 // How verbs answer: a verdict, a table, the page of --report, the files written; or JSON alone.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,11 +12,25 @@
 #include "cli/verb.hpp"
 #include "core/parameter_space.hpp"
 #include "lab/json.hpp"
+#include "lab/scenario/file.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "report/table.hpp"
 
 namespace vramlab {
 
 struct PredictionQuestion;
+
+/// Another program that has us as a library (capi/vramlab.h) and asks: what it gave and what it hears.
+/// Standard streams and signals are then that program's own.
+struct LibraryCall {
+  std::map<std::string, std::string> texts;  ///< what stands for files of these names; "-" is standard input
+  std::shared_ptr<const PolicySet> policies = builtin_policies();  ///< before plugins are added
+  std::string text;                                                ///< what the verb has to say to people
+  std::string json;                                                ///< what --json - would have printed
+};
+
+/// Prints `text`, or adds it to what `call` hears. Throws InputError if it could not be written.
+void print_to(LibraryCall* call, const std::string& text);
 
 /// Adds --report.
 void add_report_option(Options& options);
@@ -28,7 +44,7 @@ class Output {
  public:
   /// Throws InputError for a format there is not, and for a report (of a verb that has --report) whose name
   /// does not end in .html or that this build has no page for.
-  explicit Output(const Arguments& arguments);
+  explicit Output(const Arguments& arguments, LibraryCall* call = nullptr);
 
   /// A line of text for people.
   void line(const std::string& text);
@@ -61,9 +77,20 @@ class Output {
   /// Writes `json` where --json asked for it, if it did.
   void json(const Json& json);
 
+  /// Null in the program itself.
+  [[nodiscard]] const LibraryCall* call() const { return call_; }
+
+  /// The text that the library's caller gave for the file `name`, or null.
+  [[nodiscard]] const std::string* given_text(const std::string& name) const;
+
+  /// The scenario `file`, or the text that was given for it. Throws InputError.
+  [[nodiscard]] ScenarioDocument scenario(const std::string& file,
+                                          std::shared_ptr<const PolicySet> policies) const;
+
  private:
   void print(const std::string& text) const;
 
+  LibraryCall* call_;
   std::string json_file_;
   TableFormat format_;
   bool quiet_;

@@ -62,15 +62,20 @@ void Progress::clear() {
   width_ = 0;
 }
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(bool ours) : ours_(ours) {
+  if (!ours_) return;
   stop_wanted.store(false);
   for (const int signal : kSignals) std::signal(signal, want_stop);
 }
 
 Interrupt::~Interrupt() {
+  if (!ours_) return;
   for (const int signal : kSignals) std::signal(signal, SIG_DFL);
 }
 
-const std::atomic<bool>& Interrupt::flag() const { return stop_wanted; }
+const std::atomic<bool>& Interrupt::flag() const {
+  static constinit std::atomic<bool> never{false};
+  return ours_ ? stop_wanted : never;
+}
 
 }  // namespace vramlab

@@ -36,15 +36,19 @@ class Progress {
 
 // Ctrl-C as a wish to stop: work that is under way ends, nothing new begins, and what is done is kept.
 
-/// While it lives, the first SIGINT or SIGTERM sets a flag; a second one ends the program as usual.
+/// While it lives, the first SIGINT or SIGTERM sets a flag; a second one ends the program as usual. Signals
+/// of a program that is not `ours` are left alone.
 class Interrupt {
  public:
-  Interrupt();
+  explicit Interrupt(bool ours);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
   [[nodiscard]] const std::atomic<bool>& flag() const;
+
+ private:
+  bool ours_;
 };
 
 }  // namespace vramlab

@@ -5,6 +5,9 @@
 #include <optional>
 #include <system_error>
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include "lab/model/file.hpp"
 #include "recordings/input_file.hpp"
 
@@ -18,14 +21,24 @@ bool holds_data(const fs::path& folder) {
   return fs::is_directory(folder / "models", ignored) && fs::is_directory(folder / "scenarios", ignored);
 }
 
+// The shared library that this code is part of, else the program. The dynamic loader has no name for the
+// latter.
+fs::path our_file() {
+  std::error_code ignored;
+  Dl_info info{};
+  void* object = nullptr;
+  const auto here = reinterpret_cast<const void*>(&data_folder);
+  const bool found = ::dladdr1(here, &info, &object, RTLD_DL_LINKMAP) != 0 && object != nullptr;
+  const char* name = found ? static_cast<const link_map*>(object)->l_name : "";
+  return *name != '\0' ? fs::canonical(name, ignored) : fs::read_symlink("/proc/self/exe", ignored);
+}
+
 }  // namespace
 
 fs::path data_folder() {
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = program.parent_path().parent_path() / "share" / "vramlab";
-  if (holds_data(installed)) return installed;
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+  for (fs::path folder = our_file().parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (const fs::path installed = folder / "share" / "vramlab"; holds_data(installed)) return installed;
     if (holds_data(folder)) return folder;
   }
   return {};

@@ -14,8 +14,9 @@
 
 namespace vramlab {
 
-/// The folder with the models and scenarios that come with the program: `share/vramlab` beside an
-/// installed program, else the source tree it was built in. Empty if neither is found.
+/// The folder with the models and scenarios that come with the program, or with the shared library that this
+/// is part of: `share/vramlab` in one of the folders above it, else the source tree it was built in. Empty if
+/// neither is found.
 std::filesystem::path data_folder();
 
 /// The file that `name` means in `scenario`: beside the scenario, then here, then in the data folder.
