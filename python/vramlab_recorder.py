@@ -17,7 +17,8 @@
 Then: vramlab fit run.pickle --marks run.marks.json --times run.times.json -o model.json
 
 The second pass may be left out; the model then has no times, and no rates come from it. Every other point gives the
-law of the time and the others show its error: time a dozen shapes, the smallest and the largest among them.
+law of the time and the others show its error: time a dozen shapes, the smallest and the largest among them. Steps
+under `recorder.step` are timed after save(), too, each shape from its second step on.
 
 Record every shape twice: what the first step of a process keeps for good (optimizer state, workspaces) is told
 from gradients by the second. Let every parameter move, and not together. For steps over items of different
@@ -53,13 +54,16 @@ def _plain(name, value):
 
 
 class Recorder:
-    """Switches the recording of memory on; `save` switches it off."""
+    """Switches the recording of memory on; `save` switches it off. record=False: it only takes times."""
 
-    def __init__(self, max_entries=MAX_ENTRIES, stacks=False):
+    def __init__(self, max_entries=MAX_ENTRIES, stacks=False, record=True):
         self.marks = []
         self.rows = []
-        self.recording = True
+        self.recording = record
+        self._row_of = {}  # by parameters, of steps that are timed one by one
         torch.cuda.init()
+        if not record:
+            return
         torch.cuda.memory._record_memory_history(
             "all", context="all" if stacks else None, max_entries=max_entries)
         self._mark("other", "start", {}, False)
@@ -70,8 +74,16 @@ class Recorder:
 
     @contextlib.contextmanager
     def step(self, **params):
-        """Everything inside is one step with these parameters. Out-of-memory errors are noted and passed on."""
+        """Everything inside is one step with these parameters. Out-of-memory errors are noted and passed on.
+
+        While nothing is recorded it is timed instead, unless it is the first of these parameters: in that libraries
+        choose their algorithms, and its peaks are noted.
+        """
         params = {name: _plain(name, value) for name, value in params.items()}
+        if not self.recording:
+            with self._timed(params):
+                yield
+            return
         label = " ".join(f"{name}{value}" for name, value in params.items() if isinstance(value, int))
         try:
             yield
@@ -97,14 +109,36 @@ class Recorder:
         with open(f"{name}.marks.json", "w") as file:
             file.write(text + "\n")
 
+    @contextlib.contextmanager
+    def _timed(self, params):
+        key = json.dumps(params, sort_keys=True)
+        row = self._row_of.get(key)
+        if row is None:
+            base = self._begin_row()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        yield  # a step that fails is not counted
+        torch.cuda.synchronize()
+        if row is not None:
+            row["step_ms"].append((time.perf_counter() - begin) * 1e3)
+            return
+        self._row_of[key] = row = {**params, "base": base, **self._peaks(), "step_ms": []}
+        self.rows.append(row)
+
+    def _begin_row(self):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.memory_allocated()
+
+    def _peaks(self):
+        return {"peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}
+
     def time(self, step, steps=4, **params):
         """Runs `step()` four times with these parameters and notes its memory and the times of all but the first."""
         if self.recording:
             raise RuntimeError("time() comes after save(): what is recorded is slower")
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
         row = {name: _plain(name, value) for name, value in params.items()}
-        row["base"] = torch.cuda.memory_allocated()
+        row["base"] = self._begin_row()
         times = []
         for _ in range(steps):
             torch.cuda.synchronize()
@@ -112,8 +146,7 @@ class Recorder:
             step()
             torch.cuda.synchronize()
             times.append((time.perf_counter() - begin) * 1e3)
-        row.update(peak_allocated=torch.cuda.max_memory_allocated(), peak_reserved=torch.cuda.max_memory_reserved(),
-                   step_ms=times[1:])
+        row.update(self._peaks(), step_ms=times[1:])
         self.rows.append(row)
 
     def save_times(self, name):
@@ -126,6 +159,8 @@ class Recorder:
             file.write(text + "\n")
 
     def _mark(self, phase, label, params, oom):
+        if not self.recording:
+            return
         torch.cuda.synchronize()
         # [free, total] of the card: what neither is free nor the allocator's is context, libraries, NCCL and others
         info = list(torch.cuda.mem_get_info())

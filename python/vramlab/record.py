@@ -3,8 +3,9 @@
     python3 -m vramlab.record -o run train.py ARGUMENTS
 
 runs train.py and writes run.pickle and run.marks.json. A step ends where an optimizer has stepped. Its parameters are the
-sizes of the first tensor that the first module of the step was given: size0 is the batch in most programs. Inside a
-program the same with names of its own:
+sizes of the first tensor that the first module of the step was given: size0 is the batch in most programs. What is
+recorded is slower; with --times the program runs once more without, and run.times.json has its times. Inside a program
+the same with names of its own:
 
     with vramlab.record("run") as recorder:
         ...
@@ -14,17 +15,24 @@ program the same with names of its own:
 """
 
 import argparse
+import bisect
 import contextlib
 import gzip
+import logging
 import os
+import pickle
 import runpy
 import shutil
+import subprocess
 import sys
+import time
 import types
 from typing import Any, Dict, Iterator, List, Optional
 
 from ._library import Error
 from ._memory import torch
+
+logger = logging.getLogger("vramlab")
 
 
 def _recorder() -> Any:
@@ -38,23 +46,97 @@ def _recorder() -> Any:
     return vramlab_recorder
 
 
+class _ModuleNames:
+    """Notes which modules are in their forward, and writes them into a snapshot as the stacks of what was allocated.
+
+    A block's frames are then the names of modules, the innermost first, in files called as their classes. Backward has
+    none, save where checkpointing runs a forward again.
+    """
+
+    def __init__(self) -> None:
+        self._names: Dict[int, Any] = {}  # by id: the module, which must stay for that, and its frame
+        self._open: List[int] = []
+        self._times: List[int] = []
+        self._frames: List[List[Any]] = []
+        self._known: Dict[Any, List[Any]] = {}  # equal stacks are one object, which a pickle holds once
+        module = torch().nn.modules.module
+        try:
+            self._handles = [module.register_module_forward_pre_hook(self._begins),
+                             module.register_module_forward_hook(self._ends, always_call=True)]
+        except (AttributeError, TypeError):
+            raise Error("modules: this PyTorch has no hooks for all modules that follow an error (2.1 or newer has them).") \
+                from None
+
+    def _begins(self, module: Any, inputs: Any) -> None:
+        if id(module) not in self._names:
+            for name, one in module.named_modules():
+                frame = {"name": name or "(whole)", "filename": type(one).__name__, "line": 0}
+                self._names.setdefault(id(one), (one, frame))
+        self._open.append(id(module))
+        self._note()
+
+    def _ends(self, module: Any, inputs: Any, outputs: Any) -> None:
+        if id(module) in self._open:
+            while self._open.pop() != id(module):
+                pass
+            self._note()
+
+    def _note(self) -> None:
+        stack = tuple(reversed(self._open))
+        frames = self._known.setdefault(stack, [self._names[one][1] for one in stack])
+        self._times.append(time.time_ns() // 1000)
+        self._frames.append(frames)
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def write(self, file: str) -> None:
+        with open(file, "rb") as opened:
+            snapshot = pickle.load(opened)  # written by this process a moment ago
+        for trace in snapshot["device_traces"]:
+            for entry in trace or []:
+                place = bisect.bisect_right(self._times, entry["time_us"]) - 1
+                if place >= 0 and self._frames[place]:
+                    entry["frames"] = self._frames[place]
+        with open(file + ".part", "wb") as opened:
+            pickle.dump(snapshot, opened)
+        os.replace(file + ".part", file)
+
+
 @contextlib.contextmanager
-def record(name: str, *, golden: bool = False, **more: Any) -> Iterator[Any]:
+def record(name: str, *, golden: bool = False, only_times: bool = False, modules: bool = False,
+           **more: Any) -> Iterator[Any]:
     """Records the block and writes name.pickle and name.marks.json at its end, after an error as well.
 
-    golden: small files to keep beside a test: no stacks, and the pickle compressed (name.pickle.gz). `more` goes to
-    vramlab_recorder.Recorder: stacks=True, max_entries=….
+    Steps after recorder.save(name) are timed, and all are with only_times, which records nothing: name.times.json is
+    then written as well, or alone. modules: what a forward allocates is marked with the names of its modules, which
+    `whatif` then shows by frame and their classes by module. golden: small files to keep beside a test: no stacks, and
+    the pickle compressed (name.pickle.gz). `more` goes to vramlab_recorder.Recorder: stacks=True, max_entries=….
     """
+    if modules and (more.get("stacks") or only_times):
+        raise Error("modules: names of modules take the place of stacks in what is recorded. Leave stacks and only_times out.")
     if golden and more.get("stacks"):
         raise Error("golden and stacks: small files have no stacks. Leave one out.")
+    if only_times and (golden or more.get("stacks")):
+        raise Error("only_times: records nothing, so golden and stacks say nothing. Leave them out.")
     folder = os.path.dirname(os.path.abspath(name))
     if not os.access(folder, os.W_OK):
         raise Error(f"{folder}: is not a folder that can be written to; nothing was recorded.")
-    recorder = _recorder().Recorder(**more)
+    recorder = _recorder().Recorder(record=not only_times, **more)
+    names = _ModuleNames() if modules else None
     try:
         yield recorder
     finally:
-        recorder.save(name)
+        if recorder.recording:
+            recorder.save(name)
+        if names is not None:
+            names.remove()
+            names.write(f"{name}.pickle")
+        if recorder.rows:
+            recorder.save_times(name)
+        elif only_times:
+            logger.warning("no step ended, so %s.times.json was not written", name)
         if golden:
             with open(f"{name}.pickle", "rb") as plain, gzip.GzipFile(f"{name}.pickle.gz", "wb", mtime=0) as small:
                 shutil.copyfileobj(plain, small)
@@ -67,6 +149,7 @@ class _StepMarks:
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
         self._sizes: Optional[Dict[str, int]] = None
+        self._step: Any = None
         self._built = False
         module = torch().nn.modules.module
         optimizer = torch().optim.optimizer
@@ -85,12 +168,14 @@ class _StepMarks:
             self._built = True
         shapes = [tuple(one.shape) for one in inputs if hasattr(one, "shape")]
         self._sizes = {f"size{i}": int(length) for i, length in enumerate(shapes[0])} if shapes else {}
+        if self._sizes:
+            self._step = self._recorder.step(**self._sizes)
+            self._step.__enter__()
 
     def _optimizer_stepped(self, optimizer: Any, arguments: Any, more: Any) -> None:
-        if self._sizes:
-            with self._recorder.step(**self._sizes):
-                pass  # the mark at its end counts: it ends the step that has just run
-        self._sizes = None
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+        self._sizes = self._step = None
 
     def remove(self) -> None:
         for handle in self._handles:
@@ -160,6 +245,10 @@ def main(words: Optional[List[str]] = None) -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", default="run", metavar="NAME", help="writes NAME.pickle and NAME.marks.json")
     parser.add_argument("--stacks", action="store_true", help="record who allocates (larger files)")
+    passes = parser.add_mutually_exclusive_group()
+    passes.add_argument("--times", action="store_true", help="run the program once more and write NAME.times.json")
+    passes.add_argument("--only-times", action="store_true", help="write NAME.times.json and record nothing")
+    parser.add_argument("--modules", action="store_true", help="mark what a forward allocates with the names of modules")
     parser.add_argument("--golden", action="store_true", help="small files to keep beside a test")
     parser.add_argument("program", help="the Python program to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what it is given")
@@ -167,17 +256,24 @@ def main(words: Optional[List[str]] = None) -> int:
     if not os.path.isfile(given.program):
         parser.error(f"{given.program}: there is no such program")
     try:
-        with record(given.output, golden=given.golden, stacks=given.stacks) as recorder:
+        with record(given.output, golden=given.golden, stacks=given.stacks, only_times=given.only_times,
+                    modules=given.modules) as recorder:
             marks = _StepMarks(recorder)
             sys.argv = [given.program, *given.arguments]
             sys.path.insert(0, os.path.dirname(os.path.abspath(given.program)))
             try:
                 runpy.run_path(given.program, run_name="__main__")
+            except SystemExit as ending:
+                if ending.code:
+                    raise
             finally:
                 marks.remove()
     except Error as error:
         parser.exit(2, f"{error}\n")
-    return 0
+    if not given.times:
+        return 0
+    again = [sys.executable, "-m", "vramlab.record", "-o", given.output, "--only-times", given.program]
+    return subprocess.run([*again, *given.arguments]).returncode  # a process of its own: nothing is warm
 
 
 if __name__ == "__main__":

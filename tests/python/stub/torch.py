@@ -210,12 +210,25 @@ sys.modules["torch.utils"], sys.modules["torch.utils.data"] = utils, utils.data
 
 
 class _Hooks(types.ModuleType):
-    """Hooks for all modules, or all optimizers; `run` calls them as PyTorch would."""
+    """Hooks for all modules, or all optimizers; `run` calls them as PyTorch would, and `forward` those around a forward."""
 
     def __init__(self, name, register):
         super().__init__(name)
-        self.hooks = []
+        self.hooks, self.after = [], []
         setattr(self, register, self._add)
+
+    def register_module_forward_hook(self, hook, always_call):
+        self.after.append(hook)
+        return types.SimpleNamespace(remove=lambda: self.after.remove(hook))
+
+    def forward(self, module, work):
+        for hook in self.hooks:
+            hook(module, ())
+        try:
+            work()
+        finally:
+            for hook in self.after:
+                hook(module, (), None)
 
     def _add(self, hook):
         self.hooks.append(hook)
