@@ -43,9 +43,9 @@ install(FILES tests/data/recorded/resnet.pickle.gz DESTINATION ${data_folder}/te
 install(FILES policies/tuners/skeleton.cpp DESTINATION ${data_folder}/policies/tuners COMPONENT program)
 install(DIRECTORY policies/template DESTINATION ${data_folder}/policies COMPONENT program)
 
-# A policy session for other languages.
-install(TARGETS vramlab_policy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
-install(FILES capi/vramlab_policy.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab/capi COMPONENT development)
+# Sessions of policies, and the program's answers, for other languages.
+install(TARGETS vramlab_policy vramlab_answers LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
+install(FILES capi/vramlab_policy.h capi/vramlab.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab/capi COMPONENT development)
 install(DIRECTORY python DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.py")
 
 # The man page and the completions come from the program's own option tables.

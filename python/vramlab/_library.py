@@ -64,6 +64,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "session_after_cards": (c_int, [_P, POINTER(Step), c_uint64, POINTER(Decision)]),
     "session_phase": (c_int, [_P, POINTER(Phase), POINTER(Step), POINTER(Decision)]),
     "session_asked": (c_int, [_P, c_uint64]),
+    "session_new_process": (c_int, [_P]),
     "session_save": (_T, [_P]),
     "session_load": (c_int, [_P, _T]),
     "session_get": (c_int, [_P, _T, POINTER(c_int64)]),
@@ -102,26 +103,29 @@ _FUNCTIONS: Dict[str, Any] = {
 }
 
 
-def library_file() -> str:
-    """Where the library lies: VRAMLAB_POLICY_LIBRARY, in this package, in a build of the source tree, or installed."""
-    name = "libvramlab_policy.so"
+def find_library(name: str, target: str, variable: str) -> str:
+    """Where a library lies: what `variable` names, in this package, in a build of the source tree, or installed."""
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [os.environ.get("VRAMLAB_POLICY_LIBRARY", ""), os.path.join(here, name)]
+    places = [os.environ.get(variable, ""), os.path.join(here, name)]
     places += [os.path.join(here, "..", "..", "build", preset, name) for preset in ("release", "dev")]
     places += [os.path.join(here, "..", "..", "..", "..", "lib", name)]
     for place in places:
         if place and os.path.exists(place):
             return place
-    raise Error(f"{name} is neither in {here} nor in a build of the source tree; build it (ninja vramlab_policy) or set "
-                "VRAMLAB_POLICY_LIBRARY to its path.")
+    raise Error(f"{name} is neither in {here} nor in a build of the source tree; build it (ninja {target}) or set "
+                f"{variable} to its path.")
 
 
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
-    file = library_file()
+    return load_library(find_library("libvramlab_policy.so", "vramlab_policy", "VRAMLAB_POLICY_LIBRARY"), _FUNCTIONS)
+
+
+def load_library(file: str, functions: Dict[str, Any]) -> ctypes.CDLL:
+    """The library with the types of its functions set. Raises Error where it cannot be used."""
     try:
         loaded = ctypes.CDLL(file)
-        for name, (result, arguments) in _FUNCTIONS.items():
+        for name, (result, arguments) in functions.items():
             function = getattr(loaded, "vramlab_" + name)
             function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
@@ -176,7 +180,7 @@ def described(use: str, profile: str, options: Optional[Dict[str, Any]], plugins
     clash = sorted(set(options) & set(more))
     if clash:
         raise Error(f"option {clash[0]}: is not an option of a policy; there is an argument of that name.")
-    description = {"use": use, **options, **more}
+    description: Dict[str, Any] = {"use": use, **options, **more}
     if profile:
         description["profile"] = profile
     if plugins:

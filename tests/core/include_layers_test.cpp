@@ -25,7 +25,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"recordings", {"core", "sim/memory", "sim/runs"}},
     {"fit", {"core", "sim/memory", "models", "recordings"}},
     {"cuda", {"core", "sim/memory", "models", "policies", "sim/runs", "recordings"}},
-    {"capi", {"core", "policies", "plugins"}},
+    {"capi", {"core", "policies", "plugins", "cli"}},
     {"report", {"core"}},
     {"lab",
      {"core", "sim/engine", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings",

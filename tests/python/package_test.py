@@ -1,9 +1,11 @@
 """The package vramlab against the stub of torch: what each class decides, refuses and survives.
 
-usage: package_test.py LIBRARY FOLDER_OF_RECORDINGS [PLUGIN]
+usage: package_test.py, or pytest package_test.py. VRAMLAB_POLICY_LIBRARY and VRAMLAB_LIBRARY name the libraries, by default
+those of a build in the source tree; VRAMLAB_TEST_PLUGINS is the folder of the plugins that tests load.
 """
 
 import contextlib
+import ctypes
 import gzip
 import io
 import json
@@ -22,10 +24,9 @@ import types
 import unittest
 from unittest import mock
 
-os.environ["VRAMLAB_POLICY_LIBRARY"], RECORDINGS = sys.argv[1:3]
-PLUGIN = sys.argv[3] if sys.argv[3:] and sys.argv[3].endswith(".so") else None
-del sys.argv[1:3 if PLUGIN is None else 4]
 HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDINGS = os.path.join(HERE, "..", "data", "policy-runs")
+PLUGINS = os.environ.get("VRAMLAB_TEST_PLUGINS")
 PATH = [os.path.join(HERE, "stub"), os.path.join(HERE, "..", "..", "python")]
 sys.path[:0] = PATH
 
@@ -168,13 +169,13 @@ class TunerTest(Case):
         self.refused("bach", lambda: tuner["bach"])
         self.refused("`with at:`", lambda: list(tuner.steps(2)))
 
-    @unittest.skipIf(PLUGIN is None, "no plugin was given")
+    @unittest.skipIf(PLUGINS is None, "no plugins were given")
     def test_policies_of_plugins_from_a_file_and_from_the_environment(self):
         batches = self.train(vramlab.Tuner("skeleton", batch=(8, 1, 256)), 300)
         self.assertGreater(batches[-1], 8)
-        self.assertEqual(self.train(vramlab.Tuner("skeleton-twin", batch=(8, 1, 256), plugins=[PLUGIN]), 300), batches)
+        self.assertEqual(self.train(vramlab.Tuner("skeleton-twin", batch=(8, 1, 256), plugins=[os.path.join(PLUGINS, "skeleton_twin.so")]), 300), batches)
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(PLUGIN, folder)
+            shutil.copy(os.path.join(PLUGINS, "skeleton_twin.so"), folder)
             with mock.patch.dict(os.environ, {"VRAMLAB_PLUGIN_PATH": folder}):
                 self.assertEqual(self.train(vramlab.Tuner("skeleton-twin", batch=(8, 1, 256)), 300), batches)
 
@@ -642,6 +643,154 @@ class GateTest(Case):
         self.refused("PID namespace", self.gate, vramlab.GateError)
 
 
+class InterfaceTest(Case):
+    """The sessions of the C interface beyond what the five classes ask of them."""
+
+    def session(self, use="predictive", **described):
+        from vramlab._library import Handle
+        parameters = {"batch": {"start": 8, "low": 1, "high": 256}}
+        return Handle("session", json.dumps({"use": use, "parameters": parameters, **described}).encode())
+
+    def told(self, session, iteration, *cards, oom=0):
+        """The session after a step at which each of `cards` had (peak, total) bytes; its decision."""
+        from vramlab._library import Decision, Step
+        steps = [Step(iteration=iteration, allocated=0, peak_allocated=peak, reserved=peak, peak_reserved=peak, total=total,
+                      oom=oom) for peak, total in cards]
+        decision = Decision()
+        session.call("after_cards", (Step * len(steps))(*steps), len(steps), ctypes.byref(decision))
+        return decision
+
+    def value(self, session, name="batch"):
+        number = ctypes.c_int64()
+        session.call("get", name.encode(), ctypes.byref(number))
+        return number.value
+
+    def bounds(self, session, name):
+        from vramlab._library import library
+        low, high = ctypes.c_int64(), ctypes.c_int64()
+        function = library().vramlab_session_bounds
+        function.argtypes = [ctypes.c_void_p, ctypes.c_char_p] + 2 * [ctypes.POINTER(ctypes.c_int64)]
+        failed = function(session._pointer, name, ctypes.byref(low), ctypes.byref(high))
+        return None if failed else (low.value, high.value)
+
+    def grown(self, session, first, last):
+        for iteration in range(first, last):
+            self.told(session, iteration, (self.value(session) * 10 * MIB, GIB))
+        return self.value(session)
+
+    def test_a_new_process_is_what_a_loaded_session_is(self):
+        plain, restarted, loaded = (self.session() for _ in range(3))
+        for session in (plain, restarted):
+            self.grown(session, 1, 20)
+        loaded.call("load", plain.text("save").encode())
+        restarted.call("new_process")
+        seen = {}
+        for session in (plain, restarted, loaded):  # the first step of a process takes more than the others
+            seen[session] = []
+            for iteration in range(20, 60):
+                peak = self.value(session) * 10 * MIB + (200 * MIB if iteration == 20 else 0)
+                self.told(session, iteration, (peak, GIB))
+                seen[session].append((self.value(session), session.text("reason")))
+        self.assertEqual(seen[restarted], seen[loaded])
+        self.assertNotEqual(seen[restarted], seen[plain])
+
+    def test_several_cards_by_the_fullest_or_by_their_sum(self):
+        reasons = {}
+        for rule in ("fullest", "sum"):
+            session = self.session("threshold-step", cards=rule, adjustment_frequency=1)
+            self.told(session, 1, (GIB // 10, GIB), (9 * GIB // 10, GIB))
+            reasons[rule] = session.text("reason")
+        self.assertIn("0.900", reasons["fullest"])
+        self.assertIn("0.500", reasons["sum"])
+        self.refused("sums", lambda: self.session(cards="sums"))
+
+    def test_options_as_training_frameworks_have_them(self):
+        parameters = {"batch": {}, "lq": {}}
+        section = {"DynamicBatchSizeOptimizer": {"max_batch_size": 32, "min_lq_size": 64}}
+        session = self.session("dual-optimizer", parameters=parameters, training_automations=section, max_lq_size=128)
+        self.assertEqual([self.bounds(session, name) for name in (b"batch", b"lq")], [(2, 32), (64, 128)])
+        self.assertIsNone(self.bounds(session, b"bach"))
+        file = os.path.join(HERE, "..", "..", "docs", "examples", "dual-optimizer-advanced.yaml")
+        session = self.session("dual-optimizer", parameters=parameters, options_file=file)
+        self.assertEqual([self.bounds(session, name) for name in (b"batch", b"lq")], [(2, 32), (64, 192)])
+        self.refused("missing.yaml", lambda: self.session("dual-optimizer", parameters=parameters, options_file="missing.yaml"))
+
+    def test_readings_that_cannot_be_are_refused_and_change_nothing(self):
+        session = self.session()
+        for text, change in (("total", {"cards": [(1, 0)]}), ("peak_allocated", {"cards": [(2**64 - 5, GIB)]}),
+                             ("allowed", {"cards": [(1, GIB)], "oom": 7}), ("cards", {"cards": []})):
+            with self.assertRaises(vramlab.Error):
+                self.told(session, 1, *change.pop("cards"), **change)
+        self.refused("iteration", lambda: self.told(session, -1, (1, GIB)))
+        self.assertEqual(self.value(session), 8)
+        self.assertEqual(session.json("adjustments"), [])
+
+    def test_null_is_an_error_in_every_function(self):
+        from vramlab import _library
+        lib = _library.library()
+        for name, (result, arguments) in _library._FUNCTIONS.items():
+            if name.endswith("destroy") or name == "last_error":
+                continue
+            zero = [0 if one in (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64) else None for one in arguments]
+            found = getattr(lib, "vramlab_" + name)(*zero)
+            self.assertTrue(found in (None, b"") or result is ctypes.c_int and found != 0, name)
+
+
+@unittest.skipIf(PLUGINS is None, "no plugins were given")
+class PluginFamiliesTest(Case):
+    """A plugin of VRAMLAB_PLUGIN_PATH has every built-in policy once more, as NAME-twin."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        shutil.copy(os.path.join(PLUGINS, "twins.so"), folder.name)
+        environment = mock.patch.dict(os.environ, {"VRAMLAB_PLUGIN_PATH": folder.name})
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.folder = folder.name
+
+    def twins(self, work, use):
+        results = []
+        for name in (use, use + "-twin"):
+            memory.reset(limit=GIB)
+            results.append(work(name))
+        self.assertEqual(*results)
+        return results[0]
+
+    def test_tuners(self):
+        def batches(use):
+            tuner, taken = vramlab.Tuner(use, batch=(8, 1, 256)), []
+            for at in tuner.steps(100):
+                with at, torch.Used(at.batch * 10 * MIB):
+                    taken.append(at.batch)
+            return taken
+        self.assertGreater(self.twins(batches, "predictive")[-1], 8)
+
+    def test_composers_with_the_guardian(self):
+        def batches(use):
+            sampler = vramlab.BatchSampler(range(10, 300), use=use, options={"batch_size": 64, "guardian": True})
+            taken = []
+            for batch in sampler:
+                with sampler.step(), torch.Used(len(batch) * 30 * MIB):
+                    taken.append(batch)
+            return taken
+        self.assertEqual(sorted(sum(self.twins(batches, "planned-batches"), [])), list(range(290)))
+
+    def test_searchers(self):
+        def found(use):
+            return vramlab.find_batch(FindBatchTest.step, high=512, use=use)
+        self.assertGreater(self.twins(lambda use: found(use).batch, "model"), 64)
+
+    def test_admitters(self):
+        def degraded(use):
+            gate = vramlab.JobGate(os.path.join(self.folder, use), cards=[10 * GIB], use=use,
+                                   options={"safety_margin_mb": 0, "degrade": "degrade-first"})
+            with gate.admit(6 * GIB), gate.admit(0, per_sample=GIB, batch=8) as job:
+                return job.batch, job.accumulation
+        self.assertEqual(self.twins(degraded, "job-queue"), (4, 2))
+
+
 @contextlib.contextmanager
 def trainers():
     """Lightning and transformers, as far as their callbacks go."""
@@ -683,12 +832,29 @@ class DocumentTest(Case):
             "optimizer": types.SimpleNamespace(step=lambda: None, zero_grad=lambda: None),
             "images_of": lambda batch: torch.Tensor(range(batch)), "targets_of": lambda batch: torch.Tensor(range(batch)),
             "path": os.path.join(self.folder, "cards.gate"), "train": lambda batch, accumulation: train_step(batch),
-            "build": lambda: memory.alloc(MIB), "Trainer": lambda callbacks: callbacks}
+            "build": lambda: memory.alloc(MIB), "Trainer": lambda callbacks: callbacks, "torch": torch}
+
+    def put_files(self):
+        """What the examples read: a recording with its marks, and a scenario."""
+        recorded = os.path.join(HERE, "..", "data", "recorded")
+        shutil.copy(os.path.join(recorded, "bert.pickle.gz"), "snapshot.pickle")
+        with vramlab.record("run") as recorder:
+            memory.alloc(MIB)
+            recorder.built()
+            for batch in (2, 2, 4, 4, 8, 8):
+                with recorder.step(batch=batch), torch.Used(batch * MIB):
+                    pass
+        with open("scenario.json", "w") as file:
+            json.dump({"version": 1, "kind": "training", "name": "short", "device": {"total": "24000MiB", "context": 0},
+                       "workload": {"model": {"kind": "linear", "fixed": 0, "per_sample": "1000MiB",
+                                              "parameters": {"batch": [1, 64]}, "step_time": {"floor_ms": 100}},
+                                    "iterations": 50, "start": {"batch": 4}},
+                       "policies": [{"use": "fixed"}]}, file)
 
     def test_examples(self):
         with open(os.path.join(HERE, "..", "..", "docs", "python.md")) as file:
             blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.S | re.M)
-        self.assertEqual(len(blocks), 8)
+        self.assertEqual(len(blocks), 13)
         for block in blocks:
             with self.subTest(block.splitlines()[0]), tempfile.TemporaryDirectory() as self.folder:
                 memory.reset(limit=GIB)
@@ -696,6 +862,8 @@ class DocumentTest(Case):
                 self.assertLessEqual(len(lines), 9, "in under ten lines")
                 names, before = self.names(), os.getcwd()
                 os.chdir(self.folder)
+                self.put_files()
+                memory.reset(limit=GIB)
                 try:
                     with mock.patch("vramlab.gate.read_cards", lambda: [[80 * GIB, GIB]]), trainers(), \
                             contextlib.redirect_stdout(io.StringIO()):
@@ -711,11 +879,97 @@ class DocumentTest(Case):
                     self.assertGreaterEqual(names["found"].batch, 80)
                 if "tuner" in names:
                     self.assertGreater(names["tuner"]["batch"], 60)
+                answer = names.get("answer", {})
+                batches = {one.label: one.final.get("batch") for one in answer.get("policies", [])}
+                if "Careful" in names:
+                    self.assertIn(batches["careful"], (21, 22))  # 21 of 24 samples are below 0.9, 22 are above
+                elif batches:
+                    self.assertIn("mine", batches)
+                if "rows" in answer:
+                    self.assertEqual([row.fits for row in answer.rows], [True, True])
                 if "guard" in names:
                     self.assertGreater(names["guard"].failures, 0)
 
 
 class RecordTest(Case):
+    def times(self, name):
+        with open(name + ".times.json") as file:
+            return json.load(file)["rows"]
+
+    def test_steps_after_the_recording_are_timed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "run")
+            with vramlab.record(name) as recorder:
+                recorder.built()
+                for saved in (False, True):
+                    for batch in (2, 2, 4, 4, 4):
+                        with recorder.step(batch=batch), torch.Used(batch * MIB):
+                            time.sleep(0.002)
+                    if not saved:
+                        recorder.save(name)
+                with self.assertRaises(ZeroDivisionError):  # a step that fails has no time
+                    with recorder.step(batch=2):
+                        1 // 0
+            with open(name + ".marks.json") as file:
+                marks = json.load(file)["marks"]
+            self.assertEqual(len([mark for mark in marks if mark["phase"] == "step"]), 5)
+            self.assertEqual([mark["mem_get_info"] for mark in marks], [[7 << 30, 8 << 30]] * len(marks))
+            rows = self.times(name)
+        self.assertEqual([(row["batch"], len(row["step_ms"])) for row in rows], [(2, 1), (4, 2)])
+        self.assertEqual([row["peak_allocated"] for row in rows], [2 * MIB, 4 * MIB])
+        self.assertGreaterEqual(min(rows[0]["step_ms"] + rows[1]["step_ms"]), 2)
+
+    def test_names_of_modules_stand_for_stacks(self):
+        class Linear:
+            def named_modules(self):
+                return [("", self)]
+
+        class Net:
+            parts = [Linear(), Linear()]
+
+            def named_modules(self):
+                return [("", self), ("head", self.parts[0]), ("tail", self.parts[1])]
+
+            def forward(self):
+                for part, size in zip(self.parts, (3, 5)):
+                    time.sleep(0.001)  # times of a history are in microseconds
+                    torch.nn.modules.module.forward(part, lambda: kept.append(memory.alloc(size * MIB)))
+                    time.sleep(0.001)
+                    kept.append(memory.alloc(MIB))
+
+        kept, net = [], Net()
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "run")
+            with vramlab.record(name, modules=True, golden=True):
+                torch.nn.modules.module.forward(net, net.forward)
+                with self.assertRaises(ZeroDivisionError):
+                    torch.nn.modules.module.forward(net.parts[0], lambda: 1 // 0)
+                time.sleep(0.001)
+                memory.alloc(7 * MIB)
+            self.assertEqual((torch.nn.modules.module.hooks, torch.nn.modules.module.after), ([], []))
+            self.assertEqual(sorted(os.listdir(folder)), ["run.marks.json", "run.pickle.gz"])
+            answer = vramlab.whatif(name + ".pickle.gz", conf="")
+            by_class = vramlab.whatif(name + ".pickle.gz", conf="", by="module")
+            self.refused("modules", lambda: vramlab.record(name, modules=True, stacks=True).__enter__())
+        self.assertEqual([one.bytes // MIB for one in answer.peak], [7, 5, 3, 2])
+        self.assertEqual([one.frames[0] for one in answer.peak][1:], ["Linear tail", "Linear head", "Net (whole)"])
+        self.assertEqual([one.bytes // MIB for one in by_class.peak], [8, 7, 2])
+
+    def test_times_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "run")
+            with vramlab.record(name, only_times=True) as recorder:
+                recorder.built()
+                for _ in range(3):
+                    with recorder.step(batch=3), torch.Used(3 * MIB):
+                        pass
+            self.assertEqual(os.listdir(folder), ["run.times.json"])
+            self.assertEqual(len(self.times(name)[0]["step_ms"]), 2)
+            with vramlab.record(name + "-of-nothing", only_times=True):
+                pass
+            self.assertEqual(os.listdir(folder), ["run.times.json"])
+            self.refused("only_times", lambda: vramlab.record(name, only_times=True, golden=True).__enter__())
+
     def test_a_golden_recording_is_compressed_and_without_stacks(self):
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, "run")
@@ -747,6 +1001,21 @@ class RecordTest(Case):
                 with open(os.path.join(folder, begin + ".marks.json")) as file:
                     steps = [mark for mark in json.load(file)["marks"] if mark["phase"] == "step"]
                 self.assertEqual([mark["params"] for mark in steps], 2 * [{"size0": 6}])
+
+    def test_a_program_runs_again_for_its_times(self):
+        program = ("import sys, torch\nweights = torch.memory.alloc(1 << 20)\n"
+                   "for size in (2, 2, 4, 4):\n torch.nn.modules.module.run(torch.Tensor(range(size)))\n"
+                   " with torch.Used(size << 20): pass\n torch.optim.optimizer.run()\nsys.exit(0)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "train.py"), "w") as file:
+                file.write(program)
+            command = [sys.executable, "-m", "vramlab.record", "-o", "run", "--times", "train.py"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, PATH))})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(os.listdir(folder)), ["run.marks.json", "run.pickle", "run.times.json", "train.py"])
+            rows = self.times(os.path.join(folder, "run"))
+        self.assertEqual([(row["size0"], len(row["step_ms"])) for row in rows], [(2, 1), (4, 1)])
 
     def test_a_program_as_it_is(self):
         program = ("import sys, torch\nassert sys.argv[1:] == ['--epochs', '1'], sys.argv\n"

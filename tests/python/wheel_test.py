@@ -1,6 +1,6 @@
 """Builds the wheel, installs it into an empty folder, and uses it there with the stub of torch.
 
-usage: wheel_test.py SCRIPTS_WHEEL LIBRARY
+usage: wheel_test.py SCRIPTS_WHEEL FOLDER_OF_LIBRARIES
 """
 
 import os
@@ -20,17 +20,19 @@ for at in tuner.steps(200):
 assert tuner["batch"] > 8, tuner.statistics
 from vramlab.record import record
 import vramlab_recorder
+assert vramlab.predict("models/superres-rrdb6.json", at={{"batch": 8, "lq": 96}}).fits  # of the wheel's own data
+assert vramlab.compare("scenarios/ratchet.json", policies="fixed").policies[0].finished
 print("used")
 """
 
 
-def main(script, library):
+def main(script, libraries):
     python = os.environ.get("VRAMLAB_PYTHON", "/usr/bin/python3")
     if subprocess.run([python, "-c", "import setuptools, wheel"], capture_output=True).returncode != 0:
         print(f"skipped: {python} has no setuptools or wheel (scripts/setup installs them)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([script, folder, library], capture_output=True, text=True)
+        done = subprocess.run([script, folder, libraries], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         (wheel,) = [name for name in os.listdir(folder) if name.endswith(".whl")]
         assert "-py3-none-linux_" in wheel, wheel
@@ -38,7 +40,7 @@ def main(script, library):
         with zipfile.ZipFile(os.path.join(folder, wheel)) as file:  # all that pip does with a wheel without scripts
             names = file.namelist()
             file.extractall(site)
-        for wanted in ("vramlab/py.typed", "vramlab/libvramlab_policy.so", "vramlab/gate.py", "vramlab_recorder.py"):
+        for wanted in ("vramlab/py.typed", "vramlab/libvramlab_policy.so", "vramlab/libvramlab.so", "vramlab/gate.py", "vramlab_recorder.py"):
             assert wanted in names, (wanted, names)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VRAMLAB_")}
         environment["PYTHONPATH"] = os.pathsep.join([site, os.path.join(HERE, "stub")])
