@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-ScenarioDocument shipped(const std::string& name) {
+ScenarioDocument shipped_scenario(const std::string& name) {
   return read_document(VRAMLAB_SOURCE_DIR "/scenarios/" + name + ".json");
 }
 
@@ -26,8 +26,8 @@ struct StandIn {
 };
 
 // Less of the large ones: of find-generate two searchers, with failed tensors that stay for a while.
-ScenarioDocument small(const std::string& name) {
-  ScenarioDocument document = shipped(name);
+ScenarioDocument smaller_scenario(const std::string& name) {
+  ScenarioDocument document = shipped_scenario(name);
   Json& json = document.json;
   json.erase("expect");
   if (name == "epoch-validation") json["workload"]["data"]["samples"] = 400;
@@ -43,7 +43,7 @@ class ThroughTheSeam : public testing::TestWithParam<const char*> {};
 // Decisions and every figure of the result: nothing of a run is made past the seam.
 TEST_P(ThroughTheSeam, AScenarioComesOutAsOnPretendedCards) {
   StandIn card;
-  const ScenarioDocument document = small(GetParam());
+  const ScenarioDocument document = smaller_scenario(GetParam());
   const auto pretended = read_experiment(document);
   const auto performed = read_experiment(document, card.question);
   pretended->run({});
@@ -79,7 +79,7 @@ TEST(Decisions, WhereACardDecidesOtherwiseTheFirstPlaceIsNamed) {
     return std::make_unique<ForwardedPerformer>(work, setup);
   };
   std::vector<ScenarioOnBoth> all;
-  all.emplace_back(shipped("find-phases"), card.question);
+  all.emplace_back(shipped_scenario("find-phases"), card.question);
   all.back().run();
   EXPECT_FALSE(all.back().agrees());
   // Training takes 500 + 300 MiB · batch of 8,000 MiB; of 7,400 MiB the 24th no longer fits.
@@ -112,7 +112,7 @@ TEST(Decisions, WhatARealCardCannotDoIsRefusedByItsKey) {
   StandIn card;
   const auto refusal = [&](const std::string& name) -> std::string {
     try {
-      read_experiment(shipped(name), card.question);
+      read_experiment(shipped_scenario(name), card.question);
     } catch (const InputError& error) {
       return error.what();
     }
