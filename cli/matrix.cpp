@@ -1,4 +1,4 @@
-// vramlab matrix: every tuner on every scenario.
+// vramlab matrix: every tuner, composer, searcher or admitter on every scenario of its kind.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "lab/best.hpp"
 #include "lab/experiment.hpp"
+#include "lab/matrix/family_matrix.hpp"
 #include "lab/matrix/tuner_matrix.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/file.hpp"
@@ -27,25 +28,61 @@ void add_matrix_options(Options& options) {
       "run every scenario with the faults and other processes of this one, too; repeatable")(
       "seeds", po::value<std::int64_t>()->default_value(5)->value_name("N"),
       "runs with seeds 1 to N where faults are random")("picture", text_value("FILE.svg"),
-                                                        "draw a heat map of regret");
+                                                        "draw a heat map of regret")(
+      "kind", text_value("KIND"),
+      "of the scenarios in folders, those of this kind: training, epoch, search or jobs (default: training)");
   add_plugin_option(options);
   add_threads_option(options);
   add_output_options(options);
 }
 
-// What is named must be a training scenario; what else lies in a folder is passed over.
-std::vector<TrainingScenario> read_all(const std::vector<std::string>& paths,
-                                       const std::shared_ptr<const PolicySet>& policies) {
-  std::vector<TrainingScenario> scenarios;
-  for (const std::string& file : scenario_files(paths)) {
-    const ScenarioDocument document = read_document(file, policies);
-    if (kind_of(document).has_steps) {
-      scenarios.push_back(read_training(document));
-    } else if (std::find(paths.begin(), paths.end(), file) != paths.end()) {
-      throw InputError(file, "is of kind " + document.kind + "; tuners run in scenarios of kind training.");
-    }
+bool has_matrix(const Kind& kind) { return kind.name == "training" || has_family_matrix(kind.name); }
+
+std::string chosen_kind(const Arguments& arguments) {
+  const std::string kind = text_of(arguments, "kind");
+  std::vector<std::string> names;
+  for (const Kind& one : kinds()) {
+    if (has_matrix(one)) names.push_back(one.name);
   }
-  if (scenarios.empty()) throw InputError(paths.front(), "holds no scenario of kind training.");
+  if (kind.empty() || std::ranges::find(names, kind) != names.end()) return kind;
+  throw InputError("", "--kind \"" + kind + "\" has no matrix." + suggest_name(kind, names));
+}
+
+/// What a matrix is asked of: the scenarios of each kind, in the order of the kinds.
+using DocumentsByKind = std::vector<std::pair<std::string, std::vector<ScenarioDocument>>>;
+
+// Of a folder the scenarios of `wanted`, or else those of training; whatever else is named.
+DocumentsByKind read_all(const std::vector<std::string>& paths, const std::string& wanted,
+                         const std::shared_ptr<const PolicySet>& policies) {
+  DocumentsByKind all;
+  for (const Kind& kind : kinds()) all.push_back({kind.name, {}});
+  bool any = false;
+  for (const std::string& file : scenario_files(paths)) {
+    ScenarioDocument document = read_document(file, policies);
+    const Kind& kind = kind_of(document);
+    const bool is_named = std::find(paths.begin(), paths.end(), file) != paths.end();
+    const bool takes = wanted.empty() ? is_named || kind.name == "training" : kind.name == wanted;
+    if (is_named && !(takes && has_matrix(kind))) {
+      throw InputError(file, "is of kind " + kind.name +
+                                 (takes ? ", in which there are no policies to compare."
+                                        : "; wanted are those of kind " + wanted + "."));
+    }
+    if (!takes) continue;
+    any = true;
+    std::ranges::find(all, kind.name, &DocumentsByKind::value_type::first)
+        ->second.push_back(std::move(document));
+  }
+  if (!any) {
+    throw InputError(paths.front(), "holds no scenario of kind " + (wanted.empty() ? "training" : wanted) +
+                                        "; --kind chooses another.");
+  }
+  std::erase_if(all, [](const auto& one) { return one.second.empty(); });
+  return all;
+}
+
+std::vector<TrainingScenario> read_training_scenarios(const std::vector<ScenarioDocument>& documents) {
+  std::vector<TrainingScenario> scenarios;
+  for (const ScenarioDocument& document : documents) scenarios.push_back(read_training(document));
   return scenarios;
 }
 
@@ -202,27 +239,22 @@ std::string objectives(const std::vector<MatrixRow>& rows) {
   return "Objective: " + text + (rows.size() == 1 ? " row." : " rows.");
 }
 
-int run_matrix(const Arguments& arguments, Output& output) {
-  const std::string picture = text_of(arguments, "picture");
-  require_output_names(operands(arguments), {text_of(arguments, "json"), picture});
-  if (!picture.empty() && fs::path(picture).extension() != ".svg") {
-    throw InputError(picture, "a heat map's name must end in .svg.");
-  }
-  const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
-  if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
-  const auto policies = chosen_policies(arguments, output);
+// The tables of tuners. Returns the heat map, and puts the rows into `json`.
+HeatMap show_tuners(const Arguments& arguments, const std::vector<TrainingScenario>& scenarios,
+                    const std::shared_ptr<const PolicySet>& policies, Output& output, Json& json) {
   const std::vector<std::string> labels = matrix_labels(*policies);
-  const std::vector<TrainingScenario> scenarios = read_all(operands(arguments), policies);
   std::vector<TrainingScenario> faults;
   if (arguments.count("faults") > 0) {
-    faults = read_all(texts_of(arguments, "faults"), policies);
+    const DocumentsByKind named = read_all(texts_of(arguments, "faults"), "training", policies);
+    faults = read_training_scenarios(named.front().second);
   }
   std::vector<MatrixTask> tasks;
   for (const TrainingScenario& scenario : scenarios) {
     tasks.push_back({&scenario, nullptr});
     for (const TrainingScenario& fault : faults) tasks.push_back({&scenario, &fault});
   }
-  const auto rows = tuner_matrix(tasks, seeds, chosen_threads(arguments), *policies);
+  const auto rows =
+      tuner_matrix(tasks, arguments["seeds"].as<std::int64_t>(), chosen_threads(arguments), *policies);
   const auto summaries = summarise(rows, labels);
   output.line(verdict(summaries, rows.size()));
   output.line(objectives(rows));
@@ -234,11 +266,147 @@ int run_matrix(const Arguments& arguments, Output& output) {
   if (const std::string names = assumed_contexts(rows); !names.empty()) {
     output.line("\nContext assumed, not measured on the card: {}.", names);
   }
+  json.update(matrix_json(rows, labels));
+  return heat_map(rows, labels);
+}
+
+// What a kind calls the policies of its matrix.
+std::string family_name(const FamilyMatrix& matrix) {
+  return matrix.kind == "epoch" ? "composer" : matrix.kind == "search" ? "searcher" : "admitter";
+}
+
+BestRule family_rule(const FamilyMatrix& matrix) {
+  const std::string first = matrix.ooms_count_first ? "fewest rows with OOM, then " : "";
+  return {"Best of those that finished every row: " + first +
+              "least short of the best of each row on the median, then fewest OOMs.",
+          "No " + family_name(matrix) + " finished every row"};
+}
+
+Table family_summary_table(const FamilyMatrix& matrix, const std::vector<FamilySummary>& summaries) {
+  Table table{{left(family_name(matrix)), "median short", "worst short", "unfinished", "rows with OOM",
+               "OOMs", "best"}};
+  for (const FamilySummary& one : summaries) {
+    table.add_row({one.label, percent(one.median_short), percent(one.worst_short),
+                   std::to_string(one.unfinished_rows), std::to_string(one.rows_with_ooms),
+                   fmt::format("{:.4g}", one.ooms), std::to_string(one.best_rows)});
+  }
+  return table;
+}
+
+// The figure, how many failed behind it, and whether something was left undone.
+std::string family_cell_text(const FamilyMatrix& matrix, const FamilyCell& cell) {
+  std::string text = std::isnan(cell.value) ? kNoFigure : fixed_text(cell.value, matrix.is_count ? 0 : 1);
+  if (cell.ooms > 0) text += fmt::format(" ({:.0f})", cell.ooms);
+  if (!cell.lost.empty()) text += " unfinished";
+  return text + (cell.is_best ? " *" : "");
+}
+
+Table family_table(const FamilyMatrix& matrix) {
+  std::vector<Table::Column> columns{left(matrix.title + " on")};
+  for (const std::string& label : matrix.labels) columns.push_back({label});
+  Table table{std::move(columns)};
+  for (const FamilyRow& row : matrix.rows) {
+    std::vector<std::string> cells{row.scenario};
+    for (const FamilyCell& cell : row.cells) cells.push_back(family_cell_text(matrix, cell));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+Json family_json(const FamilyMatrix& matrix) {
+  Json json{{"metric", matrix.metric}, {"rows", Json::array()}};
+  for (const FamilyRow& row : matrix.rows) {
+    Json one{{"scenario", row.scenario}, {"context_assumed", row.context_assumed}};
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const FamilyCell& cell = row.cells[i];
+      one["policies"][matrix.labels[i]] = {
+          {"value", number_json(cell.value)},
+          {"short_of_best", cell.short_of_best ? number_json(*cell.short_of_best) : Json(nullptr)},
+          {"ooms", number_json(cell.ooms)},
+          {"finished", cell.lost.empty()},
+          {"lost", cell.lost.empty() ? Json(nullptr) : Json(cell.lost)},
+          {"best", cell.is_best}};
+    }
+    json["rows"].push_back(std::move(one));
+  }
+  return json;
+}
+
+HeatMap family_heat_map(const FamilyMatrix& matrix) {
+  constexpr double kHot = 0.5;
+  HeatMap map{.title = fmt::format("{} of every {}", matrix.title, family_name(matrix)),
+              .legend =
+                  "The redder, the shorter of the best of the row; red from 50 % on, or where something was "
+                  "left undone. Framed: memory ran out, how often in brackets. * best of its row.",
+              .columns = matrix.labels,
+              .rows = {},
+              .cells = {}};
+  for (const FamilyRow& row : matrix.rows) {
+    map.rows.push_back(row.scenario);
+    std::vector<HeatCell> cells;
+    for (const FamilyCell& cell : row.cells) {
+      const double heat = cell.lost.empty() ? cell.short_of_best.value_or(0) / kHot : 1;
+      cells.push_back({heat, family_cell_text(matrix, cell), cell.ooms > 0});
+    }
+    map.cells.push_back(std::move(cells));
+  }
+  return map;
+}
+
+HeatMap show_family(const Arguments& arguments, const std::string& kind,
+                    const std::vector<ScenarioDocument>& scenarios,
+                    const std::shared_ptr<const PolicySet>& policies, Output& output, Json& json) {
+  for (const char* option : {"faults", "seeds"}) {
+    if (arguments.count(option) == 0 || arguments[option].defaulted()) continue;
+    throw InputError("", std::string("--") + option +
+                             " is for tuners: name scenarios of kind training, not " + kind + ".");
+  }
+  const FamilyMatrix matrix = family_matrix(kind, scenarios, chosen_threads(arguments), *policies);
+  const auto summaries = summarise(matrix);
+  const auto standings = standings_of(matrix, summaries);
+  output.line(verdict_of(standings, family_rule(matrix)));
+  output.line(family_rule(matrix).head);
+  output.next_table(family_summary_table(matrix, summaries));
+  output.next_table(family_table(matrix));
+  output.line("* best of its row, by the rule of kind {}; in brackets how often memory ran out.", kind);
+  std::string assumed;
+  for (const FamilyRow& row : matrix.rows) {
+    if (row.context_assumed) assumed += (assumed.empty() ? "" : ", ") + row.scenario;
+  }
+  if (!assumed.empty()) output.line("\nContext assumed, not measured on the card: {}.", assumed);
+  json["kinds"][kind] = family_json(matrix);
+  const Standing* first = leader(standings);
+  json["kinds"][kind]["best"] = first->lost.empty() ? Json(first->label) : Json(nullptr);
+  json["kinds"][kind]["rule"] = family_rule(matrix).head;
+  return family_heat_map(matrix);
+}
+
+int run_matrix(const Arguments& arguments, Output& output) {
+  const std::string picture = text_of(arguments, "picture");
+  require_output_names(operands(arguments), {text_of(arguments, "json"), picture});
+  if (!picture.empty() && fs::path(picture).extension() != ".svg") {
+    throw InputError(picture, "a heat map's name must end in .svg.");
+  }
+  const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
+  if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
+  const auto policies = chosen_policies(arguments, output);
+  const DocumentsByKind all = read_all(operands(arguments), chosen_kind(arguments), policies);
+  if (!picture.empty() && all.size() > 1) {
+    throw InputError(picture, "a heat map is of one kind of scenarios; choose it with --kind.");
+  }
+  Json json = Json::object();
+  HeatMap map;
+  for (const auto& [kind, scenarios] : all) {
+    if (&kind != &all.front().first) output.line("");
+    map = kind == "training"
+              ? show_tuners(arguments, read_training_scenarios(scenarios), policies, output, json)
+              : show_family(arguments, kind, scenarios, policies, output, json);
+  }
   if (!picture.empty()) {
-    draw_heat_map(heat_map(rows, labels), picture);
+    draw_heat_map(map, picture);
     output.wrote(picture);
   }
-  output.json(matrix_json(rows, labels));
+  output.json(json);
   return kDone;
 }
 
@@ -246,7 +414,7 @@ int run_matrix(const Arguments& arguments, Output& output) {
 
 Verb matrix_verb() {
   return {.name = "matrix",
-          .summary = "every tuner on every training scenario: regret, failures, changes",
+          .summary = "every policy of a family on every scenario of its kind: what each lost",
           .operands = "SCENARIO...",
           .count = {1, 1000},
           .example = "vramlab matrix scenarios --picture matrix.svg",

@@ -94,6 +94,10 @@ class GuardedComposer final : public Guarded<Composer> {
     guard().call([&] { inner().epoch_ends(); });
   }
 
+  [[nodiscard]] bool obeys_budget() const override {
+    return guard().call_or(false, [&] { return inner().obeys_budget(); });
+  }
+
   [[nodiscard]] AccumulationRule accumulation() const override {
     return guard().call_or(AccumulationRule{}, [&] {
       const AccumulationRule rule = inner().accumulation();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/error.hpp"
+#include "lab/matrix/family_matrix.hpp"
 #include "lab/parallel.hpp"
 
 namespace vramlab {
@@ -11,48 +11,7 @@ namespace {
 
 constexpr std::int64_t kUsualFrequency = 10;
 
-struct Contestant {
-  std::string label;
-  std::string use;
-  std::string profile;
-};
-
-// One to be copied, not to compete.
-constexpr std::string_view kTemplate = "skeleton";
-
-const PolicyPlugin* plugin_of(const TunerEntry& tuner, const PolicySet& known) {
-  const auto found =
-      std::find_if(known.plugins.begin(), known.plugins.end(), [&](const PolicyPlugin& plugin) {
-        return std::count(plugin.policies.begin(), plugin.policies.end(), tuner.name) > 0;
-      });
-  return found == known.plugins.end() ? nullptr : &*found;
-}
-
-// A built-in tuner competes with each of its profiles, one of a plugin with its default one.
-std::vector<Contestant> contestants(const PolicySet& known) {
-  std::vector<Contestant> all;
-  const auto is_taken = [&](const std::string& label) {
-    return std::any_of(all.begin(), all.end(), [&](const Contestant& one) { return one.label == label; });
-  };
-  for (const TunerEntry& tuner : known.tuners) {
-    if (plugin_of(tuner, known) != nullptr || tuner.name == kTemplate) continue;
-    if (tuner.profiles.empty()) all.push_back({tuner.name, tuner.name, ""});
-    for (const PolicyProfile& profile : tuner.profiles) {
-      const std::string label = is_taken(profile.name) ? tuner.name + ' ' + profile.name : profile.name;
-      all.push_back({label, tuner.name, profile.name});
-    }
-  }
-  for (const TunerEntry& tuner : known.tuners) {
-    const PolicyPlugin* plugin = plugin_of(tuner, known);
-    if (plugin == nullptr) continue;
-    if (is_taken(tuner.name)) {
-      throw InputError(plugin->file, "adds a tuner \"" + tuner.name +
-                                         "\", and the matrix has a column of that name. Give it another.");
-    }
-    all.push_back({tuner.name, tuner.name, tuner.default_profile});
-  }
-  return all;
-}
+std::vector<Contestant> contestants(const PolicySet& known) { return contestants_of(known.tuners, known); }
 
 std::int64_t frequency_of(const TrainingScenario& scenario) {
   for (const PolicyEntry& entry : scenario.policies) {

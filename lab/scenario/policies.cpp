@@ -27,7 +27,7 @@ std::string label_fault(const std::string& label, std::set<std::string>& taken) 
 }
 
 PolicyList read_policy_list(const std::vector<PolicySection>& policies, const PolicyFamily& family,
-                            FileProblems& problems) {
+                            FileProblems& problems, const RecordBase& table) {
   PolicyList list;
   if (policies.empty()) problems.add("/policies", "the list is empty; name at least one policy.");
   for (std::size_t i = 0; i < policies.size(); ++i) {
@@ -43,7 +43,7 @@ PolicyList read_policy_list(const std::vector<PolicySection>& policies, const Po
       const std::string fault = label_fault(entry.label, list.labels);
       if (!fault.empty()) problems.add(pointer, fault);
       if (section.json != nullptr) {
-        entry.choice.options = policy_options(*section.json, policy_table(), pointer, problems);
+        entry.choice.options = policy_options(*section.json, table, pointer, problems);
       }
       family.try_out(entry.choice);
       list.entries.push_back(std::move(entry));

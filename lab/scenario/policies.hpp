@@ -1,6 +1,7 @@
 // The "policies" and the "plugins" of a scenario.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -17,11 +18,19 @@
 
 namespace vramlab {
 
+/// A search for the batch that a training run starts at.
+struct StartSearch {
+  PolicyChoice choice;  ///< of a searcher
+  std::int64_t low = 1;
+  std::int64_t high = 1;
+};
+
 /// One policy of a scenario.
 struct PolicyEntry {
   std::string label;  ///< unique within the scenario
   PolicyChoice choice;
   CardsRule cards = CardsRule::fullest;  ///< what it sees of several cards
+  std::optional<StartSearch> search{};   ///< that comes before its run
 };
 
 /// The same as a file has it.
@@ -75,9 +84,10 @@ std::string label_fault(const std::string& label, std::set<std::string>& taken);
 OptionMap policy_options(const Json& entry, const RecordBase& table, const std::string& pointer,
                          FileProblems& problems);
 
-/// Reads the list. Problems, those of options included, go to `problems`.
+/// Reads the list, whose entries have the keys of `table` beside options. Problems, those of options
+/// included, go to `problems`.
 PolicyList read_policy_list(const std::vector<PolicySection>& policies, const PolicyFamily& family,
-                            FileProblems& problems);
+                            FileProblems& problems, const RecordBase& table = policy_table());
 
 /// `known` and the policies of `plugins`, which are looked up beside the scenario `file`. A plugin that
 /// cannot be loaded is a problem of the file, and adds nothing.

@@ -103,7 +103,7 @@ class MemoryAwareSampler final : public Composer {
   // alone.
   ComposerAnswer decide(const ComposerQuestion& question, const Observation& observation) override {
     const auto waiting = question.candidates.look(static_cast<std::size_t>(options_.window));
-    const double budget = this->budget(observation.memory);
+    const double budget = this->budget(question, observation.memory);
     std::int64_t most = std::min(options_.batch_size, question.most);
     if (options_.growth > 0) most = std::min(most, next_size(largest_, options_.growth));
     window_.reset(question.samples, waiting);
@@ -142,6 +142,8 @@ class MemoryAwareSampler final : public Composer {
     return AfterOom::skip;
   }
 
+  [[nodiscard]] bool obeys_budget() const override { return true; }
+
   [[nodiscard]] AccumulationRule accumulation() const override {
     return {options_.accumulation, options_.batch_size};
   }
@@ -167,9 +169,11 @@ class MemoryAwareSampler final : public Composer {
   };
 
   // What a batch may take above what is allocated already.
-  [[nodiscard]] double budget(const MemoryView& memory) const {
+  [[nodiscard]] double budget(const ComposerQuestion& question, const MemoryView& memory) const {
     double whole = static_cast<double>(memory.total) * (1 - options_.safety_margin);
-    if (options_.max_memory_mb > 0) {
+    if (question.budget) {
+      whole = static_cast<double>(std::min(*question.budget, memory.total));
+    } else if (options_.max_memory_mb > 0) {
       whole = std::min(whole, static_cast<double>(options_.max_memory_mb) * static_cast<double>(1_MiB));
     }
     return std::max(0.0, whole - static_cast<double>(memory.allocated));

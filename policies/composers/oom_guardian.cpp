@@ -56,6 +56,8 @@ class OomGuardian final : public Composer {
     inner_->epoch_ends();
   }
 
+  [[nodiscard]] bool obeys_budget() const override { return inner_->obeys_budget(); }
+
   [[nodiscard]] AccumulationRule accumulation() const override { return inner_->accumulation(); }
 
   [[nodiscard]] std::vector<double> save() const override {
@@ -104,9 +106,11 @@ class OomGuardian final : public Composer {
     bool checkpointing = false;
   };
 
-  [[nodiscard]] bool fits(const PredictedMemory& predicted, const MemoryView& memory) const {
-    return static_cast<double>(memory.allocated + predicted.at_most) <=
-           static_cast<double>(memory.total) * (1 - options_.safety_margin);
+  [[nodiscard]] bool fits(const PredictedMemory& predicted, const ComposerQuestion& question,
+                          const MemoryView& memory) const {
+    const double most = question.budget ? static_cast<double>(std::min(*question.budget, memory.total))
+                                        : static_cast<double>(memory.total) * (1 - options_.safety_margin);
+    return static_cast<double>(memory.allocated + predicted.at_most) <= most;
   }
 
   Piece next_piece() {
@@ -134,7 +138,7 @@ class OomGuardian final : public Composer {
     Piece piece = next_piece();
     const auto most = static_cast<std::size_t>(std::min(question.most, limit_));
     const bool fresh = piece.halved == 0 && !piece.checkpointing;
-    if (fresh && !fits(piece.predicted, observation.memory)) {
+    if (fresh && !fits(piece.predicted, question, observation.memory)) {
       if (!std::exchange(cleaned_, true)) {
         ++clean_ups_;
         pieces_.push_front(std::move(piece));
@@ -152,7 +156,7 @@ class OomGuardian final : public Composer {
     }
     running_.push_back(piece);
     cleaned_ = false;
-    const bool oversize = piece.samples.size() == 1 && !fits(piece.predicted, observation.memory);
+    const bool oversize = piece.samples.size() == 1 && !fits(piece.predicted, question, observation.memory);
     return {.action = Action::run,
             .batch = std::move(piece.samples),
             .predicted = piece.predicted,

@@ -38,9 +38,10 @@ ComposerAnswer ComposerSession::next(const Observation& observation) {
   const ComposerQuestion question{.event = cleaned_up_ ? ComposerEvent::cleaned_up : ComposerEvent::next,
                                   .samples = data_.samples,
                                   .candidates = candidates_,
-                                  .most = accumulation_.room(),
+                                  .most = room(),
                                   .packs = data_.packs,
-                                  .accumulates = accumulates()};
+                                  .accumulates = accumulates(),
+                                  .budget = limits_.budget};
   ComposerAnswer answer = composer_.decide(question, observation);
   if (answer.action == ComposerAnswer::Action::clean_up) {
     if (std::exchange(cleaned_up_, true)) throw PolicyFault("the composer asked twice for a clean-up");
@@ -51,9 +52,13 @@ ComposerAnswer ComposerSession::next(const Observation& observation) {
   return answer;
 }
 
+std::int64_t ComposerSession::room() const {
+  return std::min(accumulation_.room(), limits_.most_samples.value_or(accumulation_.room()));
+}
+
 // The policy is not trusted: only samples that wait, and no more than there is room for.
 void ComposerSession::hand_out(const ComposerAnswer& answer) {
-  const std::int64_t room = accumulation_.room();
+  const std::int64_t room = this->room();
   if (answer.batch.empty() || static_cast<std::int64_t>(answer.batch.size()) > room) {
     throw PolicyFault("the composer answered a batch of " + std::to_string(answer.batch.size()) +
                       " samples where there was room for " + std::to_string(room));

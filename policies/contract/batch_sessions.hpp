@@ -32,6 +32,12 @@ struct ComposerState {
   std::vector<double> composer;
 };
 
+/// What the host asks of batches from now on, beside what the composer's options say.
+struct BatchLimits {
+  std::optional<Bytes> budget;               ///< ComposerQuestion::budget
+  std::optional<std::int64_t> most_samples;  ///< of a batch, at least 1
+};
+
 /// How a batch ended.
 struct BatchResult {
   StepResult result = StepResult::ok;
@@ -65,6 +71,10 @@ class ComposerSession {
   /// The epoch is over: composer and accumulation are told. Returns the samples of the last effective batch,
   /// which is smaller than the others; 0 if there is none.
   std::int64_t end_epoch();
+
+  /// Holds for the next question and all later ones. A batch that is in pieces already (a guardian's) keeps
+  /// them.
+  void set_limits(const BatchLimits& limits) { limits_ = limits; }
 
   /// Samples of the epoch that still wait; those of batches that run are not among them.
   [[nodiscard]] std::size_t left() const { return candidates_.left(); }
@@ -106,11 +116,13 @@ class ComposerSession {
     BatchShape shape;
   };
   void hand_out(const ComposerAnswer& answer);
+  [[nodiscard]] std::int64_t room() const;
 
   Composer& composer_;
   EpochData data_;
   Accumulation accumulation_;
   Candidates candidates_;
+  BatchLimits limits_;
   std::deque<Running> running_;  ///< handed out and not told, oldest first
   bool cleaned_up_ = false;      ///< the cache was just emptied, as the composer asked
   std::int64_t failed_in_a_row_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct ComposerQuestion {
   std::int64_t most = 1;            ///< that the batch may have, what the effective one lacks; at least 1
   bool packs = false;               ///< the collator packs rows
   bool accumulates = false;         ///< the batch goes on with an effective batch that has begun
+  /// Bytes that may be allocated at the batch's peak, where the host says so. It takes the place of whatever
+  /// the composer's options say of a budget and of what is kept free. Empty = they decide.
+  std::optional<Bytes> budget{};
 };
 
 struct ComposerAnswer {
@@ -72,6 +76,9 @@ class Composer : public Decider<ComposerQuestion, ComposerAnswer> {
   virtual AfterOom told(const BatchOutcome& outcome) = 0;
 
   virtual void epoch_ends() {}
+
+  /// Whether it obeys ComposerQuestion::budget; a host that moves a budget refuses one that does not.
+  [[nodiscard]] virtual bool obeys_budget() const { return false; }
 
   /// How micro-batches make a step of the optimizer.
   [[nodiscard]] virtual AccumulationRule accumulation() const = 0;

@@ -59,6 +59,7 @@ class EpochLoop final : private SteppedRun {
                             .packs = setup.packs}),
         shares_(setup.loss.weights),
         cards_(setup.model->build(), processes_of(setup), setup.make_performer),
+        tuner_readings_(setup.faults),
         began_(now()),
         epoch_began_(now()) {
     if (setup.start) go_on();
@@ -75,6 +76,7 @@ class EpochLoop final : private SteppedRun {
   EpochRun run() {
     try {
       restore_composer();
+      if (setup_.tuning) start_tuner(*setup_.tuning);
       run_events();
     } catch (const PolicyFault& fault) {
       run_.ended_early = fault.what();
@@ -83,6 +85,10 @@ class EpochLoop final : private SteppedRun {
     run_.complete = run_.ended_early.empty() && epoch_ >= setup_.epochs;
     run_.gradient_shares = shares_.shares();
     run_.statistics = composer_.statistics();
+    if (tuner_) {
+      run_.adjustments = tuner_->adjustments();
+      run_.final_point = tuner_->point();
+    }
     run_.alloc_retries = reading().memory.alloc_retries;
     run_.phases = phase_counts_;
     run_.faults = fault_counts_;
@@ -101,6 +107,31 @@ class EpochLoop final : private SteppedRun {
     }
   }
 
+  void start_tuner(const BatchTuning& tuning) {
+    tuner_.emplace(tuning.make(), tuning.space, tuning.start);
+    if (!at_.tuner.empty()) {
+      try {
+        tuner_->load(at_.tuner);
+      } catch (const InputError& error) {
+        throw PolicyFault("the tuner could not go on after the restart: " + error.problems().front().what);
+      }
+    }
+    limit_batches();
+    reset_peaks();
+    tuner_readings_.restart(tuner_reading());
+  }
+
+  void limit_batches() {
+    const std::int64_t value = tuner_->point().front();
+    limits_ = {};
+    if (setup_.tuning->moves == BatchTuning::Moves::budget) {
+      limits_.budget = static_cast<Bytes>(value) * 1_MiB;
+    } else {
+      limits_.most_samples = value;
+    }
+    session_.set_limits(limits_);
+  }
+
   void go_on() {
     at_ = *setup_.start;
     session_.restore_books(at_);
@@ -115,6 +146,7 @@ class EpochLoop final : private SteppedRun {
   void save_state() {
     try {
       static_cast<ComposerState&>(at_) = session_.save();
+      if (tuner_) at_.tuner = tuner_->save();
     } catch (const PolicyFault& fault) {
       if (!run_.complete && run_.ended_early.empty()) run_.ended_early = fault.what();
       return;
@@ -145,7 +177,21 @@ class EpochLoop final : private SteppedRun {
   void end_step() override {
     declare();
     tell();
-    begin_after(run_.ended_early.empty() ? run_phases() : SimTime{0});
+    SimTime taken{0};
+    if (tuner_ && run_.ended_early.empty()) {
+      taken = obey(tuner_->after_step(record_.result, tuner_readings_.deliver(tuner_reading()), {}, asked_));
+    }
+    begin_after(run_.ended_early.empty() ? taken + run_phases() : taken);
+  }
+
+  // The composer has its own rule for a failed batch: nothing is repeated. Returns the time that an emptied
+  // cache took.
+  SimTime obey(const StepDecision& decision) {
+    const SimTime taken = decision.empty_cache ? cards_.empty_cache() : SimTime{0};
+    if (decision.reset_peak) reset_peaks();
+    if (decision.moved) limit_batches();
+    if (decision.end_run) run_.ended_early = end_reason(decision.reason);
+    return taken;
   }
 
   // Also sets why, where the run ends before its last epoch is over.
@@ -160,6 +206,31 @@ class EpochLoop final : private SteppedRun {
 
   // What can be read now.
   [[nodiscard]] Observation reading() const { return cards_.read(at_.batches, now(), CardsRule::fullest); }
+
+  // For the tuner, whose peaks last: the device's are reset before every batch.
+  [[nodiscard]] std::vector<MemoryView> tuner_views() const {
+    std::vector<MemoryView> cards = cards_.views();
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+      cards[i].peak_allocated = std::max(cards[i].peak_allocated, peaks_[i].peak_allocated);
+      cards[i].peak_reserved = std::max(cards[i].peak_reserved, peaks_[i].peak_reserved);
+    }
+    return cards;
+  }
+
+  [[nodiscard]] Observation tuner_reading() const {
+    std::vector<MemoryView> cards = tuner_views();
+    Observation reading{.iteration = at_.batches,
+                        .time = now(),
+                        .memory = view_of_cards(cards, CardsRule::fullest),
+                        .reading = at_.batches};
+    if (cards.size() > 1) reading.cards = std::move(cards);
+    return reading;
+  }
+
+  void reset_peaks() {
+    cards_.reset_peak();
+    peaks_ = cards_.views();
+  }
 
   void perform(const ComposerAnswer& answer) {
     std::vector<Sample> samples;
@@ -181,6 +252,7 @@ class EpochLoop final : private SteppedRun {
 
   void execute(const std::vector<Sample>& samples) {
     const std::vector<MemoryView> before = cards_.views();
+    if (tuner_) peaks_ = tuner_views();
     cards_.reset_peak();
     const BatchModel& model = record_.checkpointing ? *setup_.checkpointed : *setup_.model;
     const BatchShape& shape = record_.shape;
@@ -195,6 +267,8 @@ class EpochLoop final : private SteppedRun {
     record_.peak_reserved = step.peak_reserved;
     record_.total = before[cards_.fullest()].total;
     record_.duration = step.duration;
+    record_.limits = limits_;
+    asked_ = step.oom ? step.oom->requested : 0;
     if (step.oom) record_.wanted = std::max(step.peak_allocated, step.oom->allocated + step.oom->requested);
   }
 
@@ -205,19 +279,41 @@ class EpochLoop final : private SteppedRun {
 
   SimTime run_phases() {
     return run_due_phases(at_.batches, setup_.phases, [&](const EpochPhase& phase) {
-      const auto samples = std::span(setup_.samples).first(static_cast<std::size_t>(phase.samples));
-      std::int64_t images = 0;
-      for (const Sample& sample : samples) images += sample.images;
-      CardRunner& cards = phase.model != nullptr ? phase_cards_.at(phase.model) : cards_;
-      const StepProgram program =
-          phase.model != nullptr ? phase.model->step(samples) : program_of(*setup_.model, samples);
-      const StepOutcome outcome = cards.run_program(program, static_cast<std::uint64_t>(images), {});
-      const Bytes total = cards.card(cards.fullest()).view().total;
-      for (EpochTotals* totals : {&run_.totals, &at_.totals}) {
-        totals->note_peak(outcome.peak_allocated, outcome.peak_reserved, total);
-      }
-      return outcome;
+      const bool concerns_tuner = tuner_ && phase.model == nullptr;
+      return concerns_tuner ? run_told_phase(phase) : run_phase(phase);
     });
+  }
+
+  // The tuner is told before and after; the time of an emptied cache counts as the phase's.
+  StepOutcome run_told_phase(const EpochPhase& phase) {
+    if (!run_.ended_early.empty()) return {};
+    PhaseReport report{.name = phase.name, .ran = tuner_->point(), .begins = true};
+    SimTime emptying = obey(tuner_->on_phase(report, tuner_reading()));
+    if (!run_.ended_early.empty()) return {.duration = emptying};
+    StepOutcome outcome = run_phase(phase);
+    report.begins = false;
+    report.result = outcome.result;
+    report.peak_allocated = outcome.peak_allocated;
+    if (outcome.oom) report.asked = outcome.oom->requested;
+    emptying += obey(tuner_->on_phase(report, tuner_reading()));
+    tuner_readings_.note_phase();
+    outcome.duration += emptying;
+    return outcome;
+  }
+
+  StepOutcome run_phase(const EpochPhase& phase) {
+    const auto samples = std::span(setup_.samples).first(static_cast<std::size_t>(phase.samples));
+    std::int64_t images = 0;
+    for (const Sample& sample : samples) images += sample.images;
+    CardRunner& cards = phase.model != nullptr ? phase_cards_.at(phase.model) : cards_;
+    const StepProgram program =
+        phase.model != nullptr ? phase.model->step(samples) : program_of(*setup_.model, samples);
+    const StepOutcome outcome = cards.run_program(program, static_cast<std::uint64_t>(images), {});
+    const Bytes total = cards.card(cards.fullest()).view().total;
+    for (EpochTotals* totals : {&run_.totals, &at_.totals}) {
+      totals->note_peak(outcome.peak_allocated, outcome.peak_reserved, total);
+    }
+    return outcome;
   }
 
   void declare() {
@@ -291,7 +387,12 @@ class EpochLoop final : private SteppedRun {
   GradientShares shares_;
   CardRunner cards_;
   std::map<const BatchModel*, CardRunner> phase_cards_;  ///< of phases with a model of their own
-  std::vector<SampleId> batch_;                          ///< that runs or ran last, and what became of it
+  std::optional<TunerSession> tuner_;
+  PolicyReadings tuner_readings_;
+  std::vector<MemoryView> peaks_;  ///< by card, since the tuner last reset them
+  BatchLimits limits_;             ///< that the tuner has set
+  Bytes asked_ = 0;                ///< by the request that failed the batch
+  std::vector<SampleId> batch_;    ///< that runs or ran last, and what became of it
   BatchRecord record_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes_;  ///< that this process has met
   std::vector<double> losses_;  ///< declared for the batch that runs

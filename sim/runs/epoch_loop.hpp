@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "models/workload_model.hpp"
 #include "policies/contract/batch_sessions.hpp"
 #include "policies/contract/epoch_books.hpp"
+#include "policies/contract/session.hpp"
 #include "sim/runs/card_runner.hpp"
 #include "sim/runs/epoch_totals.hpp"
 #include "sim/runs/stepped_run.hpp"
@@ -42,6 +44,7 @@ struct EpochState : ComposerState {
   std::vector<double> gradients;
   SimTime time{0};     ///< simulated so far
   EpochTotals totals;  ///< of the epoch that has begun, so far
+  std::string tuner;   ///< its session, as text; empty = there is none, or it saves nothing
 };
 
 /// Is told of every batch; nothing of a batch is kept otherwise.
@@ -58,6 +61,20 @@ struct EpochPhase {
   std::int64_t every = 1;             ///< after each batch whose number is a multiple of it
   std::int64_t samples = 1;           ///< how many, the first of the data set; no more than it has
   const BatchModel* model = nullptr;  ///< null = the setup's; another one has processes of its own
+};
+
+/// A tuner beside the composer. It is asked after every batch, and told of every phase in the composer's own
+/// process, about a space of one parameter: what a batch may take. What it says holds from the next batch on.
+/// For the tuner a peak lasts until it resets it, whatever the composer is told of single batches.
+struct BatchTuning {
+  enum class Moves : std::uint8_t {
+    budget,     ///< ComposerQuestion::budget, in MiB; for composers that obey one
+    batch_size  ///< samples that a batch may have
+  };
+  Moves moves = Moves::budget;
+  ParameterSpace space;                          ///< of one parameter
+  Point start;                                   ///< within it
+  std::function<std::unique_ptr<Tuner>()> make;  ///< a new one for each process
 };
 
 /// Everything a run is made of but its policy.
@@ -77,6 +94,7 @@ struct EpochSetup {
   std::vector<OtherProcess> others;
   std::vector<EpochPhase> phases;
   Faults faults;  ///< of the batch with that number; without delayed changes and restarts
+  std::optional<BatchTuning> tuning;
   LossRules loss;
   DeclaredSeries losses;
   DeclaredSeries gradient_norms;
@@ -91,7 +109,9 @@ struct EpochRun {
   EpochTotals totals;
   std::vector<double> gradient_shares;  ///< by task
   std::vector<Statistic> statistics;
-  std::uint64_t alloc_retries = 0;  ///< on all cards
+  std::vector<Adjustment> adjustments;  ///< of a tuner; `iteration` is the number of the batch before it
+  Point final_point;                    ///< where it left its parameter; empty without one
+  std::uint64_t alloc_retries = 0;      ///< on all cards
   PhaseCounts phases;
   FaultCounts faults;
   EpochState state;         ///< to go on from
@@ -106,7 +126,8 @@ struct EpochRun {
 std::int64_t take_out_misfits(EpochSetup& setup);
 
 /// Runs `setup` with `composer`. Deterministic on pretended cards. Throws InputError if the weights alone do
-/// not fit, or `start` is not of this data set or policy.
+/// not fit, or `start` is not of this data set or policy. A tuner that does not take what an equal one saved
+/// ends the run early; one that saves nothing begins anew at its start after a restart.
 EpochRun run_epochs(const EpochSetup& setup, Composer& composer);
 
 }  // namespace vramlab

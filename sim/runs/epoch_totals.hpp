@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/observation.hpp"
-#include "policies/contract/composer.hpp"
+#include "policies/contract/batch_sessions.hpp"
 #include "sim/runs/step_performer.hpp"
 
 namespace vramlab {
@@ -24,8 +24,9 @@ struct BatchRecord {
   Bytes allocated_before = 0;
   Bytes peak_allocated = 0;  ///< of this step
   Bytes peak_reserved = 0;
-  Bytes wanted = 0;  ///< an OOM: the peak it would have had at least
-  Bytes total = 0;   ///< what the program may use
+  Bytes wanted = 0;    ///< an OOM: the peak it would have had at least
+  Bytes total = 0;     ///< what the program may use
+  BatchLimits limits;  ///< that a tuner beside the composer had set; empty = none
   StepResult result = StepResult::ok;
   bool oversize = false;
   bool checkpointing = false;

@@ -6,7 +6,7 @@ namespace vramlab {
 
 // What is there already has its memory before the first step.
 SteppedRun::SteppedRun(const Faults& faults, const std::vector<OtherProcess>& others, SimTime start)
-    : faults_(faults), simulation_(start) {
+    : faults_(faults), simulation_(start), readings_(faults) {
   for (const auto& [from, to, size, card] : others) {
     if (to <= start) continue;
     const auto bytes = static_cast<std::int64_t>(size);
@@ -63,14 +63,20 @@ StepOutcome SteppedRun::with_faults(std::int64_t number, const StepAdditions& ad
   return outcome;
 }
 
-void SteppedRun::restart_readings(Observation first) {
+const Observation& SteppedRun::deliver(Observation now) {
+  const Observation& seen = readings_.deliver(std::move(now));
+  if (seen.reading < seen.iteration) ++fault_counts_.missing_readings;
+  return seen;
+}
+
+void PolicyReadings::restart(Observation first) {
   readings_.clear();
   reading_ = std::move(first);
   after_phase_ = false;
-  new_to_policy_ = true;
+  new_process_ = true;
 }
 
-const Observation& SteppedRun::deliver(Observation now) {
+const Observation& PolicyReadings::deliver(Observation now) {
   const std::int64_t iteration = now.iteration;
   const SimTime time = now.time;
   now.reading = iteration;
@@ -82,8 +88,7 @@ const Observation& SteppedRun::deliver(Observation now) {
   }
   reading_.iteration = iteration;
   reading_.time = time;
-  reading_.new_process = std::exchange(new_to_policy_, false);
-  if (reading_.reading < iteration) ++fault_counts_.missing_readings;
+  reading_.new_process = std::exchange(new_process_, false);
   return reading_;
 }
 

@@ -79,6 +79,28 @@ struct FaultCounts {
   }
 };
 
+/// The readings of a run on their way to one policy, as late and as incomplete as its faults make them.
+class PolicyReadings {
+ public:
+  /// `faults` must outlive it.
+  explicit PolicyReadings(const Faults& faults) : faults_(faults) {}
+
+  /// What the policy sees of `now`, a reading after step `now.iteration`: that of some steps before, or the
+  /// last one again where one is missing. Lasts until the next call.
+  const Observation& deliver(Observation now);
+  /// Forgets those on their way; `first` is seen until one arrives.
+  void restart(Observation first);
+  /// A phase has run since the last reading.
+  void note_phase() { after_phase_ = true; }
+
+ private:
+  const Faults& faults_;
+  std::deque<Observation> readings_;  // on their way
+  Observation reading_;               // the last one that arrived
+  bool after_phase_ = false;          // since the last reading
+  bool new_process_ = true;           // until its first reading
+};
+
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
 
@@ -128,7 +150,7 @@ class SteppedRun {
     for (const auto& phase : phases) {
       if (number % phase.every != 0) continue;
       const StepOutcome outcome = perform(phase);
-      after_phase_ = true;
+      readings_.note_phase();
       phase_counts_.ooms += outcome.result == StepResult::oom ? 1 : 0;
       taken += outcome.duration;
     }
@@ -136,11 +158,9 @@ class SteppedRun {
     return taken;
   }
 
-  /// What the policy sees of `now`, a reading after step `now.iteration`: that of some steps before, or the
-  /// last one again where one is missing. Lasts until the next call.
+  /// PolicyReadings::deliver and ::restart, for the policy that all runs have.
   const Observation& deliver(Observation now);
-  /// Forgets the readings on their way; `first` is seen until one arrives.
-  void restart_readings(Observation first);
+  void restart_readings(Observation first) { readings_.restart(std::move(first)); }
 
   FaultCounts fault_counts_;
   PhaseCounts phase_counts_;
@@ -164,10 +184,7 @@ class SteppedRun {
   std::vector<std::vector<StepPerformer*>> processes_;  // by card
   std::vector<std::int64_t> others_wanted_;             // bytes, by card
   bool process_is_new_ = true;                          // until a step of it has succeeded
-  std::deque<Observation> readings_;                    // on their way to the policy
-  Observation reading_;                                 // the last one that arrived
-  bool after_phase_ = false;                            // since the last reading
-  bool new_to_policy_ = true;                           // the process, until its first reading
+  PolicyReadings readings_;
 };
 
 }  // namespace vramlab

@@ -12,7 +12,7 @@ namespace {
 class TrainingLoop final : private SteppedRun {
  public:
   TrainingLoop(const TrainingSetup& setup, const TunerMaker& make_tuner, CardsRule cards)
-      : SteppedRun(setup.faults, setup.others),
+      : SteppedRun(setup.faults, setup.others, setup.begins),
         setup_(setup),
         faults_(setup.faults),
         make_tuner_(make_tuner),

@@ -43,6 +43,7 @@ struct TrainingSetup {
   ParameterSpace bounds;  ///< within the model's range; the host enforces them
   Point start;
   std::int64_t iterations = 0;
+  SimTime begins{0};  ///< by the clock of `others`; a run's duration counts from 0
   ProcessSetup process;
   std::vector<ProcessSetup> more_cards;  ///< further cards of a workload on several
   std::vector<OtherProcess> others;

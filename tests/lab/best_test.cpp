@@ -8,6 +8,7 @@
 
 #include "lab/experiment.hpp"
 #include "lab/kinds/training/run.hpp"
+#include "lab/matrix/family_matrix.hpp"
 #include "lab/matrix/tuner_matrix.hpp"
 #include "tests/lab/scenario_rig.hpp"
 
@@ -185,6 +186,46 @@ TEST(Best, OfARowOfTheMatrixFollowsTheSameRule) {
   EXPECT_THAT(best_rows(), ElementsAre(0, 1, 0, 1));
   for (MatrixCell& one : row.cells) one.finished = false;
   EXPECT_THAT(best_rows(), ElementsAre(0, 0, 0, 0));
+}
+
+// Rows of 100 MiB on 1 GiB. A plan of 16 samples fails; a sampler learns what a row takes.
+TEST(FamilyMatrix, RunsEveryComposerOnAnEpochAndNamesTheBestOfItsRow) {
+  const ScenarioDocument document = parse_document(R"({
+    "version": 1, "kind": "epoch", "name": "rows", "device": {"total": "1GiB", "context": 0},
+    "workload": {"sizes": {"per_token": "1MiB"},
+                 "data": {"samples": 40, "tasks": [{"name": "T1", "shortest": 100, "longest": 100}]}},
+    "policies": [{"use": "planned-batches", "profile": "fixed", "batch_size": 4, "label": "four"}]})",
+                                                   VRAMLAB_SOURCE_DIR "/scenarios/rows.json");
+  const FamilyMatrix matrix = family_matrix("epoch", {document}, 1);
+  EXPECT_EQ(matrix.metric, "samples_per_s");
+  EXPECT_THAT(matrix.labels, testing::Contains("dense"));
+  ASSERT_EQ(matrix.rows.size(), 1u);
+  const auto cell = [&](const char* label) {
+    const auto at = std::ranges::find(matrix.labels, label) - matrix.labels.begin();
+    return matrix.rows[0].cells.at(static_cast<std::size_t>(at));
+  };
+  EXPECT_EQ(cell("fixed").ooms, 0);  // its own options stay: 4 samples at once, not 16
+  EXPECT_NEAR(cell("fixed").value, 80, 1);
+  EXPECT_GT(cell("fixed").short_of_best.value(), 0);
+  EXPECT_GT(cell("longest-first").ooms, 0);
+  EXPECT_FALSE(cell("longest-first").lost.empty());
+  EXPECT_FALSE(cell("longest-first").is_best);
+  EXPECT_FALSE(cell("longest-first").short_of_best);
+  const auto summaries = summarise(matrix);
+  const auto standings = standings_of(matrix, summaries);
+  const Standing* first = leader(standings);
+  const FamilyCell best = cell(first->label.c_str());
+  EXPECT_TRUE(best.is_best);
+  EXPECT_EQ(best.ooms, 0);
+  EXPECT_TRUE(best.lost.empty());
+}
+
+TEST(FamilyMatrix, IsThereForEveryKindWithAFamilyButTuners) {
+  EXPECT_TRUE(has_family_matrix("epoch") && has_family_matrix("search") && has_family_matrix("jobs"));
+  const auto searchers = contestants_of(builtin_policies()->searchers, *builtin_policies(), true);
+  EXPECT_THAT(searchers, testing::Contains(testing::Field(&Contestant::label, "binsearch repaired")));
+  EXPECT_THAT(searchers, testing::Contains(testing::Field(&Contestant::label, "model")));
+  EXPECT_FALSE(has_family_matrix("training") || has_family_matrix("snapshot"));
 }
 
 }  // namespace

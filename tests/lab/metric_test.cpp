@@ -33,10 +33,23 @@ TEST(MetricTable, ResultsHaveItsMetricsInItsOrder) {
   names.insert(names.end(), {"disturbance_cost", "regret"});
   EXPECT_EQ(names_in(training_metrics(scenario, {}, {.undisturbed = 1, .oracle = 1})), names);
   names.emplace_back("on_front");  // of a comparison
+  const std::vector<std::string> of_search{"search_probes", "search_ooms", "search_s"};
+  names.insert(std::ranges::find(names, "objective"), of_search.begin(), of_search.end());
   EXPECT_EQ(names, names_of(training_metric_table()));
+  const BatchSearchRun search_before;
+  EXPECT_EQ(names_in(training_metrics(scenario, {}, {1, 1, true}, &search_before)), names);
   EXPECT_EQ(names_in(jobs_metrics({}, {})), names_of(jobs_metric_table()));
-  const EpochSetup epoch;
-  EXPECT_EQ(names_in(epoch_metrics(epoch, {})), names_of(epoch_metric_table()));
+  EpochSetup epoch;
+  std::vector<std::string> of_epoch = names_of(epoch_metric_table());
+  epoch.tuning.emplace();
+  EpochRun tuned;
+  tuned.final_point = {3};
+  std::erase(of_epoch, "final_batch_size");  // it moves the budget
+  EXPECT_EQ(names_in(epoch_metrics(epoch, tuned)), of_epoch);
+  epoch.tuning.reset();
+  std::erase(of_epoch, "final_budget_bytes");
+  std::erase(of_epoch, "adjustments");
+  EXPECT_EQ(names_in(epoch_metrics(epoch, {})), of_epoch);
   SearchResult search;
   search.buckets.resize(1);
   EXPECT_EQ(names_in(search_metrics(search)), names_of(search_metric_table()));

@@ -81,6 +81,41 @@ TEST(ComposerSession, AnEffectiveBatchIsExactOneBatchAtATime) {
   EXPECT_EQ(next.effective, 6);
 }
 
+// A sample of T1 takes 0.63 GiB by the published table, a step 0.27 beside them.
+TEST(ComposerSession, ABudgetTakesThePlaceOfTheMarginAndOfTheComposersOwn) {
+  const auto sampler = [](const OptionMap& more) {
+    const OptionMap options = overlay({{"batch_size", std::int64_t{100}, {}}}, more);
+    return builtin_policies()->composers.make({"memory-aware-sampler", "table", options, ""}, {"T1"});
+  };
+  const std::vector<Sample> samples = samples_with(100);
+  const auto composer = sampler({});
+  ComposerSession session{*composer, {.samples = samples, .shuffle = false}};
+  EXPECT_EQ(session.next(card_of(10_GiB)).batch.size(), 13u);  // 0.1 of it is kept free
+  session.set_limits({.budget = 3_GiB, .most_samples = {}});
+  EXPECT_EQ(session.next(card_of(10_GiB)).batch.size(), 4u);
+  session.set_limits({.budget = 10_GiB, .most_samples = {}});
+  EXPECT_EQ(session.next(card_of(10_GiB)).batch.size(), 15u);
+  session.set_limits({.budget = 100_GiB, .most_samples = {}});
+  EXPECT_EQ(session.next(card_of(10_GiB)).batch.size(), 15u);  // there is no more than the card
+
+  const auto own = sampler({{"max_memory_mb", std::int64_t{2048}, {}}});
+  ComposerSession bounded{*own, {.samples = samples, .shuffle = false}};
+  EXPECT_EQ(bounded.next(card_of(10_GiB)).batch.size(), 2u);
+  bounded.set_limits({.budget = 3_GiB, .most_samples = {}});
+  EXPECT_EQ(bounded.next(card_of(10_GiB)).batch.size(), 4u);
+}
+
+TEST(ComposerSession, NoBatchHasMoreSamplesThanTheHostAllows) {
+  const auto composer = batches_of(8);
+  EXPECT_FALSE(composer->obeys_budget());
+  const std::vector<Sample> samples = samples_with(16);
+  ComposerSession session{*composer, {.samples = samples, .shuffle = false}};
+  session.set_limits({.budget = {}, .most_samples = 3});
+  EXPECT_THAT(session.next(card_of(1_GiB)).batch, ElementsAre(0, 1, 2));
+  session.set_limits({});
+  EXPECT_EQ(session.next(card_of(1_GiB)).batch.size(), 8u);
+}
+
 TEST(ComposerSession, GoesOnInAnotherProcessWithBatchesThatRanAtTheEnd) {
   const auto composer = batches_of(4);
   const std::vector<Sample> samples = samples_with(12);

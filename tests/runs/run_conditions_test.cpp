@@ -246,5 +246,170 @@ TEST_F(SearchConditions, AnEpochAfterTheSearchGoesOnByTheSameClock) {
   EXPECT_EQ(errors.samples, 0);
 }
 
+// A tuner beside a composer. Rows of 10 tokens take 10 MiB each; a batch takes what its budget allows.
+
+/// Takes as many samples as its budget holds.
+class BudgetFiller : public Composer {
+ public:
+  ComposerAnswer decide(const ComposerQuestion& question, const Observation&) override {
+    const auto count = static_cast<std::size_t>(question.budget.value() / 10_MiB);
+    const auto waiting = question.candidates.look(count);
+    return {.batch = {waiting.begin(), waiting.end()}};
+  }
+  AfterOom told(const BatchOutcome& outcome) override {
+    results.push_back(outcome.result);
+    return AfterOom::ask;
+  }
+  [[nodiscard]] bool obeys_budget() const override { return true; }
+  [[nodiscard]] AccumulationRule accumulation() const override { return {}; }
+  [[nodiscard]] std::vector<double> save() const override { return {}; }
+  void restore(std::span<const double>) override {}
+
+  std::vector<StepResult> results;
+};
+
+/// What the tuner of a test was asked and told; it outlives the tuners.
+struct TunerNotes {
+  std::vector<TunerQuestion> questions;
+  std::vector<Observation> observations;
+  std::vector<PhaseReport> phases;
+};
+
+/// Moves by 50 up, and to a half after a failure. Never resets the peak unless `resets`.
+class ScriptedTuner : public Tuner {
+ public:
+  ScriptedTuner(TunerNotes& notes, bool resets) : notes_(notes), resets_(resets) {}
+  TunerAnswer decide(const TunerQuestion& question, const Observation& observation) override {
+    notes_.questions.push_back(question);
+    notes_.observations.push_back(observation);
+    const std::int64_t now = question.point.front();
+    return {.delta = {question.result == StepResult::oom ? now / 2 - now : 50},
+            .reset_peak = resets_,
+            .reason = "as scripted"};
+  }
+  TunerAnswer note_phase(const PhaseReport& phase, const Observation&) override {
+    notes_.phases.push_back(phase);
+    return {};
+  }
+  [[nodiscard]] std::string save() const override { return "scripted"; }
+  void load(const std::string& text) override {
+    if (text != "scripted") throw InputError("", "not mine");
+  }
+
+ private:
+  TunerNotes& notes_;
+  bool resets_;
+};
+
+class TunedEpoch : public EpochConditions {
+ protected:
+  EpochSetup tuned(std::int64_t samples, std::int64_t start, std::int64_t high, Bytes card = 4_GiB) {
+    EpochSetup all =
+        epochs_of(model, samples_of(std::vector<std::int64_t>(static_cast<std::size_t>(samples), 10)), card);
+    all.target_batch = 0;
+    all.process.driver_times = no_time();
+    all.listener = this;
+    all.tuning = BatchTuning{.moves = BatchTuning::Moves::budget,
+                             .space = {{{.name = "budget", .low = 10, .high = high}}},
+                             .start = {start},
+                             .make = [this] { return std::make_unique<ScriptedTuner>(notes, resets); }};
+    return all;
+  }
+
+  TunerNotes notes;
+  BudgetFiller composer;
+  bool resets = true;
+};
+
+TEST_F(TunedEpoch, ABudgetCountsFromTheNextBatchOnAndStaysInItsBounds) {
+  const EpochRun run = run_epochs(tuned(10 + 15 + 18 + 18, 100, 180), composer);
+  ASSERT_EQ(batches.size(), 4u);
+  std::vector<Bytes> budgets;
+  std::vector<Bytes> peaks;
+  for (const BatchRecord& batch : batches) {
+    budgets.push_back(batch.limits.budget.value());
+    peaks.push_back(batch.peak_allocated);
+  }
+  EXPECT_THAT(budgets, ElementsAre(100_MiB, 150_MiB, 180_MiB, 180_MiB));
+  EXPECT_EQ(peaks, budgets);
+  ASSERT_EQ(run.adjustments.size(), 2u);
+  EXPECT_EQ(run.adjustments[0].iteration, 1);
+  EXPECT_EQ(run.adjustments[1].iteration, 2);
+  EXPECT_THAT(run.adjustments[1].to, ElementsAre(180));
+  EXPECT_EQ(run.adjustments[1].time, ms(100));
+  EXPECT_THAT(run.final_point, ElementsAre(180));
+}
+
+TEST_F(TunedEpoch, AFailedBatchIsToldToComposerAndTuner) {
+  const EpochRun run = run_epochs(tuned(16 + 8, 160, 400, 128_MiB), composer);
+  // Batches of 16, 8, 13, 6 and 10 samples.
+  EXPECT_EQ(run.totals.ooms, 2);
+  ASSERT_EQ(notes.questions.size(), 5u);
+  EXPECT_EQ(notes.questions[0].result, StepResult::oom);
+  EXPECT_EQ(notes.questions[0].asked, 2_MiB);
+  EXPECT_THAT(notes.questions[1].point, ElementsAre(80));
+  EXPECT_TRUE(run.adjustments[0].reason.starts_with("oom"));
+  EXPECT_THAT(composer.results,
+              ElementsAre(StepResult::oom, StepResult::ok, StepResult::oom, StepResult::ok, StepResult::ok));
+}
+
+TEST_F(TunedEpoch, ItIsToldOfPhasesOfItsOwnProcessAndItsPeaksLastUntilItResetsThem) {
+  SampleSizeModel other{{.per_token = 1_MiB}};
+  EpochSetup all = tuned(10 + 15 + 20, 100, 400);
+  all.phases = {{.name = "validation", .every = 1, .samples = 30},
+                {.name = "elsewhere", .every = 1, .samples = 40, .model = &other}};
+  resets = false;
+  run_epochs(all, composer);
+  ASSERT_EQ(notes.phases.size(), 6u);
+  EXPECT_TRUE(notes.phases[0].begins);
+  EXPECT_FALSE(notes.phases[1].begins);
+  EXPECT_EQ(notes.phases[1].name, "validation");
+  EXPECT_EQ(notes.phases[1].peak_allocated, 300_MiB);
+  EXPECT_THAT(notes.phases[1].ran, ElementsAre(150));  // the batch before it moved it
+  ASSERT_EQ(notes.observations.size(), 3u);
+  EXPECT_EQ(notes.observations[0].memory.peak_allocated, 100_MiB);
+  EXPECT_TRUE(notes.observations[0].new_process);
+  EXPECT_FALSE(notes.observations[0].after_phase);
+  EXPECT_EQ(notes.observations[1].memory.peak_allocated, 300_MiB);
+  EXPECT_TRUE(notes.observations[1].after_phase);
+
+  notes = {};
+  resets = true;
+  all.phases.clear();
+  run_epochs(all, composer);
+  EXPECT_EQ(notes.observations[1].memory.peak_allocated, 150_MiB);
+}
+
+TEST_F(TunedEpoch, AfterARestartItGoesOnFromWhatItHadSaved) {
+  EpochSetup all = tuned(10 + 15 + 20, 100, 400);
+  all.stop_after = 1;
+  const EpochRun first = run_epochs(all, composer);
+  all.start = first.state;
+  const EpochRun second = run_epochs(all, composer);
+  EXPECT_THAT(second.final_point, ElementsAre(200));
+  EXPECT_TRUE(notes.observations[1].new_process);
+  EXPECT_EQ(batches[1].peak_allocated, 150_MiB);
+
+  all.start->tuner = "of another";
+  EXPECT_THAT(run_epochs(all, composer).ended_early, HasSubstr("could not go on after the restart"));
+}
+
+TEST_F(TunedEpoch, ItMayMoveTheSamplesOfABatchInstead) {
+  EpochSetup all = tuned(4 + 6 + 8, 4, 8);
+  all.tuning->moves = BatchTuning::Moves::batch_size;
+  all.tuning->space.parameters.front() = {.name = "batch_size", .low = 1, .high = 8};
+  all.tuning->make = [] {
+    return builtin_policies()->tuners.make(
+        {"aimd", "", {{"increase", std::int64_t{2}, {}}, {"adjustment_frequency", std::int64_t{1}, {}}}, ""},
+        {{{.name = "batch_size", .low = 1, .high = 8}}});
+  };
+  const auto fixed = composer_of("planned-batches", "fixed", {{"batch_size", std::int64_t{100}, {}}});
+  const EpochRun run = run_epochs(all, *fixed);
+  std::vector<std::int64_t> sizes;
+  for (const BatchRecord& batch : batches) sizes.push_back(batch.shape.samples);
+  EXPECT_THAT(sizes, ElementsAre(4, 6, 8));
+  EXPECT_THAT(run.final_point, ElementsAre(8));
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -62,6 +62,11 @@ struct Facts {
   [[nodiscard]] double misfit_samples() const {
     return static_cast<double>(misfits) * static_cast<double>(setup.epochs);
   }
+  [[nodiscard]] bool is_tuned() const { return setup.tuning && !run.final_point.empty(); }
+  [[nodiscard]] std::optional<double> final_limit(BatchTuning::Moves limit, double unit) const {
+    if (!is_tuned() || setup.tuning->moves != limit) return std::nullopt;
+    return unit * static_cast<double>(run.final_point.front());
+  }
   [[nodiscard]] bool finished() const {
     return run.ended_early.empty() && totals.samples > 0 && untrained() <= misfit_samples();
   }
@@ -145,6 +150,17 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"predictor_unsafe_share", "unsafe", "share", less,
         "share of the batches that took more than the prediction held against the budget"},
        [](const Facts& f) { return f.totals.errors.unsafe_share(); }},
+      {{"adjustments", "changes", "count", neither,
+        "changes of what a batch may take, by a tuner beside the composer; only where there is one"},
+       [](const Facts& f) {
+         return f.is_tuned() ? std::optional{static_cast<double>(f.run.adjustments.size())} : std::nullopt;
+       }},
+      {{"final_budget_bytes", "budget", "bytes", neither,
+        "where the tuner left the budget; only where it moves one"},
+       [](const Facts& f) { return f.final_limit(BatchTuning::Moves::budget, static_cast<double>(1_MiB)); }},
+      {{"final_batch_size", "most samples", "count", neither,
+        "where the tuner left the samples that a batch may have; only where it moves them"},
+       [](const Facts& f) { return f.final_limit(BatchTuning::Moves::batch_size, 1); }},
       {{"task_share", "task shift", "share", less,
         "largest difference, over the tasks, between a task's share of the gradient weight and of the data",
         "max |gradient share − data share|"},

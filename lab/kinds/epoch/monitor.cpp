@@ -45,6 +45,9 @@ Json batch_json(const BatchRecord& batch, const std::vector<std::string>& tasks,
   const bool predicts = batch.predicted.likely > 0;
   json["predicted_mb"] =
       predicts ? Json(mib(batch.allocated_before + batch.predicted.likely)) : Json(nullptr);
+  const BatchLimits& limits = batch.limits;
+  json["budget_mb"] = limits.budget ? Json(mib(*limits.budget)) : Json(nullptr);
+  json["most_samples"] = limits.most_samples ? Json(*limits.most_samples) : Json(nullptr);
   json["prediction_error"] = number_json(batch.prediction_error());
   json["padding"] = 1 - static_cast<double>(batch.shape.tokens) / static_cast<double>(batch.padded_positions);
   json["oom"] = batch.result == StepResult::oom;
@@ -99,6 +102,8 @@ void BatchSeries::add(const BatchRecord& batch) {
   point.peak_gib = std::max(point.peak_gib, in_gib(batch.peak_allocated));
   point.reserved_gib = std::max(point.reserved_gib, in_gib(batch.peak_reserved));
   point.batch_size += static_cast<double>(batch.shape.samples);
+  if (batch.limits.budget) point.budget_gib = in_gib(*batch.limits.budget);
+  if (batch.limits.most_samples) point.most_samples = static_cast<double>(*batch.limits.most_samples);
   const double error = batch.prediction_error();
   if (!std::isnan(error)) {
     point.error += std::abs(error);
@@ -122,6 +127,8 @@ void BatchSeries::join_neighbours() {
                       .peak_gib = std::max(a.peak_gib, b.peak_gib),
                       .reserved_gib = std::max(a.reserved_gib, b.reserved_gib),
                       .batch_size = a.batch_size + b.batch_size,
+                      .budget_gib = b.budget_gib,
+                      .most_samples = b.most_samples,
                       .error = a.error + b.error,
                       .predicted = a.predicted + b.predicted,
                       .loss = a.loss + b.loss,
@@ -189,6 +196,13 @@ void EpochMonitor::draw(const EpochResult& result, std::vector<std::string>& fil
                     {"GiB", {{"peak allocated", {}}, {"peak reserved", {}}}},
                     {"samples", {{"batch size", {}}}},
                     {"%", {{"prediction error", {}}}}};
+  const auto tuner = scenario_.tuners.find(label_);
+  const bool tuned = tuner != scenario_.tuners.end();
+  const bool has_budget = tuned && tuner->second.tuning.moves == BatchTuning::Moves::budget;
+  if (tuned) {
+    auto& curves = picture.panels[has_budget ? 1 : 2].curves;
+    curves.push_back({has_budget ? "budget" : "most samples", {}});
+  }
   const bool losses = !scenario_.series_origin.empty();
   if (losses) picture.panels.push_back({"loss, " + scenario_.series_origin, {{"loss", {}}}});
   for (const BatchSeries::Point& point : series_.points()) {
@@ -200,6 +214,7 @@ void EpochMonitor::draw(const EpochResult& result, std::vector<std::string>& fil
     add(1, 0, point.peak_gib);
     add(1, 1, point.reserved_gib);
     add(2, 0, point.batch_size / point.batches);
+    if (tuned) has_budget ? add(1, 2, point.budget_gib) : add(2, 1, point.most_samples);
     add(3, 0, point.predicted > 0 ? 100 * point.error / point.predicted : std::nan(""));
     if (losses) add(4, 0, point.with_loss > 0 ? point.loss / point.with_loss : std::nan(""));
   }

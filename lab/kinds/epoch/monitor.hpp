@@ -27,6 +27,8 @@ class BatchSeries {
     double peak_gib = 0;      ///< highest
     double reserved_gib = 0;  ///< highest
     double batch_size = 0;
+    double budget_gib = 0;    ///< of its last batch; 0 = none was set
+    double most_samples = 0;  ///< the same
     double error = 0;
     double predicted = 0;  ///< batches that had a prediction
     double loss = 0;

@@ -23,6 +23,8 @@ void go_on(EpochRun& run, EpochRun later) {
   run.totals.add(later.totals);
   add_statistics(run.statistics, later.statistics);
   run.gradient_shares = std::move(later.gradient_shares);  // these are part of the state
+  run.adjustments.insert(run.adjustments.end(), later.adjustments.begin(), later.adjustments.end());
+  run.final_point = std::move(later.final_point);
   run.alloc_retries += later.alloc_retries;
   run.phases.add(later.phases);
   run.faults.add(later.faults);
@@ -80,6 +82,11 @@ std::int64_t count_misfits(const EpochScenario& scenario) {
 EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
   EpochSetup setup = scenario.setup;
   setup.listener = listener;
+  if (const auto found = scenario.tuners.find(entry.label); found != scenario.tuners.end()) {
+    const BatchTuner& tuner = found->second;
+    setup.tuning = tuner.tuning;
+    setup.tuning->make = [&] { return scenario.known->tuners.make(tuner.choice, tuner.tuning.space); };
+  }
   EpochResult result{named_after(entry), run_restarted(setup, scenario, entry.choice)};
   const auto all = std::ssize(setup.samples) * setup.epochs;
   const bool left_out = result.run.ended_early.empty() && result.run.totals.samples < all;

@@ -1,5 +1,6 @@
 #include "lab/kinds/epoch/spec.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMostTokens = 1e7;
+constexpr double kOneMiB = 1048576;
 constexpr double kMostSamples = 1e7;
 
 struct TaskSection : TaskSort {
@@ -58,8 +60,31 @@ struct SeriesSection {
   std::string origin;
 };
 
+/// From where to where a tuner may move one limit of batches.
+template <class Value>
+struct TunedRange {
+  Value from{};
+  Value to{};
+  std::optional<Value> start;
+};
+
+/// The tuner of one of "policies".
+struct BatchTunerSection {
+  std::string use;
+  std::optional<std::string> profile;
+  std::optional<TunedRange<Bytes>> budget;
+  std::optional<TunedRange<std::int64_t>> batch_size;
+  const Json* json = nullptr;
+};
+
+/// One of "policies".
+struct ComposerSection : PolicySection {
+  std::optional<BatchTunerSection> tuner;
+};
+
 /// A file of kind `epoch`, as its keys are named.
 struct EpochFile : EpochScenario, ScenarioSections, CardSections {
+  std::vector<ComposerSection> composers;
   std::optional<std::string> model_file;
   std::optional<std::string> checkpointed_file;
   std::optional<SizesSection> sizes;
@@ -161,6 +186,42 @@ const Record<PhaseSection>& phase_table() {
   return table;
 }
 
+template <class Value>
+const Record<TunedRange<Value>>& tuned_range_table(double low, double high) {
+  using R = TunedRange<Value>;
+  static const Record<R> table{
+      {"from", &R::from, "", low, high, "the least", kRequired},
+      {"to", &R::to, "", low, high, "the most", kRequired},
+      {"start", &R::start, "", low, high, "of the first batch (default: `from`)"},
+  };
+  return table;
+}
+
+const Record<BatchTunerSection>& batch_tuner_table() {
+  using T = BatchTunerSection;
+  static const Record<T> table{
+      {{"use", &T::use, "", 0, 0, "a tuner of `vramlab policies` that moves one parameter", kRequired},
+       {"profile", &T::profile, "", 0, 0, "a named set of its options"},
+       {"budget", object_of(&T::budget, tuned_range_table<Bytes>(kOneMiB, kLargestCard)), "", 0, 0,
+        "it moves the bytes that may be allocated at a batch's peak, in MiB, in place of the composer's own "
+        "budget and margin (or give `batch_size`)"},
+       {"batch_size", object_of(&T::batch_size, tuned_range_table<std::int64_t>(1, 1e6)), "", 0, 0,
+        "it moves the samples that a batch may have"}},
+      raw(FieldKind::object, &T::json)};
+  return table;
+}
+
+const Record<ComposerSection>& composer_table() {
+  using C = ComposerSection;
+  static const Record<C> table{
+      joined<C>(policy_rows(),
+                std::vector<Row<C>>{{"tuner", object_of(&C::tuner, batch_tuner_table()), "", 0, 0,
+                                     "a tuner that moves a limit of the batches between them; further keys "
+                                     "are its options (default: none)"}}),
+      raw(FieldKind::object, &PolicySection::json)};
+  return table;
+}
+
 const Record<EpochFile>& workload_table() {
   using F = EpochFile;
   const auto in_setup = [](Member<EpochSetup> member) { return within(&F::setup, std::move(member)); };
@@ -204,8 +265,10 @@ const Record<EpochFile>& file_table() {
       std::vector<Row<EpochFile>>{
           {"workload", group_of(workload_table()), "", 0, 0, "what is trained on what", kRequired},
           {"faults", object_of(&EpochFile::faults, faults_table(FaultsOf::epoch)), "", 0, 0, kFaultsHelp}},
-      plugins_rows(), policies_rows(kPoliciesHelp, kRequired), expectations_rows(metric_expectation_table()),
-      sweep_rows())};
+      plugins_rows(),
+      std::vector<Row<EpochFile>>{
+          {"policies", list_of(&EpochFile::composers, composer_table()), "", 0, 0, kPoliciesHelp, kRequired}},
+      expectations_rows(metric_expectation_table()), sweep_rows())};
   return table;
 }
 
@@ -227,10 +290,7 @@ class EpochReader {
     file_.setup.others = std::move(cards.others);
     file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
-    const auto& known = file_.known->composers;
-    const auto try_out = [&](const PolicyChoice& choice) { known.make(choice, file_.setup.tasks); };
-    PolicyList list = read_policy_list(file_.policy_sections, {find_in(known), try_out}, problems_);
-    file_.policies = std::move(list.entries);
+    const PolicyList list = read_policies();
     require_metric_expectations(file_.expectations, list.labels, list.complete,
                                 names_of(epoch_metric_table()), problems_);
     problems_.throw_if_any();
@@ -238,6 +298,98 @@ class EpochReader {
   }
 
  private:
+  PolicyList read_policies() {
+    const auto& known = file_.known->composers;
+    const auto try_out = [&](const PolicyChoice& choice) { known.make(choice, file_.setup.tasks); };
+    for (ComposerSection& section : file_.composers) name_after_tuner(section);
+    PolicyList list = read_policy_list({file_.composers.begin(), file_.composers.end()},
+                                       {find_in(known), try_out}, problems_, composer_table());
+    for (std::size_t i = 0; i < file_.composers.size(); ++i) {
+      const std::string pointer = "/policies/" + std::to_string(i);
+      const auto entry =
+          std::ranges::find(list.entries, pointer, [](const PolicyEntry& one) { return one.choice.where; });
+      if (!file_.composers[i].tuner || entry == list.entries.end()) continue;
+      problems_.guarded(pointer + "/tuner",
+                        [&] { read_tuner(*file_.composers[i].tuner, *entry, pointer + "/tuner"); });
+    }
+    file_.policies = list.entries;
+    return list;
+  }
+
+  // "dense + predictive", where it has no label of its own.
+  void name_after_tuner(ComposerSection& section) const {
+    if (!section.tuner || section.label) return;
+    const auto& all = file_.known->composers;
+    const auto kind = std::ranges::find(all.entries, section.use, &ComposerEntry::name);
+    if (kind == all.end()) return;  // which is a problem of its own
+    const std::string profile = section.profile.value_or(kind->default_profile);
+    section.label = (profile.empty() ? kind->name : profile) + " + " + section.tuner->use;
+  }
+
+  void read_tuner(const BatchTunerSection& section, const PolicyEntry& entry, const std::string& pointer) {
+    if (section.budget.has_value() == section.batch_size.has_value()) {
+      throw InputError(pointer, "give either \"budget\" or \"batch_size\", which the tuner moves.");
+    }
+    BatchTuner tuner;
+    tuner.choice = {.use = section.use,
+                    .profile = section.profile.value_or(""),
+                    .options = policy_options(*section.json, batch_tuner_table(), pointer, problems_),
+                    .where = pointer};
+    const auto& known = file_.known->tuners;
+    const PolicyProfile* profile =
+        known.find(tuner.choice).find_profile(tuner.choice.profile, pointer + "/profile");
+    if (profile != nullptr) tuner.choice.profile = profile->name;
+    if (section.budget) {
+      const auto composer = file_.known->composers.make(entry.choice, file_.setup.tasks);
+      if (!composer->obeys_budget()) {
+        throw InputError(pointer + "/budget", "the composer " + entry.choice.use +
+                                                  " obeys no budget, as it foresees no memory; give "
+                                                  "\"batch_size\" instead.");
+      }
+      tuner.tuning.moves = BatchTuning::Moves::budget;
+      require_on_card(section.budget->to, pointer + "/budget/to");
+      read_range(*section.budget, "budget", 1_MiB, pointer + "/budget", tuner.tuning);
+    } else {
+      tuner.tuning.moves = BatchTuning::Moves::batch_size;
+      read_range(*section.batch_size, "batch_size", std::int64_t{1}, pointer + "/batch_size", tuner.tuning);
+    }
+    known.make(tuner.choice, tuner.tuning.space);
+    file_.tuners.emplace(entry.label, std::move(tuner));
+  }
+
+  // Its only parameter, in units of `unit`.
+  template <class Value>
+  void read_range(const TunedRange<Value>& range, const char* name, Value unit, const std::string& pointer,
+                  BatchTuning& tuning) {
+    const auto text = [](Value value) { return tuned_text(value); };
+    const Value start = range.start.value_or(range.from);
+    if (range.to < range.from) {
+      throw InputError(pointer + "/to", text(range.to) + " is below \"from\", " + text(range.from) + ".");
+    }
+    if (start < range.from || start > range.to) {
+      throw InputError(pointer + "/start", text(start) + " is out of range; allowed is " + text(range.from) +
+                                               " to " + text(range.to) + ".");
+    }
+    const auto in_units = [unit](Value value) { return static_cast<std::int64_t>(value / unit); };
+    tuning.space.parameters = {{.name = name, .low = in_units(range.from), .high = in_units(range.to)}};
+    tuning.start = {in_units(start)};
+  }
+
+  static std::string tuned_text(Bytes value) { return exact_size_text(value); }
+  static std::string tuned_text(std::int64_t value) { return std::to_string(value); }
+
+  void require_on_card(Bytes most, const std::string& pointer) {
+    std::vector<ProcessSetup> cards{file_.setup.process};
+    cards.insert(cards.end(), file_.setup.more_cards.begin(), file_.setup.more_cards.end());
+    for (const ProcessSetup& card : cards) {
+      const Bytes offered = card.allocator.limit.value_or(card.card_total);
+      if (offered == 0 || most <= offered) continue;  // 0: a card that could not be read
+      problems_.add(pointer, exact_size_text(most) + " is more than the program may use of the card, " +
+                                 exact_size_text(offered) + ".");
+      return;
+    }
+  }
+
   void read_workload() {
     read_tasks(file_.data);
     read_models();

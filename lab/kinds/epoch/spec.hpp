@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,12 @@
 
 namespace vramlab {
 
+/// The tuner beside a composer.
+struct BatchTuner {
+  PolicyChoice choice;
+  BatchTuning tuning;  ///< without `make`
+};
+
 /// An epoch scenario, checked and ready to run.
 struct EpochScenario : Scenario {
   std::shared_ptr<const BatchModel> model;
@@ -21,6 +28,7 @@ struct EpochScenario : Scenario {
   std::vector<std::shared_ptr<const BatchModel>> phase_models;  ///< of phases that have their own
   EpochSetup setup;                                             ///< refers to all of them
   std::int64_t restart_every = 0;  ///< batches after which the process ends and a new one goes on; 0 = never
+  std::map<std::string, BatchTuner> tuners;  ///< by the label of the composer beside which they are
   std::string series_origin;       ///< "synthetic" or "measured" where losses are declared, else empty
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
 };

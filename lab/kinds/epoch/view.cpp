@@ -58,12 +58,24 @@ std::string data_shares(const EpochScenario& scenario) {
   return fmt::format("{:.1f}", fmt::join(percent, "/"));
 }
 
+// Where the tuner left what it moves: "6.5 GiB", "24 samples".
+std::string final_limit(const EpochScenario& scenario, const EpochResult& result) {
+  const auto tuner = scenario.tuners.find(result.label);
+  if (tuner == scenario.tuners.end() || result.run.final_point.empty()) return kNoFigure;
+  const std::int64_t value = result.run.final_point.front();
+  return tuner->second.tuning.moves == BatchTuning::Moves::budget
+             ? format_bytes(static_cast<Bytes>(value) * 1_MiB)
+             : fmt::format("{} samples", value);
+}
+
 Table results_table(const EpochScenario& scenario, const std::vector<EpochResult>& results) {
   auto columns =
       figure_columns("policy", {"OOMs", "left out", "batches", "steps", "effective", "samples/s",
                                 "budget used", "peak", "peak reserved", "padding", "error", "bias", "unsafe",
                                 fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))});
   const std::vector<Standing> standings = standings_of(results);
+  const bool tuned = !scenario.tuners.empty();
+  if (tuned) columns.insert(columns.end(), {Table::Column{"tuner ends at"}, Table::Column{"changes"}});
   if (loses_any(standings)) columns.push_back(left("lost"));
   Table table{std::move(columns)};
   for (const EpochResult& result : results) {
@@ -87,6 +99,7 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
                                    figures.percent("predictor_bias"),
                                    figures.percent("predictor_unsafe_share"),
                                    fmt::format("{:.0f}", fmt::join(gradient, "/"))};
+    if (tuned) cells.insert(cells.end(), {final_limit(scenario, result), figures.count("adjustments")});
     if (loses_any(standings)) cells.push_back(lost_by(standings, result.label));
     table.add_row(std::move(cells));
   }
@@ -99,6 +112,7 @@ struct BatchFigures {
   Bytes allocated = 0;  ///< its peak; of a failed batch what it would have had at least
   Bytes reserved = 0;
   Bytes predicted = 0;  ///< peak that was expected; 0 = nothing was predicted
+  Bytes budget = 0;     ///< that a tuner had set; 0 = none
   Bytes total = 0;      ///< what the program may use
   std::int64_t samples = 0;
   std::int64_t positions = 0;  ///< as collated, padding included
@@ -106,7 +120,7 @@ struct BatchFigures {
   bool oversize = false;  ///< a single sample, predicted over budget
 };
 
-/// Keeps the figures of all batches, 64 bytes each, and hands every batch on. Where `keeps_decisions`, also
+/// Keeps the figures of all batches, 72 bytes each, and hands every batch on. Where `keeps_decisions`, also
 /// what each was made of.
 struct BatchHistory : BatchListener {
   std::vector<BatchFigures> batches;
@@ -122,6 +136,7 @@ struct BatchHistory : BatchListener {
          .allocated = ran_out ? std::max(batch.peak_allocated, batch.wanted) : batch.peak_allocated,
          .reserved = batch.peak_reserved,
          .predicted = predicts ? batch.allocated_before + batch.predicted.likely : 0,
+         .budget = batch.limits.budget.value_or(0),
          .total = batch.total,
          .samples = batch.shape.samples,
          .positions = batch.padded_positions,
@@ -169,7 +184,35 @@ Json curves_json(const std::vector<BatchFigures>& batches) {
   const bool predicts = std::any_of(batches.begin(), batches.end(),
                                     [](const BatchFigures& batch) { return batch.predicted > 0; });
   json["predicted"] = predicts ? curve(&BatchFigures::predicted) : Json::array();
+  if (!batches.empty() && batches.front().budget > 0) json["budget"] = curve(&BatchFigures::budget);
   json["points"] = {curve(&BatchFigures::samples), curve(&BatchFigures::positions)};
+  return json;
+}
+
+// Each as the page shows one of training: first and last batch, how many, how many grew, from, to, and why.
+Json changes_json(const std::vector<Adjustment>& adjustments) {
+  Json list = Json::array();
+  for (const Adjustment& change : adjustments) {
+    list.push_back({change.iteration, change.iteration, 1, change.to > change.from ? 1 : 0, change.from,
+                    change.to, change.reason});
+  }
+  return list;
+}
+
+Json tuner_json(const BatchTuner& tuner, const EpochRun& run) {
+  const std::string name = tuner.tuning.moves == BatchTuning::Moves::budget ? "budget_mib" : "batch_size";
+  Json json{{"policy", tuner.choice.use}};
+  if (!tuner.choice.profile.empty()) json["profile"] = tuner.choice.profile;
+  json["moves"] = name;
+  json["final"] = run.final_point.empty() ? Json(nullptr) : Json(run.final_point.front());
+  json["adjustments"] = Json::array();
+  for (const Adjustment& change : run.adjustments) {
+    json["adjustments"].push_back({{"batch", change.iteration},
+                                   {"time_s", to_seconds(change.time)},
+                                   {"from", change.from.front()},
+                                   {"to", change.to.front()},
+                                   {"reason", change.reason}});
+  }
   return json;
 }
 
@@ -189,6 +232,7 @@ Json epoch_section(const EpochScenario& scenario, const std::vector<EpochResult>
     policy["label"] = results[i].label;
     if (!results[i].run.ended_early.empty()) policy["ended_early"] = results[i].run.ended_early;
     policy["metrics"] = figures_json(results[i].metrics);
+    policy["changes"] = changes_json(results[i].run.adjustments);
     policy["ooms"] = run_marks(batches, &BatchFigures::number, &BatchFigures::ran_out);
     policy["oversize"] = run_marks(batches, &BatchFigures::number, &BatchFigures::oversize);
     json["policies"].push_back(std::move(policy));
@@ -303,6 +347,9 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
                          {"leaked_bytes", run.faults.leaked}};
     }
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    if (const auto tuner = scenario.tuners.find(result.label); tuner != scenario.tuners.end()) {
+      entry["tuner"] = tuner_json(tuner->second, run);
+    }
     for (const Statistic& statistic : result.run.statistics) {
       entry["statistics"][statistic.name] = number_json(statistic.value);
     }

@@ -69,6 +69,7 @@ struct Facts {
   const TrainingScenario& scenario;
   const TrainingRun& run;
   const Rivals& rivals;
+  const BatchSearchRun* search = nullptr;
   Totals totals = add_up(scenario, run);
   double steps = static_cast<double>(run.iterations.size());
   bool timed = has_times(scenario);
@@ -81,6 +82,10 @@ struct Facts {
   [[nodiscard]] double mean_peak() const { return steps > 0 ? totals.peak_shares / steps : 0; }
   [[nodiscard]] std::int64_t last_change() const {
     return run.adjustments.empty() ? 0 : run.adjustments.back().iteration;
+  }
+  template <class Figure>
+  [[nodiscard]] std::optional<double> of_search(const Figure& figure) const {
+    return search == nullptr ? std::nullopt : std::optional{static_cast<double>(figure(*search))};
   }
   // When a policy should have settled.
   [[nodiscard]] bool stays_inside() const {
@@ -190,6 +195,17 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"phase_time_share", "time in phases", "share", neither, "share of the time spent in phases",
         "Σ duration of phases / duration"},
        [](const Facts& f) { return f.share_of_time(to_seconds(f.run.phases.time)); }},
+      {{"search_probes", "probes", "count", less,
+        "sizes that a search tried before the run; only where one came before it"},
+       [](const Facts& f) { return f.of_search([](const auto& s) { return std::ssize(s.trials); }); }},
+      {{"search_ooms", "search OOMs", "count", less,
+        "probes of it that ran out of memory; `ooms` does not contain them"},
+       [](const Facts& f) { return f.of_search([](const auto& s) { return s.ooms; }); }},
+      {{"search_s", "search", "s", less,
+        "simulated time it took, which is part of the run's and of all rates"},
+       [](const Facts& f) {
+         return f.of_search([&](const auto& s) { return f.timed ? to_seconds(s.duration) : std::nan(""); });
+       }},
       {{"objective", "objective", "score", more,
         "work done by the scenario's `objective`: `pixels` sums them, steps lost in a restart left out; "
         "`lq-first` is the mean size of the planned steps, the batch as a fraction behind it; the others are "
@@ -218,8 +234,8 @@ const std::vector<MetricRow<Facts>>& rows() {
 }  // namespace
 
 std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run,
-                                     const Rivals& rivals) {
-  return measure(rows(), Facts{.scenario = scenario, .run = run, .rivals = rivals});
+                                     const Rivals& rivals, const BatchSearchRun* search) {
+  return measure(rows(), Facts{.scenario = scenario, .run = run, .rivals = rivals, .search = search});
 }
 
 const MetricTable& training_metric_table() {

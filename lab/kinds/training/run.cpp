@@ -17,12 +17,36 @@
 namespace vramlab {
 namespace {
 
-TrainingRun run_tuner(const TrainingScenario& scenario, const PolicyEntry& entry) {
+// The search has the card's processes to itself, and the run begins in fresh ones when it has ended: at what
+// it found, or at its smallest batch.
+BatchSearchRun search_start(const TrainingScenario& scenario, const StartSearch& search,
+                            TrainingSetup& setup) {
+  if (setup.make_performer) {
+    throw InputError("", "a policy with after_search is simulated only; run without --device cuda.");
+  }
+  const std::size_t batch = setup.bounds.find("batch").value();
+  const BatchSearchSetup probes{.model = setup.model,
+                                .parameter = batch,
+                                .low = search.low,
+                                .high = search.high,
+                                .phases = {{.name = "training", .point = setup.start}},
+                                .cards = cards_of(setup),
+                                .others = setup.others,
+                                .seed = scenario.seed};
+  const auto searcher = scenario.known->searchers.make(search.choice);
+  BatchSearchRun run = run_batch_search(probes, *searcher);
+  const bool found = run.answer.action == SearcherAnswer::Action::found;
+  setup.start[batch] = found ? run.answer.batch : search.low;
+  setup.begins = run.duration;
+  return run;
+}
+
+TrainingRun run_tuner(const TrainingScenario& scenario, const PolicyEntry& entry,
+                      const TrainingSetup& setup) {
   try {
-    return run_training(scenario.setup, TunerMaker{[&] {
-                          return scenario.known->tuners.make(entry.choice, scenario.setup.bounds);
-                        }},
-                        entry.cards);
+    return run_training(
+        setup, TunerMaker{[&] { return scenario.known->tuners.make(entry.choice, scenario.setup.bounds); }},
+        entry.cards);
   } catch (const InputError& error) {
     throw InputError(scenario.file + ": /workload", error.problems().front().what);
   }
@@ -129,9 +153,12 @@ const PolicyResult* Comparison::find(const std::string& label) const {
 PolicyResult run_policy(const TrainingScenario& scenario, const PolicyEntry& entry) {
   const PolicyProfile* profile =
       scenario.known->tuners.find(entry.choice.use, {}).find_profile(entry.choice.profile);
-  PolicyResult result{named_after(entry), run_tuner(scenario, entry)};
+  PolicyResult result{named_after(entry)};
+  TrainingSetup setup = scenario.setup;
+  if (entry.search) result.search = search_start(scenario, *entry.search, setup);
+  result.run = run_tuner(scenario, entry, setup);
   result.profile = profile != nullptr ? profile->name : "";
-  result.metrics = training_metrics(scenario, result.run);
+  result.metrics = training_metrics(scenario, result.run, {}, result.search_before());
   return result;
 }
 
@@ -170,7 +197,7 @@ Comparison compare_policies(const TrainingScenario& scenario, const std::vector<
   note_front(scenario, comparison, rivals);
   for (std::size_t i = 0; i < rivals.size(); ++i) {
     PolicyResult& result = comparison.policies[i];
-    result.metrics = training_metrics(scenario, result.run, rivals[i]);
+    result.metrics = training_metrics(scenario, result.run, rivals[i], result.search_before());
   }
   return comparison;
 }

@@ -12,6 +12,7 @@
 #include "lab/metric.hpp"
 #include "lab/page/drawing.hpp"
 #include "recordings/snapshot/writer.hpp"
+#include "sim/runs/batch_search_loop.hpp"
 #include "sim/runs/training_loop.hpp"
 
 namespace vramlab {
@@ -23,9 +24,10 @@ struct Rivals {
   std::optional<bool> on_front;       ///< whether no other run is better in one respect and as good in all
 };
 
-/// All metrics of a run in a fixed order: `disturbance_cost` and `regret` where it has these rivals.
+/// All metrics of a run in a fixed order: `disturbance_cost` and `regret` where it has these rivals, those of
+/// a search where one came before it (null = none).
 std::vector<Metric> training_metrics(const TrainingScenario& scenario, const TrainingRun& run,
-                                     const Rivals& rivals = {});
+                                     const Rivals& rivals = {}, const BatchSearchRun* search = nullptr);
 
 /// What they mean, those of comparisons included.
 const MetricTable& training_metric_table();
@@ -59,6 +61,9 @@ bool within_target(const Target& target, Bytes peak, Bytes total);
 /// What one policy did.
 struct PolicyResult : PolicyFigures {
   TrainingRun run;
+  std::optional<BatchSearchRun> search{};  ///< that came before it
+
+  [[nodiscard]] const BatchSearchRun* search_before() const { return search ? &*search : nullptr; }
 };
 
 /// The rank of a run beside others of the same scenario: those that end early last, then those with an OOM,

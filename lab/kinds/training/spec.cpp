@@ -30,9 +30,16 @@ struct PhaseSection {
   std::optional<PolicySection> policy;
 };
 
+/// What comes before the run of one of "policies".
+struct StartSearchSection : PolicySection {
+  std::optional<std::int64_t> low;
+  std::optional<std::int64_t> high;
+};
+
 /// One of "policies".
 struct TunerSection : PolicySection {
   std::optional<std::string> options_file;
+  std::optional<StartSearchSection> after_search;
   CardsRule cards = CardsRule::fullest;
 };
 
@@ -128,6 +135,17 @@ const Record<TrainingFile>& workload_table() {
   return table;
 }
 
+const Record<StartSearchSection>& start_search_table() {
+  using S = StartSearchSection;
+  static const Record<S> table{
+      {{"use", &S::use, "", 0, 0, "a searcher of `vramlab policies`", kRequired},
+       {"profile", &S::profile, "", 0, 0, "a named set of its options"},
+       {"low", &S::low, "", 1, 1e9, "the smallest batch it may try (default: of `bounds`)"},
+       {"high", &S::high, "", 1, 1e9, "the largest (default: of `bounds`)"}},
+      raw(FieldKind::object, &S::json)};
+  return table;
+}
+
 const Record<TunerSection>& tuner_table() {
   using T = TunerSection;
   static const Record<T> table{
@@ -137,7 +155,10 @@ const Record<TunerSection>& tuner_table() {
               {"options_file", &T::options_file, "", 0, 0,
                "a YAML file with training options of the dual optimizer, looked up beside the scenario"},
               {"cards", one_of<&TunerSection::cards>({"fullest", "sum"}), "", 0, 0,
-               "several cards: it sees the fullest, or all summed up as the original did"}}),
+               "several cards: it sees the fullest, or all summed up as the original did"},
+              {"after_search", object_of(&T::after_search, start_search_table()), "", 0, 0,
+               "a searcher that finds the batch of the first step; its time counts in the run's, and further "
+               "keys are its options (default: the run begins at `start`)"}}),
       raw(FieldKind::object, &PolicySection::json)};
   return table;
 }
@@ -405,9 +426,39 @@ class TrainingReader {
         section.options_file ? read_options_file(*section.options_file, pointer) : OptionMap{};
     entry.choice.options =
         with_goal(tuner, overlay(given, policy_options(*section.json, tuner_table(), pointer, problems_)));
+    if (section.after_search) {
+      problems_.guarded(pointer + "/after_search", [&] {
+        entry.search = read_search(*section.after_search, pointer + "/after_search");
+      });
+    }
     // Bad options are reported here, with the file's other problems, and not when the run begins.
     if (file_.model) file_.known->tuners.make(entry.choice, file_.setup.bounds);
     file_.policies.push_back(std::move(entry));
+  }
+
+  std::optional<StartSearch> read_search(const StartSearchSection& section, const std::string& pointer) {
+    StartSearch search;
+    search.choice = {.use = section.use,
+                     .profile = section.profile.value_or(""),
+                     .options = policy_options(*section.json, start_search_table(), pointer, problems_),
+                     .where = pointer};
+    file_.known->searchers.make(search.choice);
+    if (!file_.model) return std::nullopt;  // which is a problem of its own
+    const auto batch = parameter_index(file_.setup.bounds, "batch", pointer, problems_);
+    if (!batch) return std::nullopt;
+    const Parameter& range = file_.setup.bounds.parameters[*batch];
+    search.low = section.low.value_or(std::max<std::int64_t>(1, range.low));
+    search.high = section.high.value_or(range.high);
+    const std::string allowed = "; allowed is " + std::to_string(range.low) + " to " +
+                                std::to_string(range.high) + ", the bounds of batch.";
+    for (const auto& [key, value] : {std::pair{"/low", search.low}, std::pair{"/high", search.high}}) {
+      if (value >= range.low && value <= range.high) continue;
+      problems_.add(pointer + key, std::to_string(value) + " is out of range" + allowed);
+    }
+    if (search.high < search.low) {
+      problems_.add(pointer + "/high", "is below \"low\", " + std::to_string(search.low) + ".");
+    }
+    return search;
   }
 
   [[nodiscard]] OptionMap read_options_file(const std::string& name, const std::string& pointer) const {

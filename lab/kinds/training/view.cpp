@@ -172,6 +172,16 @@ Json moved_phases_json(const TrainingRun& run, const TrainingSetup& setup) {
   return list;
 }
 
+Json search_json(const BatchSearchRun& search) {
+  const bool found = search.answer.action == SearcherAnswer::Action::found;
+  Json json{{"found", found}, {"batch", found ? Json(search.answer.batch) : Json(nullptr)}};
+  json["probes"] = search.trials.size();
+  json["ooms"] = search.ooms;
+  json["time_s"] = to_seconds(search.duration);
+  json["reason"] = search.answer.reason;
+  return json;
+}
+
 Json policy_json(const PolicyResult& result, const TrainingSetup& setup) {
   const ParameterSpace& space = setup.bounds;
   Json json;
@@ -181,6 +191,7 @@ Json policy_json(const PolicyResult& result, const TrainingSetup& setup) {
   json["metrics"] = figures_json(result.metrics);
   json["final"] = point_json(result.run.final_point, space);
   json["time_s"] = to_seconds(result.run.duration);
+  if (result.search) json["search"] = search_json(*result.search);
   if (!result.run.ended_early.empty()) json["ended_early"] = result.run.ended_early;
   json["adjustments"] = adjustments_json(result.run.adjustments, space);
   if (!result.run.phase_points.empty()) json["phases"] = moved_phases_json(result.run, setup);
@@ -303,6 +314,23 @@ std::vector<std::string> tuner_decisions(const TrainingScenario& scenario, const
   return lines;
 }
 
+// What came before a run: "binsearch, then predictive began at batch 12, found in 9 probes (1 OOM, 5.0 s)."
+std::string search_line(const TrainingScenario& scenario, const PolicyResult& result) {
+  const BatchSearchRun& search = *result.search;
+  const std::string cost =
+      fmt::format("{} probe{}, {} OOM{}{}", search.trials.size(), search.trials.size() == 1 ? "" : "s",
+                  search.ooms, search.ooms == 1 ? "" : "s",
+                  has_times(scenario) ? fmt::format(", {:.1f} s", to_seconds(search.duration)) : "");
+  const auto& steps = result.run.iterations;
+  const std::size_t batch = scenario.setup.bounds.find("batch").value();
+  const std::int64_t first = steps.empty() ? 0 : steps.front().point[batch];
+  if (search.answer.action == SearcherAnswer::Action::found) {
+    return fmt::format("{} began at batch {}, which its search found in {}.", result.label, first, cost);
+  }
+  return fmt::format("{} began at the smallest batch, {}: its search found none in {} ({}).", result.label,
+                     first, cost, search.answer.reason);
+}
+
 /// Tuners of a training loop side by side, and the best fixed choice.
 class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Comparison> {
  public:
@@ -352,6 +380,7 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
     }
     for (const PolicyResult& result : results_) {
       for (std::string& line : moved_texts(result, scenario_.setup)) lines.push_back(std::move(line));
+      if (result.search) lines.push_back(search_line(scenario_, result));
     }
     for (const std::string& line : negative_regrets()) lines.push_back(line);
     return lines;

@@ -56,7 +56,7 @@ function points(policy, lanes, zoom, width) {
     ooms: ooms.map((group) => ({ value: [middle(group), lanes - 1], symbolSize: size(group) })),
     retries: retries.map((group) => ({ value: [middle(group), 1], symbolSize: size(group) - 1 })),
     changes: changes.map((group) => ({ value: [middle(group), 0], symbolSize: size(group), symbol: changeSymbol(group) })),
-    oversize: grouped(policy.oversize, zoom, width).map((group) => ({ value: [middle(group), 0], symbolSize: size(group) })),
+    oversize: grouped(policy.oversize, zoom, width).map((group) => ({ value: [middle(group), lanes - 2], symbolSize: size(group) })),
   };
 }
 
@@ -102,6 +102,7 @@ function hover(section, policy, zoom, width, at) {
   let html = `<b>${escaped(policy.label)}, ${section.unit} ${count(iteration)}</b><table>`;
   html += row('peak allocated', valueAt(policy.allocated, iteration, policy.stride, bytes));
   if (policy.predicted.length) html += row('predicted', valueAt(policy.predicted, iteration, policy.stride, bytes));
+  if (policy.budget.length) html += row('budget', valueAt(policy.budget, iteration, policy.stride, bytes));
   html += row('reserved', valueAt(policy.reserved, iteration, policy.stride, bytes));
   html += row('limit', bytes(limitAt(policy, iteration)));
   section.parameters.forEach((name, i) => {
@@ -169,6 +170,7 @@ function options(section, policy, zoom, look, width) {
         markArea: section.band ? { silent: true, itemStyle: { color: look.band }, data: [[
           { yAxis: gib(section.band[0] * section.total) }, { yAxis: gib(section.band[1] * section.total) }]] } : undefined },
       line('predicted', 0, policy.predicted.map(([x, y]) => [x, gib(y)]), look.change, { lineStyle: { type: [2, 3], width: 1.2 } }),
+      line('budget', 0, policy.budget.map(([x, y]) => [x, gib(y)]), look.retry, { lineStyle: { width: 1.2 }, series: { step: 'end' } }),
       line('limit', 0, policy.limit.map(([x, y]) => [x, gib(y)]), look.limit,
            { lineStyle: { type: [6, 4], width: 1.2 }, series: { step: 'end' } }),
       scatter('at-limit', 0, marks.atLimit, kCross, { color: look.oom }),
@@ -219,6 +221,7 @@ function sign(svg, name) {
 
 function legend(section) {
   const stroke = (name, more = '') => `<path d="M1 6H25" stroke="var(--${name})" stroke-width="2" ${more}/>`;
+  const tuned = section.policies.some((policy) => policy.budget.length || policy.changes.length);
   return make('ul', { class: 'legend' },
     sign(stroke('allocated'), `peak allocated in the ${section.step}`), sign(stroke('reserved'), 'reserved'),
     sign(stroke('limit', 'stroke-dasharray="6 4"'), 'limit'),
@@ -228,7 +231,8 @@ function legend(section) {
       sign('<circle cx="13" cy="6" r="4" fill="none" stroke="var(--retry)" stroke-width="1.6"/>', 'retry'),
       sign('<path d="M2 10L7 1L12 10Z M14 2H24L19 11Z" fill="var(--change)"/>', 'parameters grow, shrink')] : [
       sign(stroke('change', 'stroke-dasharray="2 3"'), 'predicted peak'),
-      sign('<path d="M13 1L18 6L13 11L8 6Z" fill="var(--change)"/>', 'one sample, predicted over budget')]));
+      sign('<path d="M13 1L18 6L13 11L8 6Z" fill="var(--change)"/>', 'one sample, predicted over budget'),
+      tuned ? sign(stroke('retry'), 'budget that a tuner moves') : null]));
 }
 
 const kTrainingColumns = ['peak_allocated_ratio', 'mean_peak_ratio', 'peak_reserved_ratio', 'ooms', 'alloc_retries', 'adjustments',
@@ -256,13 +260,15 @@ function view(section, names) {
 
 export function training(section) {
   Object.assign(section, { unit: 'iteration', units: 'iterations', step: 'step', lanes: ['changes', 'retries', 'OOMs'] });
-  for (const policy of section.policies) Object.assign(policy, { predicted: [], oversize: [] });
+  for (const policy of section.policies) Object.assign(policy, { predicted: [], oversize: [], budget: [] });
   return view(section, kTrainingColumns);
 }
 
-/** Batches of epochs: nobody adjusts them, but each was predicted. */
+/** Batches of epochs: each was predicted, and a tuner may move their budget. */
 export function epoch(section) {
-  Object.assign(section, { unit: 'batch', units: 'batches', step: 'batch', lanes: ['oversize', 'OOMs'] });
-  for (const policy of section.policies) Object.assign(policy, { changes: [], retries: [] });
+  const tuned = section.policies.some((policy) => policy.changes.length);
+  Object.assign(section, { unit: 'batch', units: 'batches', step: 'batch',
+                           lanes: tuned ? ['changes', 'oversize', 'OOMs'] : ['oversize', 'OOMs'] });
+  for (const policy of section.policies) Object.assign(policy, { budget: [], ...policy, retries: [] });
   return view(section, kEpochColumns);
 }

@@ -229,5 +229,68 @@ TEST(EpochScenario, RefusesFaultsAndPhasesThatAnEpochCannotHave) {
   EXPECT_THAT(errors_of(json), HasSubstr("/workload/phases/0/samples: the data set has 12 samples."));
 }
 
+// A card of 1 GiB; a row takes 100 MiB.
+Json with_tuner(const char* tuner) {
+  Json json = example();
+  json["workload"].erase("target_batch");
+  json["policies"] = {{{"use", "memory-aware-sampler"}, {"tuner", Json::parse(tuner)}}};
+  return json;
+}
+
+// `aimd` adds 100 MiB after every batch that leaves the peak below 0.9, and the composer learns within one
+// batch what a row takes.
+TEST(EpochScenario, ATunerMovesTheBudgetOfAComposer) {
+  Json json = with_tuner(R"({"use": "aimd", "increase": 100, "adjustment_frequency": 1,
+                             "budget": {"from": "100MiB", "to": "1000MiB", "start": "250MiB"}})");
+  json["workload"]["phases"] = Json::parse(R"([{"name": "validation", "every": 1, "samples": 1}])");
+  const Json result = result_of(json);
+  EXPECT_EQ(result["label"], "dense + aimd");
+  const Json& tuner = result["tuner"];
+  EXPECT_EQ(tuner["policy"], "aimd");
+  EXPECT_EQ(tuner["moves"], "budget_mib");
+  EXPECT_EQ(tuner["adjustments"][0]["batch"], 1);
+  EXPECT_EQ(tuner["adjustments"][0]["from"], 250);
+  EXPECT_EQ(tuner["adjustments"][0]["to"], 350);
+  EXPECT_EQ(result["metrics"]["adjustments"], tuner["adjustments"].size());
+  EXPECT_EQ(result["metrics"]["final_budget_bytes"],
+            tuner["final"].get<std::uint64_t>() * std::uint64_t{1048576});
+  EXPECT_EQ(result["metrics"]["samples"], 12);
+}
+
+// One process a batch: one that saves nothing begins anew, so no batch is above its first budget.
+TEST(EpochScenario, ATunerThatSavesNothingBeginsAnewAfterARestart) {
+  Json json = with_tuner(R"({"use": "aimd", "increase": 2, "adjustment_frequency": 1,
+                             "batch_size": {"from": 1, "to": 12, "start": 2}})");
+  json["policies"][0]["use"] = "planned-batches";
+  json["policies"][0]["batch_size"] = 12;
+  EXPECT_EQ(result_of(json)["metrics"]["batches"], 3);  // of 2, 4 and 6
+  json["workload"]["restart_every"] = 1;
+  EXPECT_EQ(result_of(json)["metrics"]["batches"], 6);
+}
+
+TEST(EpochScenario, RefusesTunersThatCannotMoveALimit) {
+  const auto error = [](const char* tuner) { return errors_of(with_tuner(tuner)); };
+  EXPECT_THAT(error(R"({"use": "aimd"})"),
+              HasSubstr("/policies/0/tuner: give either \"budget\" or \"batch_size\""));
+  EXPECT_THAT(error(R"({"use": "amid", "budget": {"from": "100MiB", "to": "1GiB"}})"),
+              HasSubstr("/policies/0/tuner/use: no policy \"amid\". Did you mean \"aimd\"?"));
+  EXPECT_THAT(error(R"({"use": "aimd", "incraese": 2, "budget": {"from": "100MiB", "to": "1GiB"}})"),
+              HasSubstr("/policies/0/tuner/incraese"));
+  EXPECT_THAT(error(R"({"use": "aimd", "budget": {"from": "200MiB", "to": "100MiB"}})"),
+              HasSubstr("/policies/0/tuner/budget/to: 100MiB is below \"from\", 200MiB."));
+  EXPECT_THAT(
+      error(R"({"use": "aimd", "budget": {"from": "100MiB", "to": "2GiB"}})"),
+      HasSubstr("/policies/0/tuner/budget/to: 2GiB is more than the program may use of the card, 1GiB"));
+  EXPECT_THAT(
+      error(R"({"use": "aimd", "budget": {"from": "100MiB", "to": "200MiB", "start": "300MiB"}})"),
+      HasSubstr("/policies/0/tuner/budget/start: 300MiB is out of range; allowed is 100MiB to 200MiB."));
+  EXPECT_THAT(error(R"({"use": "dual-optimizer", "budget": {"from": "100MiB", "to": "1GiB"}})"),
+              HasSubstr("/policies/0/tuner: the policy dual-optimizer moves batch and lq"));
+  Json json = with_tuner(R"({"use": "aimd", "budget": {"from": "100MiB", "to": "1GiB"}})");
+  json["policies"][0]["use"] = "planned-batches";
+  EXPECT_THAT(errors_of(json),
+              HasSubstr("/policies/0/tuner/budget: the composer planned-batches obeys no budget"));
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "lab/experiment.hpp"
 #include "lab/kinds/training/view.hpp"
 #include "tests/lab/scenario_rig.hpp"
 
@@ -212,6 +213,58 @@ TEST(Comparison, EqualInputGivesEqualBytes) {
     return comparison_json(scenario, compare_policies(scenario), {}).dump();
   };
   EXPECT_EQ(text(), text());
+}
+
+// Usage 0.102 + 0.081 a sample on 10,000 MiB: 12 samples are the most that fit.
+Json searching(const char* search) {
+  Json json = Json::parse(bent_scenario());
+  json["policies"][0]["after_search"] = Json::parse(search);
+  json["policies"][0]["label"] = "fixed";
+  return json;
+}
+
+Comparison compared(const Json& json) {
+  return compare_policies(read_training(parse_document(json.dump(), "small.json")));
+}
+
+// Steps of 100 ms: the search's time is part of the run's, and lowers its rate.
+TEST(AfterSearch, TheRunBeginsAtWhatWasFoundAndTheSearchCounts) {
+  const Comparison comparison = compared(searching(R"({"use": "binsearch"})"));
+  const PolicyResult& result = *comparison.find("fixed");
+  ASSERT_TRUE(result.search);
+  EXPECT_EQ(result.search->answer.batch, 12);
+  EXPECT_EQ(result.run.iterations.front().point, Point{12});
+  EXPECT_EQ(result.run.iterations.front().start, result.search->duration);
+  EXPECT_EQ(metric(comparison, "fixed", "search_probes"), static_cast<double>(result.search->trials.size()));
+  EXPECT_EQ(metric(comparison, "fixed", "search_ooms"), static_cast<double>(result.search->ooms));
+  EXPECT_EQ(metric(comparison, "fixed", "ooms"), 0);
+  const double seconds = to_seconds(result.search->duration);
+  EXPECT_GT(seconds, 0.3);
+  EXPECT_NEAR(metric(comparison, "fixed", "samples_per_s"), 1200 / (10 + seconds), 1);
+  EXPECT_FALSE(find_metric(comparison.find("rule")->metrics, "search_probes"));
+  EXPECT_EQ(comparison.find("oracle")->run.final_point, Point{9});  // as without
+}
+
+TEST(AfterSearch, StaysWithinItsOwnRange) {
+  const Comparison comparison = compared(searching(R"({"use": "binsearch", "low": 3, "high": 6})"));
+  EXPECT_EQ(comparison.find("fixed")->run.iterations.front().point, Point{6});
+}
+
+// Another process leaves 262 MiB: no step fits, in the search or in the run.
+TEST(AfterSearch, TheRunBeginsAtTheSmallestWhereNothingWasFound) {
+  Json json = searching(R"({"use": "binsearch", "low": 3})");
+  json["device"]["others"] = Json::parse(R"([{"bytes": "9700MiB"}])");
+  const TrainingScenario scenario = read_training(parse_document(json.dump(), "small.json"));
+  const auto experiment = read_experiment(parse_document(json.dump(), "small.json"));
+  experiment->run({"fixed"});
+  const PolicyResult result = run_policy(scenario, scenario.policies[0]);
+  EXPECT_NE(result.search->answer.action, SearcherAnswer::Action::found);
+  EXPECT_EQ(result.run.iterations.front().point, Point{3});
+  const auto endings = experiment->endings();
+  EXPECT_TRUE(std::ranges::any_of(endings, [](const std::string& line) {
+    return line.starts_with("fixed began at the smallest batch, 3: its search found none in ");
+  }));
+  EXPECT_EQ(experiment->json()["policies"][0]["search"]["found"], false);
 }
 
 }  // namespace
