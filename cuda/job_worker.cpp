@@ -162,13 +162,21 @@ class JobWorker final : public JobOnCard {
     const StepAnswer answer = read_answer(process_->ask(step_request(program, shape)), *process_);
     hold({answer.holding.allocated, card_.context_ + answer.holding.reserved});
     return {.ok = answer.ok,
+            .done = answer.ok ? program.duration : SimTime{0},
             .refused = answer.refused,
             .settled = answer.ok && is_settled(key, answer.driver_calls)};
   }
 
   [[nodiscard]] Holding holding() const override { return held_; }
 
+  // Of jobs that a policy steers, which are refused on a real card.
+  [[nodiscard]] MemoryView view() const override { throw not_steered(); }
+  SimTime empty_cache() override { throw not_steered(); }
+  void reset_peak() override { throw not_steered(); }
+
  private:
+  static InternalError not_steered() { return InternalError{"a job on a real card is steered"}; }
+
   void hold(const Holding& now) {
     card_.taken_ = card_.taken_ - held_.reserved + now.reserved;
     held_ = now;

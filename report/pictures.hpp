@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/run_record.hpp"
@@ -86,8 +87,9 @@ struct QueueBar {
   SimTime from{0};
   SimTime to{0};
   Bytes memory = 0;
-  std::size_t job = 0;   ///< decides its colour
-  bool ran_out = false;  ///< ended in an OOM: outlined in red
+  std::size_t job = 0;         ///< decides its colour
+  bool ran_out = false;        ///< ended in an OOM: outlined in red
+  std::optional<Bytes> low{};  ///< its lower edge; empty = the lowest place that is free as long as it lasts
 };
 
 /// A figure that holds from `time` on.
@@ -97,20 +99,31 @@ struct QueueLevel {
   Bytes used = 0;  ///< strangers included
 };
 
+/// A parameter of a job over time.
+struct QueueCurve {
+  std::string name;  ///< the job and the parameter
+  std::string parameter;
+  std::size_t job = 0;     ///< decides its colour
+  std::size_t number = 0;  ///< of the parameter: 0 is drawn solid, on the left axis, others on the right one
+  std::vector<std::pair<SimTime, double>> values;  ///< each holds until the next; NaN = it does not run
+};
+
 struct QueuePanel {
   std::string title;
   Bytes total = 0;
   std::vector<QueueBar> bars;  ///< in the order in which they begin
   std::vector<QueueLevel> levels;
+  std::vector<SimTime> failures{};   ///< marked at the card's limit
+  std::vector<QueueCurve> curves{};  ///< drawn in a panel of their own, below
 };
 
-/// Where each bar's lower edge lies: at the lowest place that is free as long as the bar lasts, as if memory
-/// were given out in one piece.
+/// Where each bar's lower edge lies: where it says, else at the lowest place that is free as long as the bar
+/// lasts, as if memory were given out in one piece.
 std::vector<Bytes> stack_bars(const std::vector<QueueBar>& bars);
 
 /// Draws `panels` one below the other over one time axis, into `file`. Dashed: what was promised; solid: what
-/// was used; both may exceed the boxes, which show each job's highest use. Throws InputError as
-/// draw_with_gnuplot does.
+/// was used; both may exceed boxes that show each job's highest use. Throws InputError as draw_with_gnuplot
+/// does.
 void draw_queue_picture(const std::string& title, const std::vector<QueuePanel>& panels,
                         const std::filesystem::path& file);
 

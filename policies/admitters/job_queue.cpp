@@ -72,7 +72,8 @@ class JobQueue final : public Admitter {
             .job_timeout = from_seconds(options_.job_timeout_s),
             .lease = from_seconds(options_.lease_s),
             .per_phase = options_.per_phase,
-            .placement = options_.placement};
+            .placement = options_.placement,
+            .enforces_promise = options_.enforce_promise};
   }
 
   [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {

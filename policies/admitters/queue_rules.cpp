@@ -52,6 +52,9 @@ const OptionTable<QueueOptions>& queue_option_table() {
           {"backfill_depth", &O::backfill_depth, "jobs", 1, 1e6,
            "of jobs that ask for the same, this many are looked at for a short one"},
           {"per_phase", &O::per_phase, "", 0, 0, "a job asks for memory anew at each of its phases"},
+          {"enforce_promise", &O::enforce_promise, "", 0, 0,
+           "a job can take no more than it was promised, as if its program had set that limit "
+           "(set_per_process_memory_fraction)"},
       }};
   return rows;
 }

@@ -61,6 +61,7 @@ struct QueueOptions {
   double ageing_s = 0;
   std::int64_t backfill_depth = 100;
   bool per_phase = false;
+  bool enforce_promise = false;
 
   [[nodiscard]] Bytes margin() const { return static_cast<Bytes>(safety_margin_mb) * 1_MiB; }
 

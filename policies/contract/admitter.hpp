@@ -82,6 +82,7 @@ struct QueueRules {
   SimTime lease{0};         ///< how long a promise outlives its owner; 0 = for ever
   bool per_phase = false;   ///< a job asks for memory anew at each phase
   FitRule placement = FitRule::first;
+  bool enforces_promise = false;  ///< a job's processes can reserve no more than it was promised
 };
 
 /// What a queue says of a card, as the published one does.

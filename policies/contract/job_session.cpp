@@ -83,6 +83,9 @@ AdmitterSession::AdmitterSession(std::unique_ptr<Admitter> policy, const std::ve
       foreign_(cards.size()),
       running_(index_.nodes().size()) {
   if (rules_.per_phase) throw InputError("", "a policy that admits by phase is for simulated queues.");
+  if (rules_.enforces_promise) {
+    throw InputError("", "a policy that enforces promises is for simulated queues; a program limits itself.");
+  }
   for (const Bytes total : cards) views_.push_back({.total = total});
   refresh();
 }

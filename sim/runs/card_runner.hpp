@@ -89,11 +89,7 @@ class CardRunner {
 
   /// What can be read after step `iteration`, with the memory that `rule` says.
   [[nodiscard]] Observation read(std::int64_t iteration, SimTime now, CardsRule rule) const {
-    std::vector<MemoryView> cards = views();
-    Observation reading{
-        .iteration = iteration, .time = now, .memory = view_of_cards(cards, rule), .reading = iteration};
-    if (cards.size() > 1) reading.cards = std::move(cards);
-    return reading;
+    return reading_of(views(), iteration, now, rule);
   }
 
  private:

@@ -90,20 +90,21 @@ void ClusterBooks::withdraw(const std::vector<CardId>& cards, Bytes need, std::u
   shift_promise(cards, need, -1, account, now);
 }
 
-bool ClusterBooks::take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
+bool ClusterBooks::take(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
   for (const CardId card : cards) {
     const CardView& view = cards_[card];
     if (use > view.total - view.reserved - view.foreign) return false;
   }
-  for (const CardId card : cards) hold(card, need, {}, {use, use}, now);
+  for (const CardId card : cards) hold(job, card, need, {}, {use, use}, now);
   return true;
 }
 
-void ClusterBooks::give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
-  for (const CardId card : cards) hold(card, need, {use, use}, {}, now);
+void ClusterBooks::give(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
+  for (const CardId card : cards) hold(job, card, need, {use, use}, {}, now);
 }
 
-void ClusterBooks::hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now) {
+void ClusterBooks::hold(JobId job, CardId card, Bytes need, const Holding& before, const Holding& after,
+                        SimTime now) {
   CardView& view = cards_[card];
   view.allocated += after.allocated - before.allocated;  // wraps where it falls, as intended
   view.reserved += after.reserved - before.reserved;
@@ -111,6 +112,9 @@ void ClusterBooks::hold(CardId card, Bytes need, const Holding& before, const Ho
   if (view.reserved + view.foreign > view.total) throw InternalError("a card holds more than it has");
   count_use(now);
   sums_.used += after.reserved - before.reserved;
+  if (keep_moments_ && after.reserved != before.reserved) {
+    record_.holdings.push_back({now, job, card, after.reserved});
+  }
   changed(card, now);
 }
 

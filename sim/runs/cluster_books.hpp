@@ -38,6 +38,14 @@ struct CardMoment {
   CardStatus status = CardStatus::available;  ///< as the policy has it
 };
 
+/// What one job holds of one card from a moment on, for the time line.
+struct HoldingMoment {
+  SimTime time{0};
+  JobId job = 0;
+  CardId card = 0;
+  Bytes used = 0;
+};
+
 /// All cards together. Bytes are sums over all cards.
 struct ClusterSums {
   Bytes used = 0;  ///< by jobs
@@ -65,6 +73,7 @@ struct ClusterRecord {
   std::int64_t alerts = 0;       ///< times a card became more than 90 % full after having been below 85 %
   double byte_seconds = 0;       ///< memory in use times seconds
   std::vector<CardMoment> moments;
+  std::vector<HoldingMoment> holdings;  ///< one a change, where moments are kept
 };
 
 /// What a job's process has on one card: in live blocks, and in all with its context.
@@ -82,13 +91,13 @@ class ClusterBooks {
   void promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
   void withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
 
-  /// A job with the promise `need` on each card takes `use` bytes there; all of it or, if some card has too
+  /// `job`, with the promise `need` on each card, takes `use` bytes there; all of it or, if some card has too
   /// little left, nothing.
-  bool take(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
-  void give(const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+  bool take(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+  void give(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
 
-  /// A job with the promise `need` on `card` had `before` there and has `after`, which the card can give.
-  void hold(CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
+  /// `job`, with the promise `need` on `card`, had `before` there and has `after`, which the card can give.
+  void hold(JobId job, CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
 
   /// Strangers now want this much more or less of a card; what is not free they get as soon as it is.
   void stranger(CardId card, std::int64_t change, SimTime now);

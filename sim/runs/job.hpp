@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/workload_model.hpp"
+#include "policies/contract/batch_sessions.hpp"
 #include "policies/contract/cards.hpp"
 #include "policies/contract/jobs.hpp"
+#include "policies/contract/tuner.hpp"
 
 namespace vramlab {
 
@@ -29,6 +32,24 @@ struct JobModel {
   std::size_t batch = 0;  ///< index of the batch among its parameters
 };
 
+/// What moves the parameters of a job's model from step to step.
+struct JobTuner {
+  std::string name;                              ///< of the policy and its profile, for people
+  std::function<std::unique_ptr<Tuner>()> make;  ///< a new one for every attempt
+  ParameterSpace bounds;                         ///< within the model's range; the host enforces them
+};
+
+/// What puts a job's batches together: its work is epochs over a data set.
+struct JobComposer {
+  std::string name;                                 ///< of the policy and its profile, for people
+  std::function<std::unique_ptr<Composer>()> make;  ///< a new one for every attempt
+  std::shared_ptr<const BatchModel> model;
+  std::shared_ptr<const BatchModel> checkpointed;  ///< the same with activation checkpointing; null = none
+  std::shared_ptr<const std::vector<Sample>> samples;
+  EpochData data;  ///< of `samples`
+  std::int64_t epochs = 1;
+};
+
 /// Another way to run a job: JobDemand::variants has what it needs then.
 struct JobVariant {
   std::vector<JobPhase> phases;  ///< as many as the job has
@@ -42,6 +63,8 @@ struct JobSpec {
   JobDemand demand;                     ///< what it declares
   std::vector<JobPhase> phases;         ///< at least one
   std::optional<JobModel> model;        ///< empty = it holds memory and runs, nothing more
+  std::optional<JobTuner> tuner;        ///< only with a model, one phase and no variants
+  std::optional<JobComposer> composer;  ///< only without a model and a tuner, with one phase and no variants
   std::vector<JobVariant> variants;     ///< as many as its demand has
   std::int32_t busy_milli = 1000;       ///< how much of a card its steps keep busy, in thousandths
   std::optional<SimTime> expected;      ///< how long it says it runs; empty = the sum of its phases
@@ -68,7 +91,8 @@ enum class JobOutcome : std::uint8_t {
   wait_timeout,   ///< no memory within the time a job may wait
   job_timeout,    ///< ended for running too long
   out_of_memory,  ///< failed for good after an OOM
-  crashed         ///< its owner died
+  crashed,        ///< its owner died
+  gave_up         ///< its tuner or composer could not go on, though memory was not short
 };
 
 /// One stay of a job on cards: from its admission until its memory is back.
@@ -82,6 +106,37 @@ struct JobStay {
   bool ran_out = false;  ///< it ended in an OOM
 };
 
+/// A moment of a job that a tuner moves, or whose batches a composer puts together: its point is their size.
+struct TunedMoment {
+  enum class Kind : std::uint8_t {
+    start,   ///< an attempt begins at `point`
+    change,  ///< the next step is the first at `point`
+    failure  ///< the step at `point` ran out of memory
+  };
+  Kind kind = Kind::start;
+  SimTime time{0};
+  std::int64_t step = 0;  ///< after which, counted from 1 in each attempt
+  Point point;
+  std::string reason;  ///< of a change
+};
+
+/// What the tuner or the composer of a job did, in all its attempts.
+struct JobTuning {
+  std::int64_t changes = 0;
+  std::int64_t failed_steps = 0;
+  std::int64_t samples = 0;  ///< trained on in the last attempt; what earlier ones did is lost
+  std::vector<TunedMoment>
+      course;  ///< in the order in which they happened; the last `point` is the final one
+
+  /// Adds a later attempt.
+  void add(const JobTuning& later) {
+    changes += later.changes;
+    failed_steps += later.failed_steps;
+    samples = later.samples;
+    course.insert(course.end(), later.course.begin(), later.course.end());
+  }
+};
+
 /// What became of one job.
 struct JobRecord {
   JobOutcome outcome = JobOutcome::pending;
@@ -91,8 +146,12 @@ struct JobRecord {
   SimTime wasted{0};                    ///< running time of attempts that ended in an OOM, times cards
   std::int32_t starts = 0;
   std::int32_t ooms = 0;
-  BatchSplit split;           ///< of the last start
-  std::vector<CardId> cards;  ///< of the last start
+  BatchSplit split;                 ///< of the last start
+  std::vector<CardId> cards;        ///< of the last start
+  Bytes need = 0;                   ///< promised on each card, at the last start
+  Bytes most_used = 0;              ///< on the card where it took most, in any attempt
+  bool overran = false;             ///< it held more than it was promised, at some moment
+  std::optional<JobTuning> tuning;  ///< of one that has a tuner and began
   std::string reason;  ///< of its end or, with the bytes that decide, why it runs smaller or still waits
 };
 

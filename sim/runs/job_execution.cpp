@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/runs/job_process.hpp"
+#include "sim/runs/job_steering.hpp"
 
 namespace vramlab {
 namespace {
@@ -25,7 +26,12 @@ class DeclaredExecution final : public JobExecution {
     const JobPhase& what = jobs_[job].phases_of(admission.split.variant)[phase];
     const Bytes use = flat_use(what, admission);
     give(job);
-    if (!books_.take(*admission.cards, admission.need, use, clock_.now())) {
+    if (admission.is_limit && use > admission.need) {
+      const CardId card = admission.cards->front();
+      fell_short(card, books_.cards()[card], use, 0, admission.need);
+      return JobProgress::out_of_memory;
+    }
+    if (!books_.take(job, *admission.cards, admission.need, use, clock_.now())) {
       for (const CardId card : *admission.cards) {
         const CardView& view = books_.cards()[card];
         if (use > view.total - view.reserved - view.foreign) fell_short(card, view, use, 0);
@@ -54,7 +60,8 @@ class DeclaredExecution final : public JobExecution {
 
   void give(std::uint32_t job) {
     const Held& held = held_[job];
-    if (held.bytes > 0) books_.give(*held.admission.cards, held.admission.need, held.bytes, clock_.now());
+    if (held.bytes > 0)
+      books_.give(job, *held.admission.cards, held.admission.need, held.bytes, clock_.now());
     held_[job].bytes = 0;
   }
 
@@ -63,6 +70,8 @@ class DeclaredExecution final : public JobExecution {
   JobClock& clock_;
   std::vector<Held> held_;
 };
+
+Bytes less(Bytes from, Bytes amount) { return from > amount ? from - amount : 0; }
 
 constexpr Bytes kChunk = 512_MiB;
 constexpr Bytes kPage = 2_MiB;  // R10.1
@@ -129,6 +138,10 @@ struct Work {
   SimTime since{0};             ///< when `left` was so
   std::int64_t stretch = 1000;
   std::optional<EventId> timer;
+  std::unique_ptr<SteeredJob> steered;  ///< of a job with a tuner or a composer
+  SimTime delay{0};                     ///< before its next step, in which the policy was obeyed
+  JobOnCard::Step step;                 ///< at work; the first that failed of several processes
+  std::string shortage;                 ///< how far the card was from it, if it failed
 };
 
 /// What a model allocates first, and its steps, for all jobs that run it.
@@ -158,11 +171,13 @@ class StepExecution final : public JobExecution {
     work.phase = phase;
     work.admission = admission;
     work.steps_left = model_of(job) ? phase_of(job).steps * admission.split.accumulation : 1;
+    work.steered = steered(job);
     return perform(job);
   }
 
   JobProgress resume(std::uint32_t job) override {
     works_[job].timer.reset();
+    if (works_[job].steered) return end_steered_step(job);
     return works_[job].steps_left > 0 ? perform(job) : JobProgress::phase_done;
   }
 
@@ -182,6 +197,11 @@ class StepExecution final : public JobExecution {
     return most;
   }
 
+  [[nodiscard]] const JobTuning* tuning(std::uint32_t job) const override {
+    const auto& steered = works_[job].steered;
+    return steered ? &steered->record() : nullptr;
+  }
+
   void strangers_changed(CardId card, std::int64_t busy_change) override {
     cards_[card].memory->set_others(books_.cards()[card].foreign);
     cards_[card].busy += busy_change;
@@ -195,25 +215,60 @@ class StepExecution final : public JobExecution {
     SimTime driver_time{0};
     if (!begin(job, driver_time)) return JobProgress::out_of_memory;
     StepPrograms::Program flat;
-    const StepPrograms::Program& program = next_program(job, flat);
-    bool settled = true;
+    const StepPrograms::Program* next = next_program(job, flat);
+    if (next == nullptr) return end_attempt(job);
+    const StepPrograms::Program& program = *next;
+    bool settled = !work.steered;
+    SimTime done{0};
+    work.step = {};
     for (std::size_t i = 0; i < work.processes.size(); ++i) {
-      const JobOnCard::Step step = work.processes[i]->run(program.program, program.key, program.shape);
+      const JobOnCard::Step step =
+          work.processes[i]->run(program.program, work.steered ? 0 : program.key, program.shape);
       account(job, i, work.processes[i]->holding());
       if (!step.ok) {
         refused_on(job, i, step.refused);
-        return JobProgress::out_of_memory;
+        if (!work.steered) return JobProgress::out_of_memory;
+        if (std::exchange(work.step, step).ok) work.shortage = shortage();
       }
       settled = settled && step.settled;
+      done = std::max(done, step.done);
       driver_time = std::max(driver_time, step.driver_time);
     }
     const std::int64_t steps = settled ? work.steps_left : 1;
     work.steps_left -= steps;
-    work.left = program.program.duration * steps + driver_time;
+    work.left = (work.processes.empty() ? program.program.duration : done) * steps + driver_time +
+                std::exchange(work.delay, SimTime{0});
     work.since = clock_.now();
     set_computing(job, !works_elsewhere(job));
     schedule(job);
     return JobProgress::goes_on;
+  }
+
+  [[nodiscard]] std::unique_ptr<SteeredJob> steered(std::uint32_t job) {
+    const JobSpec& spec = jobs_[job];
+    if (spec.composer) return composed_job(*spec.composer, clock_.now());
+    if (!spec.tuner) return nullptr;
+    return tuned_job(*spec.tuner, *spec.model->workload, programs_of(job).steps, first_point(job),
+                     works_[job].steps_left, clock_.now());
+  }
+
+  // The policy is asked about the step that is over.
+  JobProgress end_steered_step(std::uint32_t job) {
+    Work& work = works_[job];
+    work.delay = work.steered->end_step(work.step, work.processes, clock_.now());
+    account_all(job);
+    return work.steered->ended().empty() ? perform(job) : end_attempt(job);
+  }
+
+  // A policy that cannot go on ends its attempt: as an OOM where the last step failed, which the queue may
+  // answer with another one.
+  JobProgress end_attempt(std::uint32_t job) {
+    const Work& work = works_[job];
+    const std::string& why = work.steered->ended();
+    if (why.empty()) return JobProgress::phase_done;
+    const std::string who = jobs_[job].tuner ? "tuner" : "composer";
+    say_shortage("Its " + who + " ended the run: " + why + "." + (work.step.ok ? "" : " " + work.shortage));
+    return work.step.ok ? JobProgress::gave_up : JobProgress::out_of_memory;
   }
 
   // What the job runs as, in the variant that was admitted.
@@ -227,7 +282,7 @@ class StepExecution final : public JobExecution {
 
   // A job without a model that holds nothing in this phase.
   [[nodiscard]] bool works_elsewhere(std::uint32_t job) const {
-    return !model_of(job) && flat_use(phase_of(job), works_[job].admission) == 0;
+    return !model_of(job) && !jobs_[job].composer && flat_use(phase_of(job), works_[job].admission) == 0;
   }
 
   // Opens contexts and builds the model where the job has not begun, and does not work elsewhere.
@@ -237,10 +292,14 @@ class StepExecution final : public JobExecution {
     for (std::size_t i = 0; i < work.admission.cards->size(); ++i) {
       Card& card = cards_[(*work.admission.cards)[i]];
       work.held.emplace_back();
-      work.processes.push_back(card.memory->start(fidelity_.allocator));
+      AllocatorOptions options = fidelity_.allocator;
+      if (work.admission.is_limit) options.limit = less(work.admission.need, card.context);
+      work.processes.push_back(card.memory->start(options));
       JobOnCard& process = *work.processes.back();
       JobOnCard::Step step{.ok = process.open(), .refused = card.context};
       if (step.ok && model_of(job)) step = process.run(programs_of(job).build, 0, 0);
+      if (step.ok && jobs_[job].composer) step = process.run(jobs_[job].composer->model->build(), 0, 0);
+      if (work.steered) process.reset_peak();
       driver_time = std::max(driver_time, step.driver_time);
       account(job, i, process.holding());
       if (step.ok) continue;
@@ -253,7 +312,17 @@ class StepExecution final : public JobExecution {
   // The process number `i` of the job was refused `size` bytes.
   void refused_on(std::uint32_t job, std::size_t i, Bytes size) {
     const CardId card = (*works_[job].admission.cards)[i];
-    fell_short(card, books_.cards()[card], size, works_[job].held[i].reserved);
+    const Admission& admission = works_[job].admission;
+    fell_short(card, books_.cards()[card], size, works_[job].held[i].reserved,
+               admission.is_limit ? std::optional{admission.need} : std::nullopt);
+  }
+
+  // The point of its phase, at the batch that it was admitted with.
+  [[nodiscard]] Point first_point(std::uint32_t job) const {
+    const JobModel& model = *model_of(job);
+    Point point = phase_of(job).point;
+    point[model.batch] = works_[job].admission.split.batch;
+    return model.workload->parameters().clamp(std::move(point));
   }
 
   ModelPrograms& programs_of(std::uint32_t job) {
@@ -261,26 +330,36 @@ class StepExecution final : public JobExecution {
     return programs_.try_emplace(&model, model).first->second;
   }
 
-  const StepPrograms::Program& next_program(std::uint32_t job, StepPrograms::Program& flat) {
+  // Null where a steered job has no step left.
+  const StepPrograms::Program* next_program(std::uint32_t job, StepPrograms::Program& flat) {
     Work& work = works_[job];
+    if (work.steered) {
+      const auto* next = work.steered->begin_step(work.processes, clock_.now(), work.delay);
+      account_all(job);
+      return next;
+    }
     const JobPhase& phase = phase_of(job);
-    if (const auto& model = model_of(job)) {
-      Point point = phase.point;
-      point[model->batch] = work.admission.split.batch;
-      point = model->workload->parameters().clamp(point);
-      return programs_of(job).steps.next(point, work.visits[point]++);
+    if (model_of(job)) {
+      const Point point = first_point(job);
+      return &programs_of(job).steps.next(point, work.visits[point]++);
     }
     const Card& card = cards_[work.admission.cards->front()];
     const Bytes use = flat_use(phase, work.admission);
-    flat.program = flat_program(use > card.context ? use - card.context : 0, card.total, phase.duration);
-    return flat;
+    flat.program = flat_program(less(use, card.context), card.total, phase.duration);
+    return &flat;
+  }
+
+  void account_all(std::uint32_t job) {
+    for (std::size_t i = 0; i < works_[job].processes.size(); ++i) {
+      account(job, i, works_[job].processes[i]->holding());
+    }
   }
 
   // What the process number `i` of the job holds now; strangers get what they still want of the rest.
   void account(std::uint32_t job, std::size_t i, const Holding& held) {
     Work& work = works_[job];
     const CardId card = (*work.admission.cards)[i];
-    books_.hold(card, work.admission.need, work.held[i], held, clock_.now());
+    books_.hold(job, card, work.admission.need, work.held[i], held, clock_.now());
     work.held[i] = held;
     cards_[card].memory->set_others(books_.cards()[card].foreign);
   }
@@ -332,11 +411,16 @@ class StepExecution final : public JobExecution {
 
 }  // namespace
 
-void JobExecution::fell_short(CardId card, const CardView& view, Bytes size, Bytes own) {
+void JobExecution::fell_short(CardId card, const CardView& view, Bytes size, Bytes own,
+                              std::optional<Bytes> limit) {
   shortage_ = "It wanted " + format_bytes(size) + (own > 0 ? " beside its " + format_bytes(own) : "") +
-              " on card " + std::to_string(card) + ", which had " +
-              format_bytes(view.total - view.reserved - view.foreign) + " of " + format_bytes(view.total) +
-              " free.";
+              " on card " + std::to_string(card) + ", ";
+  const Bytes free = view.total - view.reserved - view.foreign;
+  if (limit && own + size > *limit) {
+    shortage_ += "where it may take the " + format_bytes(*limit) + " it was promised.";
+  } else {
+    shortage_ += "which had " + format_bytes(free) + " of " + format_bytes(view.total) + " free.";
+  }
 }
 
 std::unique_ptr<JobExecution> declared_execution(const std::vector<JobSpec>& jobs, ClusterBooks& books,

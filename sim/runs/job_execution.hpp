@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policies/contract/jobs.hpp"
@@ -40,9 +42,10 @@ struct Admission {
   const std::vector<CardId>* cards = nullptr;
   Bytes need = 0;  ///< promised on each card
   BatchSplit split;
+  bool is_limit = false;  ///< `need` is also the most that its process on each card can take
 };
 
-enum class JobProgress : std::uint8_t { goes_on, phase_done, out_of_memory };
+enum class JobProgress : std::uint8_t { goes_on, phase_done, out_of_memory, gave_up };
 
 /// Runs the phases of admitted jobs. What it waits for it puts on the clock as an event `work` of the job.
 class JobExecution {
@@ -61,15 +64,21 @@ class JobExecution {
   /// What it holds on the card where it holds most.
   [[nodiscard]] virtual Bytes used(std::uint32_t job) const = 0;
 
-  /// How far the card was from what was asked for where a job last ran out of memory: a sentence.
+  /// What the tuner or composer of the job did in this attempt; null where it has none or has not begun.
+  [[nodiscard]] virtual const JobTuning* tuning(std::uint32_t /*job*/) const { return nullptr; }
+
+  /// How far the card was from what was asked for where a job last ran out of memory, or why its policy gave
+  /// up: sentences.
   [[nodiscard]] const std::string& shortage() const { return shortage_; }
 
   /// Memory of strangers came to a card or went, and this much of its time, in thousandths.
   virtual void strangers_changed(CardId /*card*/, std::int64_t /*busy_change*/) {}
 
  protected:
-  /// A job wanted `size` on `card`, as it is now, beside `own` that it had there.
-  void fell_short(CardId card, const CardView& view, Bytes size, Bytes own);
+  /// A job wanted `size` on `card`, as it is now, beside `own` that it had there; `limit` is the most it may
+  /// take, where there is one.
+  void fell_short(CardId card, const CardView& view, Bytes size, Bytes own, std::optional<Bytes> limit = {});
+  void say_shortage(std::string text) { shortage_ = std::move(text); }
 
  private:
   std::string shortage_;
@@ -93,7 +102,11 @@ struct StepFidelity {
 /// A step lasts as the model says, times max(1, the sum of the busy shares of all jobs that compute on the
 /// card, strangers included); for a job on several cards the slowest decides.
 ///
-/// Steps that repeat are counted, not performed (JobProcess::Step::settled).
+/// Steps that repeat are counted, not performed (JobOnCard::Step::settled); those of a job with a tuner or a
+/// composer are performed one by one. A tuner is asked after each as in a training run (run_training), a
+/// composer before each and told after it as in an epoch (run_epochs); they see the card as the job's process
+/// does. A step that fails ends the attempt only where such a run would end: by the policy's answer, after
+/// kMostFailuresInARow at unchanged parameters, or after kMostFailedBatchesInARow.
 std::unique_ptr<JobExecution> step_execution(const std::vector<JobSpec>& jobs, const StepFidelity& fidelity,
                                              ClusterBooks& books, JobClock& clock);
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sim/runs/step_runner.hpp"
+
 namespace vramlab {
 
 JobProcess::JobProcess(SimulatedCard& card, Bytes context_bytes, const AllocatorOptions& options)
@@ -17,16 +19,35 @@ bool JobProcess::open() {
 }
 
 JobProcess::Step JobProcess::run(const StepProgram& program, std::uint64_t key, std::uint64_t shape) {
-  const Bytes taken = card_.taken();
-  const SimTime driver_time = process_.driver_time();
   const auto calls = driver_calls();
-  const ExecutedStep done = process_.executor().run(program, shape);
+  ExecutedStep done;
+  const SimTime driver_time = timed([&] { done = process_.executor().run(program, shape); });
   const bool ok = done.result == StepResult::ok;
-  segments_ += card_.taken() - taken;  // wraps where it falls, as intended
   return {.ok = ok,
-          .driver_time = process_.driver_time() - driver_time,
+          .driver_time = driver_time,
+          .done = time_done(program, done),
+          .oom = done.oom,
           .refused = done.oom ? done.oom->segment : 0,
-          .settled = ok && is_settled(key, calls)};
+          .settled = ok && key != 0 && is_settled(key, calls)};
+}
+
+// Does `work`, counts what segments it takes or gives back, and returns the driver's time for them.
+template <class Work>
+SimTime JobProcess::timed(const Work& work) {
+  const Bytes taken = card_.taken();
+  const SimTime before = process_.driver_time();
+  work();
+  segments_ += card_.taken() - taken;  // wraps where it falls, as intended
+  return process_.driver_time() - before;
+}
+
+SimTime JobProcess::empty_cache() {
+  return timed([&] { process_.allocator().empty_cache(); });
+}
+
+MemoryView JobProcess::view() const {
+  return view_of(process_.allocator().stats(), process_.allocator().limit().value_or(card_.total()),
+                 card_.free());
 }
 
 Holding JobProcess::holding() const {

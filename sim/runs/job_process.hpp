@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -24,14 +25,28 @@ class JobOnCard {
   struct Step {
     bool ok = true;
     SimTime driver_time{0};
-    Bytes refused = 0;  ///< not ok: what the card could not give
+    SimTime done{0};                   ///< the program's own time, as far as it got
+    std::optional<OutOfMemory> oom{};  ///< not ok: what found no room in its allocator
+    Bytes refused = 0;                 ///< … and the segment for it that the card could not give
     /// From here on the same program at the same shape goes on as it did, whatever other processes do: no
     /// driver call since an equal state, or, which is an assumption, none in 24 steps before this one.
     bool settled = false;
   };
 
-  /// Performs `program`; `key` names it (0 = performed once), `shape` the parameters it was made for.
+  /// Performs `program`; `key` names it (0 = nobody asks whether it settles), `shape` the parameters it was
+  /// made for.
   virtual Step run(const StepProgram& program, std::uint64_t key, std::uint64_t shape) = 0;
+
+  // What a policy that steers the job asks of its process.
+
+  /// What its program can read of memory: its own counters, and what is free on the card.
+  [[nodiscard]] virtual MemoryView view() const = 0;
+
+  /// torch.cuda.empty_cache(). Returns the time it took.
+  virtual SimTime empty_cache() = 0;
+
+  /// torch.cuda.reset_peak_memory_stats().
+  virtual void reset_peak() = 0;
 
   [[nodiscard]] virtual Holding holding() const = 0;
 };
@@ -63,8 +78,14 @@ class JobProcess final : public JobOnCard {
   [[nodiscard]] bool open() override;
   Step run(const StepProgram& program, std::uint64_t key = 0, std::uint64_t shape = 0) override;
   [[nodiscard]] Holding holding() const override;
+  [[nodiscard]] MemoryView view() const override;
+  SimTime empty_cache() override;
+  void reset_peak() override { process_.allocator().reset_peak_stats(); }
 
  private:
+  template <class Work>
+  SimTime timed(const Work& work);
+
   [[nodiscard]] std::vector<std::int64_t> driver_calls() const;
   [[nodiscard]] bool is_settled(std::uint64_t key, const std::vector<std::int64_t>& calls_before);
 

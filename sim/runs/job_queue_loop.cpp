@@ -81,7 +81,9 @@ class Loop {
     for (JobId job = 0; job < run_.jobs.size(); ++job) {
       if (run_.jobs[job].outcome != JobOutcome::pending) continue;
       if (standings_[job].waits) run_.jobs[job].reason = why_waiting(job);
-      if (standings_[job].runs) run_.jobs[job].reason = "ran when the run ended early";
+      if (!standings_[job].runs) continue;
+      run_.jobs[job].reason = "ran when the run ended early";
+      keep_tuning(job);
     }
   }
   [[nodiscard]] std::string why_waiting(JobId job) const {
@@ -287,6 +289,7 @@ class Loop {
     ++record.starts;
     record.split = answer.split;
     record.cards = answer.cards;
+    record.need = answer.need;
     if (!answer.reason.empty()) record.reason = answer.reason;
     books_.promise(record.cards, at.need, account_of(job), now());
     running_.add(node_of(job), {.expected_end = now() + expected_rest(job, answer.split.variant),
@@ -314,7 +317,8 @@ class Loop {
   }
 
   void take_memory(JobId job) {
-    const Admission admission{&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split};
+    const Admission admission{&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split,
+                              rules_.enforces_promise};
     get_on(job, [&] { return execution_->enter(job, admission, standings_[job].phase); });
   }
   void work(JobId job) {
@@ -327,7 +331,11 @@ class Loop {
     const JobProgress progress = work();
     const Bytes used = execution_->used(job);
     monitor_.uses(job, used);
+    JobRecord& record = run_.jobs[job];
+    record.most_used = std::max(record.most_used, used);
+    record.overran = record.overran || used > standings_[job].need;
     if (progress == JobProgress::out_of_memory) return run_out(job);
+    if (progress == JobProgress::gave_up) return give_up(job);
     if (used != before) running_.set_used(node_of(job), job, used);
     if (used < before) released();
     if (progress == JobProgress::phase_done) end_phase(job);
@@ -357,6 +365,7 @@ class Loop {
   }
   void release_memory(JobId job, bool ran_out = false) {
     JobStanding& at = standings_[job];
+    keep_tuning(job);
     execution_->leave(job);
     monitor_.left(job, ran_out, now());
     at.runs = false;
@@ -369,6 +378,21 @@ class Loop {
     books_.withdraw(run_.jobs[job].cards, standings_[job].need, account_of(job), now());
     running_.remove(node_of(job), job);
     released();
+  }
+
+  void keep_tuning(JobId job) {
+    const JobTuning* tuning = execution_->tuning(job);
+    if (tuning == nullptr) return;
+    if (run_.jobs[job].tuning) {
+      run_.jobs[job].tuning->add(*tuning);
+    } else {
+      run_.jobs[job].tuning = *tuning;
+    }
+  }
+
+  void give_up(JobId job) {
+    release(job);
+    leave(job, JobOutcome::gave_up, execution_->shortage());
   }
 
   void run_out(JobId job) {
@@ -472,6 +496,12 @@ void require_sound(const JobSpec& job, std::size_t variant, bool steps) {
   }
   if (phases.size() != job.phases.size() || job.variants.size() != job.demand.variants.size()) {
     throw InternalError("a variant of a job has other phases, or no need");
+  }
+  const bool is_simple = steps && phases.size() == 1 && job.variants.empty();
+  if ((job.tuner && (!is_simple || !model)) || (job.composer && (!is_simple || model || job.tuner))) {
+    throw InputError("", "the job \"" + job.name +
+                             "\" has a tuner or a composer, which go with simulated steps, of a model or of "
+                             "batches, without phases and variants.");
   }
   if (!steps || !model) return;
   const std::size_t parameters = model->workload->parameters().size();

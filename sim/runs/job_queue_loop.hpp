@@ -38,7 +38,7 @@ struct JobQueueRun : ClusterRecord {
 /// Runs the jobs of `setup` at its fidelity. All bookkeeping is the host's: an answer that names
 /// a job that does not wait, or cards of two nodes, ends the run. Deterministic.
 /// Throws InputError for a job without phases or with a phase of no duration, and where steps are simulated
-/// for one whose model has a phase without steps.
+/// for one whose model has a phase without steps; and for a tuner where it cannot be (JobSpec::tuner).
 JobQueueRun run_job_queue(const JobQueueSetup& setup, Admitter& policy);
 
 }  // namespace vramlab

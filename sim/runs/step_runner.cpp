@@ -1,6 +1,7 @@
 #include "sim/runs/step_runner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -39,6 +40,21 @@ MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free) {
           .device_free = device_free,
           .alloc_retries = static_cast<std::uint64_t>(stats.num_alloc_retries),
           .allocator_ooms = static_cast<std::uint64_t>(stats.num_ooms)};
+}
+
+Observation reading_of(std::vector<MemoryView> cards, std::int64_t iteration, SimTime now, CardsRule rule) {
+  Observation reading{
+      .iteration = iteration, .time = now, .memory = view_of_cards(cards, rule), .reading = iteration};
+  if (cards.size() > 1) reading.cards = std::move(cards);
+  return reading;
+}
+
+SimTime time_done(const StepProgram& program, const ExecutedStep& step) {
+  if (step.result == StepResult::ok) return program.duration;
+  const double share = program.ops.empty()
+                           ? 1.0
+                           : static_cast<double>(step.ops_done) / static_cast<double>(program.ops.size());
+  return SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
 }
 
 const StepPrograms::Program& StepPrograms::next(const Point& point, std::optional<std::size_t> visits) {
@@ -179,15 +195,9 @@ StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
   const SimTime before = process_.driver_time();
   const ExecutedStep step =
       run_with_additions(process_.allocator(), process_.executor(), program, shape, additions);
-  // A step that fails has done the share of its work that came before the failing allocation.
-  const double share = program.ops.empty()
-                           ? 1.0
-                           : static_cast<double>(step.ops_done) / static_cast<double>(program.ops.size());
-  const SimTime compute =
-      step.result == StepResult::ok
-          ? program.duration
-          : SimTime{static_cast<std::int64_t>(static_cast<double>(program.duration.count()) * share)};
-  return {.result = step.result, .duration = compute + process_.driver_time() - before, .oom = step.oom};
+  return {.result = step.result,
+          .duration = time_done(program, step) + process_.driver_time() - before,
+          .oom = step.oom};
 }
 
 // The same the allocator does (R8.5), on the counters that outlive cached steps.

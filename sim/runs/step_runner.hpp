@@ -44,6 +44,13 @@ ExecutedStep run_with_additions(Allocator& allocator, StepExecutor& executor, co
 /// holds `device_free` bytes.
 MemoryView view_of(const MemoryStats& stats, Bytes total, Bytes device_free);
 
+/// What can be read after step `iteration` of one process a card, with the memory that `rule` says.
+Observation reading_of(std::vector<MemoryView> cards, std::int64_t iteration, SimTime now, CardsRule rule);
+
+/// The time of `program` that `step` got through: all of it or, where it failed, the share of its work that
+/// came before the failing allocation.
+SimTime time_done(const StepProgram& program, const ExecutedStep& step);
+
 /// The step program that is due at each point: a model's answers, each asked for once.
 class StepPrograms {
  public:

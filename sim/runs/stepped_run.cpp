@@ -4,6 +4,17 @@
 
 namespace vramlab {
 
+std::string FailuresInARow::note(StepResult result, bool moved, const Point& ran,
+                                 const ParameterSpace& space) {
+  count_ = result == StepResult::oom && !moved ? count_ + 1 : 0;
+  if (count_ < kMostFailuresInARow) return {};
+  std::string reason = std::to_string(count_) + " steps in a row ran out of memory at";
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    reason += (i ? ", " : " ") + space.parameters[i].name + " " + std::to_string(ran[i]);
+  }
+  return reason;
+}
+
 // What is there already has its memory before the first step.
 SteppedRun::SteppedRun(const Faults& faults, const std::vector<OtherProcess>& others, SimTime start)
     : faults_(faults), simulation_(start), readings_(faults) {

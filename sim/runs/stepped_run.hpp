@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/observation.hpp"
+#include "policies/contract/session.hpp"
 #include "sim/engine/simulation.hpp"
 #include "sim/runs/faults.hpp"
 #include "sim/runs/step_performer.hpp"
@@ -103,6 +104,29 @@ class PolicyReadings {
 
 /// Steps that may fail in a row at unchanged parameters before a run is given up.
 inline constexpr std::int64_t kMostFailuresInARow = 10;
+
+// What every host of a tuner does after a step, a training run or a job of a queue.
+
+/// Counts the steps that failed one after the other at unchanged parameters: no progress must not look like
+/// training.
+class FailuresInARow {
+ public:
+  /// A step at `ran`, in `space`, ended so; `moved`: the parameters change after it. Returns why the run is
+  /// given up, empty if it goes on.
+  std::string note(StepResult result, bool moved, const Point& ran, const ParameterSpace& space);
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+/// Does what `decision` wants of the device: empties the cache, resets the peak counter of `cards`. Returns
+/// the time it took.
+template <class Cards>
+SimTime obey(const StepDecision& decision, Cards& cards) {
+  const SimTime delay = decision.empty_cache ? cards.empty_cache() : SimTime{0};
+  if (decision.reset_peak) cards.reset_peak();
+  return delay;
+}
 
 /// Base of the runs. A step is performed when it begins and is looked at when it ends; what a run does at
 /// these two events is its own.

@@ -151,9 +151,8 @@ class TrainingLoop final : private SteppedRun {
     if (decision.moved) record.delta = session_->point();
     for (std::size_t i = 0; i < record.delta.size(); ++i) record.delta[i] -= before[i];
     log(decision);
-    const SimTime delay = decision.empty_cache ? runner_->empty_cache() : SimTime{0};
-    if (decision.reset_peak) runner_->reset_peak();
-    count_failures(record);
+    const SimTime delay = obey(decision, *runner_);
+    run_.ended_early = failures_.note(record.result, decision.moved, ran, setup_.bounds);
     run_.iterations.push_back(std::move(record));
     if (decision.end_run && run_.ended_early.empty()) run_.ended_early = end_reason(decision.reason);
     repeats_ = decision.retry && step_.result == StepResult::oom;
@@ -271,8 +270,7 @@ class TrainingLoop final : private SteppedRun {
       for (std::size_t i = 0; i < before.size(); ++i) record.delta[i] += session_->point()[i] - before[i];
     }
     log(decision);
-    const SimTime delay = decision.empty_cache ? runner_->empty_cache() : SimTime{0};
-    if (decision.reset_peak) runner_->reset_peak();
+    const SimTime delay = obey(decision, *runner_);
     if (decision.end_run) run_.ended_early = decision.reason;
     return delay;
   }
@@ -289,18 +287,6 @@ class TrainingLoop final : private SteppedRun {
     run_.peak_reserved.note(outcome.peak_reserved, total);
   }
 
-  // No progress must not look like training.
-  void count_failures(const IterationRecord& record) {
-    const bool moved = !record.delta.empty();
-    failures_in_a_row_ = record.result == StepResult::oom && !moved ? failures_in_a_row_ + 1 : 0;
-    if (failures_in_a_row_ < kMostFailuresInARow) return;
-    run_.ended_early = std::to_string(failures_in_a_row_) + " steps in a row ran out of memory at";
-    for (std::size_t i = 0; i < record.point.size(); ++i) {
-      run_.ended_early +=
-          (i ? ", " : " ") + setup_.bounds.parameters[i].name + " " + std::to_string(record.point[i]);
-    }
-  }
-
   const TrainingSetup& setup_;
   const Faults& faults_;
   const TunerMaker& make_tuner_;
@@ -313,7 +299,7 @@ class TrainingLoop final : private SteppedRun {
   std::int64_t iteration_ = 0;
   StepOutcome step_;  // that runs now or was the last
   SimTime began_{0};  // when it began
-  std::int64_t failures_in_a_row_ = 0;
+  FailuresInARow failures_;
   bool repeats_ = false;       // the step to begin is the failed one again
   std::deque<Point> waiting_;  // what fetched batches run at, the next one first; empty without delay
   bool restarted_ = false;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "recordings/input_file.hpp"
@@ -30,6 +32,32 @@ TEST(QueuePicture, DrawsEveryCardWithItsTitle) {
   }
   draw_queue_picture("two cards", {panel, idle}, folder.file("b.svg"));
   EXPECT_EQ(picture, read_input_file(folder.file("b.svg")));
+}
+
+// Boxes that say where they lie are left there; failures and parameters have their marks and their panel.
+TEST(QueuePicture, DrawsWhatJobsMoveBelowWhatTheyHold) {
+  const ScratchFolder folder;
+  QueuePanel panel{.title = "together", .total = 10_GiB, .bars = {}, .levels = {}};
+  panel.bars = {{.from = seconds{0}, .to = seconds{10}, .memory = 4_GiB, .job = 0, .low = 0},
+                {.from = seconds{4}, .to = seconds{9}, .memory = 5_GiB, .job = 1, .low = 4_GiB}};
+  EXPECT_THAT(stack_bars(panel.bars), testing::ElementsAre(0, 4_GiB));
+  panel.failures = {seconds{9}};
+  panel.curves = {{.name = "first: batch",
+                   .parameter = "batch",
+                   .job = 0,
+                   .number = 0,
+                   .values = {{seconds{0}, 4}, {seconds{10}, std::nan("")}}},
+                  {.name = "second: lq",
+                   .parameter = "lq",
+                   .job = 1,
+                   .number = 1,
+                   .values = {{seconds{4}, 32}, {seconds{6}, 40}}}};
+  draw_queue_picture("moves", {panel, panel}, folder.file("a.svg"));
+  const std::string picture = read_input_file(folder.file("a.svg"));
+  for (const char* text :
+       {"together", "parameters of the jobs", "first: batch", "second: lq", "out of memory"}) {
+    EXPECT_NE(picture.find(text), std::string::npos) << text;
+  }
 }
 
 }  // namespace

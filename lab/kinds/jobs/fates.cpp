@@ -14,8 +14,9 @@ namespace vramlab {
 namespace {
 
 std::string_view state_of(const JobRecord& job) {
-  constexpr std::array kStates{"waiting", "done", "refused", "timed_out", "timed_out", "killed", "killed"};
-  static_assert(kStates.size() == static_cast<std::size_t>(JobOutcome::crashed) + 1);
+  constexpr std::array kStates{"waiting",   "done",   "refused", "timed_out",
+                               "timed_out", "killed", "killed",  "killed"};
+  static_assert(kStates.size() == static_cast<std::size_t>(JobOutcome::gave_up) + 1);
   return kStates[static_cast<std::size_t>(job.outcome)];
 }
 
@@ -26,21 +27,24 @@ Json time_or_null(bool known, SimTime time) { return known ? Json(to_seconds(tim
 Json fate_of(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t i) {
   const JobRecord& job = run.jobs[i];
   const bool started = job.starts > 0;
-  return {{"name", setup.jobs[i].name},
-          {"state", state_of(job)},
-          {"cards", job.cards},
-          {"submitted_s", to_seconds(setup.jobs[i].arrival)},
-          {"started_s", time_or_null(started, job.first_start)},
-          {"ended_s", time_or_null(job.outcome != JobOutcome::pending, job.end)},
-          {"batch", started ? Json(job.split.batch) : Json()},
-          {"accumulation", started ? Json(job.split.accumulation) : Json()},
-          {"kills", job.ooms},
-          {"reason", job.reason}};
+  Json fate{{"name", setup.jobs[i].name},
+            {"state", state_of(job)},
+            {"cards", job.cards},
+            {"submitted_s", to_seconds(setup.jobs[i].arrival)},
+            {"started_s", time_or_null(started, job.first_start)},
+            {"ended_s", time_or_null(job.outcome != JobOutcome::pending, job.end)},
+            {"batch", started ? Json(job.split.batch) : Json()},
+            {"accumulation", started ? Json(job.split.accumulation) : Json()},
+            {"kills", job.ooms}};
+  if (is_steered(setup)) fate.update(steered_fate(setup, job, i));
+  fate["reason"] = job.reason;
+  return fate;
 }
 
 std::string cell_of(const Json& value) {
   if (value.is_null()) return {};
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_object()) return point_text(value);
   if (!value.is_array()) return value.dump();
   std::string cards;
   for (const Json& card : value) cards += (cards.empty() ? "" : " ") + card.dump();

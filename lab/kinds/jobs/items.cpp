@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "lab/kinds/epoch/spec.hpp"
 #include "lab/scenario/file.hpp"
 #include "models/job_estimate.hpp"
 #include "models/measured.hpp"
@@ -90,6 +91,26 @@ JobPhase steps_of(const JobModel& model, const Point& point, std::int64_t steps)
   phase.steps = steps;
   phase.point = point;
   return phase;
+}
+
+// Does `read`, and puts the problems that it finds in the workload and the policy of an epoch, a scenario
+// that `file` names, at the job's "epoch" and "composer".
+template <class Read>
+auto at_place(const std::string& file, const std::string& pointer, const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& one : problems) {
+      if (one.where.starts_with(file + ": ")) one.where.erase(0, file.size() + 2);
+      for (const std::string_view from : {"/workload", "/policies/0"}) {
+        if (!one.where.starts_with(from)) continue;
+        one.where = pointer + (from == "/workload" ? "/epoch" : "/composer") + one.where.substr(from.size());
+        break;
+      }
+    }
+    throw InputError(problems);
+  }
 }
 
 bool says_use(const SpanSection& span) { return span.use.has_value() || span.use_per_sample > 0; }
@@ -221,7 +242,7 @@ std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, con
     const JobSection& section = sections[i];
     const std::string where = pointer + "/" + std::to_string(i);
     problems.guarded(where, [&] {
-      const JobSpec job = read_job(section, where, first + jobs.size());
+      const JobSpec job = read_job(section, where, first + jobs.size(), problems);
       for (std::int64_t n = 0; n < section.count; ++n) {
         jobs.push_back(job);
         jobs.back().arrival += section.every * n;
@@ -232,18 +253,105 @@ std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, con
   return jobs;
 }
 
-JobSpec JobItems::read_job(const JobSection& section, const std::string& pointer, std::size_t number) {
+JobSpec JobItems::read_job(const JobSection& section, const std::string& pointer, std::size_t number,
+                           FileProblems& problems) {
   JobSpec job = section;
   if (job.name.empty()) job.name = "job " + std::to_string(number);
   if (section.quota) job.demand.account = account_of(*section.quota, pointer + "/quota");
   read_phases(section, pointer, job);
   read_demand(section, pointer, job);
-  read_variants(section, pointer, job);
+  read_variants(section, pointer, job, problems);
+  if (section.epoch && !section.composer_section) {
+    throw InputError(pointer + "/epoch", "goes with \"composer\", which is not given.");
+  }
+  if (section.composer_section) read_composer(section, pointer, job);
+  if (section.tuner_section) read_tuner(section, pointer + "/tuner", job, problems);
   return job;
 }
 
+// It is read as the scenario of kind epoch that it would be on its own, and so are its problems; only their
+// places are others.
+void JobItems::read_composer(const JobSection& section, const std::string& pointer, JobSpec& job) const {
+  if (!context_.simulates_steps) {
+    throw InputError(pointer + "/composer",
+                     "puts simulated batches together; set the scenario's \"fidelity\" to \"steps\".");
+  }
+  if (!section.epoch) {
+    throw InputError(pointer + "/composer",
+                     "goes with \"epoch\", its model and its data, which is not given.");
+  }
+  if (job.model || section.spans || !section.ways.empty() || section.tuner_section) {
+    throw InputError(
+        pointer + "/composer",
+        "goes with none of \"model\", \"phases\", \"variants\" and \"tuner\"; what it trains is in "
+        "\"epoch\".");
+  }
+  if (section.composer_section->json->contains("tuner")) {
+    throw InputError(pointer + "/composer/tuner", "a composer in a job has no tuner of its own.");
+  }
+  const Json json{{"version", 1},
+                  {"kind", "epoch"},
+                  {"name", job.name},
+                  {"seed", context_.seed},
+                  {"device", {{"total", context_.card_total}}},
+                  {"workload", *section.epoch->json},
+                  {"policies", Json::array({*section.composer_section->json})}};
+  EpochScenario epoch = at_place(context_.file, pointer, [&] {
+    return read_epoch({.file = context_.file, .json = json, .kind = "epoch", .policies = context_.known});
+  });
+  EpochSetup& setup = epoch.setup;
+  if (!setup.phases.empty() || setup.loss.balance || !epoch.model->timed()) {
+    throw InputError(pointer + "/epoch",
+                     "in a job it has neither \"phases\" nor losses, and its model's steps have times.");
+  }
+  const PolicyChoice choice = epoch.policies.front().choice;
+  job.composer = JobComposer{.name = epoch.policies.front().label,
+                             .make = [known = context_.known, choice,
+                                      tasks = setup.tasks] { return known->composers.make(choice, tasks); },
+                             .model = epoch.model,
+                             .checkpointed = epoch.checkpointed,
+                             .samples = std::make_shared<const std::vector<Sample>>(std::move(setup.samples)),
+                             .epochs = setup.epochs};
+  job.composer->data = {.samples = *job.composer->samples,
+                        .target_batch = setup.target_batch,
+                        .seed = setup.seed,
+                        .shuffle = setup.shuffle,
+                        .packs = setup.packs};
+}
+
+// Bad options are reported here, with the file's other problems, and not when the job begins.
+void JobItems::read_tuner(const JobSection& section, const std::string& pointer, JobSpec& job,
+                          FileProblems& problems) const {
+  if (!context_.simulates_steps) {
+    throw InputError(pointer, "moves simulated steps; set the scenario's \"fidelity\" to \"steps\".");
+  }
+  if (!job.model) throw InputError(pointer, "goes with \"model\", which is not given.");
+  if (section.spans || !section.ways.empty()) {
+    throw InputError(pointer, "goes with neither \"phases\" nor \"variants\".");
+  }
+  const JobTunerSection& tuner = *section.tuner_section;
+  ParameterSpace bounds = job.model->workload->parameters();
+  read_bounds(tuner.bounds, pointer + "/bounds", bounds, problems);
+  const Point& start = job.phases.front().point;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const Parameter& one = bounds.parameters[i];
+    if (start[i] >= one.low && start[i] <= one.high) continue;
+    problems.add(pointer + "/bounds", "the job starts at " + one.name + " " + std::to_string(start[i]) +
+                                          ", outside [" + std::to_string(one.low) + ", " +
+                                          std::to_string(one.high) + "].");
+  }
+  PolicyChoice choice{
+      .use = tuner.use, .profile = tuner.profile.value_or(""), .options = {}, .where = pointer};
+  choice.options = policy_options(*tuner.json, job_tuner_table(), pointer, problems);
+  const std::string name = find_in(context_.known->tuners, /*names_both=*/true)(choice);
+  const auto make = [known = context_.known, choice, bounds] { return known->tuners.make(choice, bounds); };
+  make();
+  job.tuner = JobTuner{name, make, bounds};
+}
+
 // A variant is read as the job that it would be on its own.
-void JobItems::read_variants(const JobSection& section, const std::string& pointer, JobSpec& job) {
+void JobItems::read_variants(const JobSection& section, const std::string& pointer, JobSpec& job,
+                             FileProblems& problems) {
   if (!section.ways.empty() && (section.spans || job.demand.share_milli > 0)) {
     throw InputError(pointer + "/variants", "goes with neither \"phases\" nor \"share\".");
   }
@@ -251,6 +359,9 @@ void JobItems::read_variants(const JobSection& section, const std::string& point
     const VariantSection& way = section.ways[i];
     JobSection as = section;
     as.ways.clear();
+    as.tuner_section.reset();
+    as.composer_section.reset();
+    as.epoch.reset();
     as.name = way.name;
     as.estimate.reset();
     as.need = way.need;
@@ -260,7 +371,7 @@ void JobItems::read_variants(const JobSection& section, const std::string& point
     if (way.model_json != nullptr) as.model_json = way.model_json;
     if (way.at) as.at = way.at;
     if (way.whole.duration) as.whole.duration = way.whole.duration;
-    JobSpec one = read_job(as, pointer + "/variants/" + std::to_string(i), 0);
+    JobSpec one = read_job(as, pointer + "/variants/" + std::to_string(i), 0, problems);
     job.demand.variants.push_back(
         {one.name, one.demand.fixed, one.demand.per_sample, one.demand.least_batch});
     job.variants.push_back({std::move(one.phases), std::move(one.model)});

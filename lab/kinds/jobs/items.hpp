@@ -12,6 +12,7 @@
 #include "lab/json.hpp"
 #include "lab/kinds/jobs/sections.hpp"
 #include "lab/scenario/file.hpp"
+#include "policies/contract/policy_set.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/runs/job.hpp"
 
@@ -52,13 +53,22 @@ class JobModels {
   std::map<std::pair<const WorkloadModel*, std::vector<Point>>, Bytes> held_;
 };
 
+/// What policies inside jobs are read with.
+struct PolicyContext {
+  std::shared_ptr<const PolicySet> known;
+  bool simulates_steps = false;
+  std::uint64_t seed = 1;  ///< draws the data of composers
+  Bytes card_total = 0;    ///< of the largest card
+  std::string file;        ///< where models and data are looked up
+};
+
 // Reads jobs that are written one by one, in a scenario or in a list of their own, and sorts to draw from.
 
 class JobItems {
  public:
   /// `accounts`: the quotas by name.
-  JobItems(JobModels models, std::map<std::string, std::uint32_t> accounts)
-      : models_(std::move(models)), accounts_(std::move(accounts)) {}
+  JobItems(JobModels models, std::map<std::string, std::uint32_t> accounts, PolicyContext context)
+      : models_(std::move(models)), accounts_(std::move(accounts)), context_(std::move(context)) {}
 
   /// The jobs of `sections`; `pointer` is the place of the list. Names count from `first` where a job has
   /// none.
@@ -69,14 +79,20 @@ class JobItems {
   std::vector<JobSort> read_mix(const std::vector<MixSection>& sections, const std::string& pointer);
 
  private:
-  JobSpec read_job(const JobSection& section, const std::string& pointer, std::size_t number);
+  JobSpec read_job(const JobSection& section, const std::string& pointer, std::size_t number,
+                   FileProblems& problems);
+  void read_composer(const JobSection& section, const std::string& pointer, JobSpec& job) const;
+  void read_tuner(const JobSection& section, const std::string& pointer, JobSpec& job,
+                  FileProblems& problems) const;
   void read_phases(const JobSection& section, const std::string& pointer, JobSpec& job);
   void read_demand(const JobSection& section, const std::string& pointer, JobSpec& job);
-  void read_variants(const JobSection& section, const std::string& pointer, JobSpec& job);
+  void read_variants(const JobSection& section, const std::string& pointer, JobSpec& job,
+                     FileProblems& problems);
   [[nodiscard]] std::uint32_t account_of(const std::string& name, const std::string& pointer) const;
 
   JobModels models_;
   std::map<std::string, std::uint32_t> accounts_;
+  PolicyContext context_;
 };
 
 }  // namespace vramlab

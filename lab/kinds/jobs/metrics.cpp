@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "lab/kinds/jobs/spec.hpp"
 
@@ -77,6 +78,15 @@ struct Facts {
     for (const JobRecord& job : run.jobs) sum += value(job);
     return sum;
   }
+
+  /// The sum over what tuners and composers did; NaN where no job has one.
+  template <class Value>
+  [[nodiscard]] double of_steered(const Value& value) const {
+    if (!is_steered(setup)) return std::nan("");
+    return sum(
+        [&](const JobRecord& job) { return job.tuning ? static_cast<double>(value(*job.tuning)) : 0; });
+  }
+  [[nodiscard]] double samples() const { return of_steered(std::mem_fn(&JobTuning::samples)); }
 };
 
 // A refused job never waited: times of waiting are without it.
@@ -119,8 +129,12 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return f.count(JobOutcome::wait_timeout) + f.count(JobOutcome::job_timeout); }},
       {{"refused", "refused", "count", neither, "jobs turned away at submit because they can never fit"},
        [](const Facts& f) { return f.count(JobOutcome::refused); }},
-      {{"failed", "failed", "count", less, "jobs given up after an OOM, or whose owner died"},
-       [](const Facts& f) { return f.count(JobOutcome::out_of_memory) + f.count(JobOutcome::crashed); }},
+      {{"failed", "failed", "count", less,
+        "jobs given up after an OOM, whose owner died, or whose tuner or composer could not go on"},
+       [](const Facts& f) {
+         return f.count(JobOutcome::out_of_memory) + f.count(JobOutcome::crashed) +
+                f.count(JobOutcome::gave_up);
+       }},
       {{"oom_kills", "OOM kills", "count", less, "attempts killed for lack of memory"},
        [](const Facts& f) { return f.sum([](const JobRecord& job) { return job.ooms; }); }},
       {{"gpu_hours_wasted", "GPU h wasted", "h", less, "running time of those attempts, times their cards",
@@ -140,6 +154,21 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"overcommits", "over-commits", "count", less,
         "admissions that left a card with more promised and held by strangers than it has"},
        [](const Facts& f) { return f.run.overcommits; }},
+      {{"overruns", "overruns", "count", less,
+        "jobs that at some moment held more of a card than they were promised"},
+       [](const Facts& f) { return std::ranges::count(f.run.jobs, true, &JobRecord::overran); }},
+      {{"tuner_changes", "changes", "count", neither,
+        "changes of parameters by the tuners of jobs, in all attempts; as the next rows none where no job "
+        "has a tuner or a composer"},
+       [](const Facts& f) { return f.of_steered(std::mem_fn(&JobTuning::changes)); }},
+      {{"failed_steps", "failed steps", "count", less,
+        "steps of such jobs that ran out of memory; unlike a kill such a step does not end the job"},
+       [](const Facts& f) { return f.of_steered(std::mem_fn(&JobTuning::failed_steps)); }},
+      {{"samples", "samples", "count", more,
+        "samples that such jobs trained on, on each of their cards, in their last attempts"},
+       [](const Facts& f) { return f.samples(); }},
+      {{"samples_per_s", "samples / s", "1/s", more, "the same over the makespan", "samples / makespan"},
+       [](const Facts& f) { return f.makespan > 0 ? f.samples() / f.makespan : std::nan(""); }},
       {{"alerts", "alerts", "count", less,
         "times a card became more than 90 % full; the alert ends below 85 %"},
        [](const Facts& f) { return f.run.alerts; }},

@@ -112,6 +112,33 @@ const Record<VariantSection>& variant_table() {
   return table;
 }
 
+}  // namespace
+
+const Record<JobTunerSection>& job_tuner_table() {
+  using T = JobTunerSection;
+  static const Record<T> table{{{"use", &T::use, "", 0, 0, "a tuner of `vramlab policies`", kRequired},
+                                {"profile", &T::profile, "", 0, 0, "a named set of its options"},
+                                {"bounds", &T::bounds, "", 0, 0, kBoundsHelp}},
+                               raw(FieldKind::object, &PolicySection::json)};
+  return table;
+}
+
+namespace {
+
+const Record<PolicySection>& job_composer_table() {
+  using P = PolicySection;
+  static const Record<P> table{{{"use", &P::use, "", 0, 0, "a composer of `vramlab policies`", kRequired},
+                                {"profile", &P::profile, "", 0, 0, "a named set of its options"}},
+                               raw(FieldKind::object, &P::json)};
+  return table;
+}
+
+const Record<JobEpochSection>& job_epoch_table() {
+  using E = JobEpochSection;
+  static const Record<E> table{std::vector<Row<E>>{}, raw(FieldKind::object, &E::json)};
+  return table;
+}
+
 const Record<JobSection>& job_table() {
   using J = JobSection;
   const auto of_whole = [](Member<SpanSection> member) { return within(&J::whole, std::move(member)); };
@@ -150,6 +177,14 @@ const Record<JobSection>& job_table() {
       {"phases", list_of(&J::spans, span_table()), "", 0, 0, "stretches with memory of their own"},
       {"variants", list_of(&J::ways, variant_table()), "", 0, 0,
        "other ways to run it, tried in this order where a queue may degrade it"},
+      {"tuner", object_of(&J::tuner_section, job_tuner_table()), "", 0, 0,
+       "moves the parameters of its model from step to step, from `batch` and `at` on; fidelity `steps`; "
+       "further keys are options of the policy"},
+      {"composer", object_of(&J::composer_section, job_composer_table()), "", 0, 0,
+       "puts the batches of its `epoch` together; fidelity `steps`; further keys are options of the policy"},
+      {"epoch", object_of(&J::epoch, job_epoch_table()), "", 0, 0,
+       "with `composer`: model, data, epochs and target_batch, as in `workload` of kind epoch; the job ends "
+       "when its epochs are done, and `duration_s` is what they take alone"},
   };
   return table;
 }

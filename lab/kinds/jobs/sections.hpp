@@ -9,6 +9,7 @@
 #include "core/records/record.hpp"
 #include "lab/kinds/jobs/spec.hpp"
 #include "lab/scenario/cards.hpp"
+#include "lab/scenario/policies.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "models/job_estimate.hpp"
 #include "recordings/jobs/job_lists.hpp"
@@ -51,6 +52,16 @@ struct VariantSection {
   SpanSection whole;
 };
 
+/// What moves the parameters of a job's model; further keys are options of the policy.
+struct JobTunerSection : PolicySection {
+  NamedRanges bounds;
+};
+
+/// The "workload" of a scenario of kind epoch, whose reader checks it.
+struct JobEpochSection {
+  const Json* json = nullptr;
+};
+
 /// Jobs of one make. What it shares with JobSpec is read into that.
 struct JobSection : JobSpec {
   std::int64_t count = 1;
@@ -63,7 +74,12 @@ struct JobSection : JobSpec {
   SpanSection whole;  ///< of a job without phases
   std::optional<std::vector<SpanSection>> spans;
   std::vector<VariantSection> ways;
+  std::optional<JobTunerSection> tuner_section;
+  std::optional<PolicySection> composer_section;
+  std::optional<JobEpochSection> epoch;
 };
+
+const Record<JobTunerSection>& job_tuner_table();
 
 /// One sort of job in a mix. Needs are drawn evenly, in MiB; durations evenly in their logarithm (by
 /// octaves).

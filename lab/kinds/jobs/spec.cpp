@@ -196,7 +196,11 @@ class JobsReader {
     const auto& contexts = contexts_;
     const Bytes context =
         contexts.empty() ? kAssumedContext : *std::max_element(contexts.begin(), contexts.end());
-    return {JobModels{path_, context, allocator_}, accounts_};
+    Bytes largest = 0;
+    for (const CardPool& pool : file_.setup.cluster.pools) largest = std::max(largest, pool.total);
+    return {JobModels{path_, context, allocator_},
+            accounts_,
+            {file_.known, file_.simulates_steps, file_.seed, largest, path_.string()}};
   }
 
   void read_jobs() {

@@ -12,6 +12,7 @@
 #include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
+#include "report/pictures.hpp"
 #include "report/table.hpp"
 #include "sim/runs/job_queue_loop.hpp"
 
@@ -76,6 +77,37 @@ std::optional<Table> fates_table(const JobQueueSetup& setup, const std::vector<J
 /// waits those that waited longest, …; those that did not end well for figures of all jobs.
 std::vector<std::string> jobs_about(const std::string& metric, const JobQueueSetup& setup,
                                     const JobQueueRun& run);
+
+// Of jobs with a tuner or a composer (steered.cpp).
+
+/// Whether some job has one.
+bool is_steered(const JobQueueSetup& setup);
+
+/// What the fates say besides where some job has one: promised and most_used in bytes, and of the policy
+/// point (final, by parameter; of a composer the last batch), changes, failed_steps, samples; null where a
+/// job has none or never began.
+Json steered_fate(const JobQueueSetup& setup, const JobRecord& record, std::size_t job);
+
+/// "batch 24, lq 32": such a point, for people.
+std::string point_text(const Json& point);
+
+/// The moments of every such job: what its policy moves, and [time_s, step, event, point, reason] in the
+/// order of the run; events are start, change and failure.
+Json courses_json(const JobQueueSetup& setup, const JobQueueRun& run);
+std::string courses_csv(const JobQueueSetup& setup, const JobQueueRun& run);
+
+/// For people: where each of them ended; at most 24 rows. Empty where there is none.
+std::optional<Table> steered_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results);
+
+/// What each job held of `card`, one above the other in the order of their starts: a box for each stretch
+/// without a change. The run must have kept its moments.
+std::vector<QueueBar> held_bars(const JobQueueRun& run, CardId card);
+
+/// When steps of jobs on `card` ran out of memory, and when jobs were killed for it.
+std::vector<SimTime> failures_on(const JobQueueRun& run, CardId card);
+
+/// A curve for each parameter of each job with a tuner, and for the batches of each with a composer.
+std::vector<QueueCurve> parameter_curves(const JobQueueSetup& setup, const JobQueueRun& run);
 
 /// A time with three digits and a unit; "-" where it is not a number.
 std::string duration(double seconds);

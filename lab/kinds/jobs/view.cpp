@@ -35,7 +35,7 @@ Standing standing_of(const JobQueueSetup& setup, const JobsResult& result) {
   return {.label = result.label,
           .lost = lost_jobs(setup, result),
           .rank = {figures["jobs"] - figures["completed"], figures["oom_kills"], figures["gpu_hours_wasted"],
-                   figures["mean_completion_s"]},
+                   is_steered(setup) ? figures["failed_steps"] : 0, figures["mean_completion_s"]},
           .remark = fmt::format(", {} of {} jobs completed, {} OOM kills, mean wait {}",
                                 figures.count("completed"), figures.count("jobs"), figures.count("oom_kills"),
                                 duration(figures["mean_wait_s"]))};
@@ -74,6 +74,17 @@ Table times_table(const std::vector<LabelledFigures>& rows) {
   return table;
 }
 
+Table moves_table(const std::vector<LabelledFigures>& rows) {
+  Table table{figure_columns("policy", {"overruns", "changes", "failed steps", "samples", "samples / s"})};
+  for (const LabelledFigures& row : rows) {
+    const Figures figures{row.metrics};
+    table.add_row({row.label, figures.fixed("overruns", 0), figures.fixed("tuner_changes", 0),
+                   figures.fixed("failed_steps", 0), figures.fixed("samples", 0),
+                   figures.fixed("samples_per_s", 1)});
+  }
+  return table;
+}
+
 constexpr std::size_t kMostStays = 4000;  // of one policy; about a bar a pixel
 constexpr std::size_t kMostFates = 200;   // of one policy; those that did not end well first
 constexpr std::size_t kMostCards = 64;    // of one policy; more than a screen
@@ -87,6 +98,13 @@ std::vector<std::string> card_names(const ClusterSetup& cluster) {
     }
   }
   return names;
+}
+
+Bytes card_total(const JobQueueSetup& setup, CardId card) {
+  for (const CardNode& node : setup.cluster.nodes) {
+    if (card >= node.first && card < node.first + node.count) return setup.cluster.pools[node.pool].total;
+  }
+  throw InternalError("a card of no node");
 }
 
 /// One job on one card for a while: a bar of the chart.
@@ -147,6 +165,38 @@ Json waiting_json(const std::vector<QueueMoment>& moments) {
   return list;
 }
 
+constexpr CardId kMostHeld = 8;  // cards of which the page shows what each job held
+
+// For each card its total, boxes [job, from, to, low, high] and when memory was short; then the parameters'
+// curves.
+void put_moves(const JobQueueSetup& setup, const JobQueueRun& run, std::size_t cards, JobNames& names,
+               Json& json) {
+  json["held"] = Json::array();
+  for (CardId card = 0; card < std::min<std::size_t>(cards, kMostHeld); ++card) {
+    Json boxes = Json::array();
+    for (const QueueBar& bar : held_bars(run, card)) {
+      boxes.push_back({names.place(static_cast<std::uint32_t>(bar.job)), to_seconds(bar.from),
+                       to_seconds(bar.to), bar.low.value(), bar.low.value() + bar.memory});
+    }
+    Json failures = Json::array();
+    for (const SimTime failure : failures_on(run, card)) failures.push_back(to_seconds(failure));
+    json["held"].push_back(
+        {{"total", card_total(setup, card)}, {"boxes", std::move(boxes)}, {"failures", std::move(failures)}});
+  }
+  json["curves"] = Json::array();
+  for (const QueueCurve& curve : parameter_curves(setup, run)) {
+    Json values = Json::array();
+    for (const auto& [time, value] : curve.values) {
+      values.push_back({to_seconds(time), std::isnan(value) ? Json() : Json(value)});
+    }
+    json["curves"].push_back({{"name", curve.name},
+                              {"job", names.place(static_cast<std::uint32_t>(curve.job))},
+                              {"parameter", curve.parameter},
+                              {"number", curve.number},
+                              {"values", std::move(values)}});
+  }
+}
+
 Json policy_json(const JobQueueSetup& setup, const JobsResult& result, const std::vector<std::string>& cards,
                  JobNames& names) {
   Json json;
@@ -164,34 +214,44 @@ Json policy_json(const JobQueueSetup& setup, const JobsResult& result, const std
   json["omitted"] = omitted;
   json["waiting"] = waiting_json(result.run.monitored);
   json["jobs"] = fates_json(setup, result.run, kMostFates);
+  if (is_steered(setup)) put_moves(setup, result.run, cards.size(), names, json);
   return json;
 }
 
 constexpr std::size_t kMostDrawn = 16;  // cards of one policy in a picture
 
-QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId card) {
-  QueuePanel panel;
+// A box a stay, as high as its highest use.
+std::vector<QueueBar> stay_bars(const JobQueueRun& run, CardId card) {
+  std::vector<QueueBar> bars;
   for (const JobStay& stay : run.stays) {
     if (std::find(stay.cards.begin(), stay.cards.end(), card) == stay.cards.end()) continue;
     // One that ran out at once used nothing; what it wanted is shown.
     const Bytes memory = stay.ran_out ? std::max(stay.most_used, stay.need) : stay.most_used;
-    panel.bars.push_back({stay.from, stay.to, memory, stay.job, stay.ran_out});
+    bars.push_back({stay.from, stay.to, memory, stay.job, stay.ran_out});
+  }
+  return bars;
+}
+
+// Where tuners move what a job holds, each change of it is drawn.
+QueuePanel panel_of(const JobQueueSetup& setup, const JobQueueRun& run, CardId card) {
+  QueuePanel panel;
+  if (is_steered(setup)) {
+    panel.bars = held_bars(run, card);
+    panel.failures = failures_on(run, card);
+  } else {
+    panel.bars = stay_bars(run, card);
   }
   for (const CardMoment& moment : run.moments) {
     if (moment.card != card) continue;
     panel.levels.push_back({moment.time, moment.promised, moment.used + moment.foreign});
   }
-  for (const CardNode& node : setup.cluster.nodes) {
-    if (card >= node.first && card < node.first + node.count) {
-      panel.total = setup.cluster.pools[node.pool].total;
-    }
-  }
+  panel.total = card_total(setup, card);
   return panel;
 }
 
 // Writes the time line of each policy into `folder` (made if missing), named by label: LABEL.jsonl and
 // LABEL.csv (the cards), LABEL.jobs.csv (stays of jobs), LABEL.fates.csv (what became of each job),
-// LABEL.monitor.csv (the queue), LABEL.perfetto.json.
+// LABEL.monitor.csv (the queue), LABEL.moves.csv (what tuners and composers did), LABEL.perfetto.json.
 // The runs must have kept their moments. Returns label → files.
 std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsScenario& scenario,
                                                                    const std::vector<JobsResult>& results,
@@ -209,6 +269,7 @@ std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsSce
     write(".jobs.csv", stays_csv(jobs, result.run));
     write(".fates.csv", fates_csv(scenario.setup, result.run));
     write(".monitor.csv", monitor_csv(result.run));
+    if (is_steered(scenario.setup)) write(".moves.csv", courses_csv(scenario.setup, result.run));
     write(".perfetto.json", queue_perfetto(scenario.name + ": " + result.label, jobs, result.run));
   }
   return files;
@@ -227,6 +288,7 @@ void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& res
         panels.back().title += fmt::format(" ({} more are not drawn)", cards - kMostDrawn);
       }
     }
+    panels.back().curves = parameter_curves(scenario.setup, result.run);
   }
   draw_queue_picture(title, panels, file);
 }
@@ -266,10 +328,10 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     return standings;
   }
   [[nodiscard]] BestRule best_rule() const override {
-    return {
-        "Best of those that completed every job: fewest OOM kills, then fewest GPU hours wasted, then "
-        "shortest mean completion.",
-        "No policy completed every job"};
+    const std::string failed = is_steered(scenario_.setup) ? "fewest failed steps, then " : "";
+    return {"Best of those that completed every job: fewest OOM kills, then fewest GPU hours wasted, then " +
+                failed + "shortest mean completion.",
+            "No policy completed every job"};
   }
   [[nodiscard]] std::string head_line() const override {
     const std::size_t cards = scenario_.cards();
@@ -289,6 +351,8 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
       if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
     std::vector<Table> tables{outcomes_table(rows, is_seeded(), ended), times_table(rows)};
+    if (is_steered(scenario_.setup)) tables.push_back(moves_table(rows));
+    if (auto tuners = steered_table(scenario_.setup, results_)) tables.push_back(*std::move(tuners));
     if (question_.all_rows && !is_seeded()) {
       tables.push_back(full_fates_table(scenario_.setup, results_));
     } else if (auto fates = fates_table(scenario_.setup, results_)) {
@@ -343,6 +407,12 @@ void perform_on_card(const Question& question, JobsScenario& scenario) {
     throw InputError(scenario.file + ": /fidelity",
                      "\"declared\" has no steps that a real card could perform. Write \"steps\".");
   }
+  for (const JobSpec& job : scenario.setup.jobs) {
+    if (!job.tuner && !job.composer) continue;
+    throw InputError(scenario.file + ": /jobs", "job \"" + job.name + "\" has a " +
+                                                    (job.tuner ? "tuner" : "composer") +
+                                                    ", which is simulated only; run without --device cuda.");
+  }
   scenario.setup.steps->make_card = question.make_job_card;
   scenario.notes.emplace_back(
       "Every job is a process of its own on the card; times are the scenario's, not the card's.");
@@ -389,6 +459,9 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["metrics"] = figures_json(result.metrics);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
     if (!result.run.jobs.empty()) entry["jobs"] = fates_json(scenario.setup, result.run);
+    if (is_steered(scenario.setup) && !result.run.jobs.empty()) {
+      entry["moves"] = courses_json(scenario.setup, result.run);
+    }
     const auto files = trace_files.find(result.label);
     entry["trace_files"] = files == trace_files.end() ? Json::array() : Json(files->second);
     if (!result.spread.empty()) entry["spread"] = figures_json(result.spread);

@@ -21,9 +21,6 @@ namespace {
 // it found, or at its smallest batch.
 BatchSearchRun search_start(const TrainingScenario& scenario, const StartSearch& search,
                             TrainingSetup& setup) {
-  if (setup.make_performer) {
-    throw InputError("", "a policy with after_search is simulated only; run without --device cuda.");
-  }
   const std::size_t batch = setup.bounds.find("batch").value();
   const BatchSearchSetup probes{.model = setup.model,
                                 .parameter = batch,
@@ -32,7 +29,8 @@ BatchSearchRun search_start(const TrainingScenario& scenario, const StartSearch&
                                 .phases = {{.name = "training", .point = setup.start}},
                                 .cards = cards_of(setup),
                                 .others = setup.others,
-                                .seed = scenario.seed};
+                                .seed = scenario.seed,
+                                .make_performer = setup.make_performer};
   const auto searcher = scenario.known->searchers.make(search.choice);
   BatchSearchRun run = run_batch_search(probes, *searcher);
   const bool found = run.answer.action == SearcherAnswer::Action::found;

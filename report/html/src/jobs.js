@@ -1,8 +1,10 @@
 // Queues side by side: which job was on which card when, what ran out of memory, and how many waited.
 import { addChart, clipToRectangle } from './charts.js';
-import { axisLook, bytes, count, escaped, make, parameterColour, seconds, tooltipLook } from './look.js';
+import { axisLook, bytes, count, escaped, gib, lastAtMost, make, parameterColour, seconds, tooltipLook } from './look.js';
 import { allMetrics, metricsTable } from './table.js';
 import { Zoom, zoomOf } from './zoom.js';
+
+const kCross = 'path://M2,0 L5,3 L8,0 L10,2 L7,5 L10,8 L8,10 L5,7 L2,10 L0,8 L3,5 L0,2 Z';
 
 const kColumns = ['completed', 'oom_kills', 'timeouts', 'failed', 'gpu_hours_wasted', 'makespan_s', 'mean_wait_s', 'p99_wait_s',
                   'mean_completion_s', 'memory_utilisation', 'fairness'];
@@ -10,6 +12,8 @@ const kRight = 14;
 const kWaiting = 54;
 const kTop = 10;
 const kGap = 14;
+const kHeld = 120;        // memory of one card, where jobs move what they hold
+const kParameters = 100;  // and the parameters that they move
 
 /** Stays on one card that overlap lie above each other: [stay, lane], and how many lanes each card has. */
 function lanes(policy) {
@@ -57,15 +61,79 @@ function hover(section, policy, index) {
     row('used at most', bytes(used)) + `</table>${ranOut ? '<p class="oom">× ended by an OOM</p>' : ''}`;
 }
 
+/** Where the panels of memory and parameters begin and end below the map, and how high all is. */
+function below(policy, map) {
+  let top = map;
+  const next = (height) => {
+    const grid = { top: top + kGap + 8, height };
+    top = grid.top + height;
+    return grid;
+  };
+  const held = (policy.held ?? []).map(() => next(kHeld));
+  return { held, parameters: policy.curves?.length ? next(kParameters) : null, bottom: top };
+}
+
+/** Series of the memory of card `i`: what each job held, the card's limit, and where memory was short. */
+function heldSeries(section, policy, i, axis, look) {
+  const { total, boxes, failures } = policy.held[i];
+  const at = { xAxisIndex: axis, yAxisIndex: axis };
+  return [
+    { id: `held ${i}`, type: 'custom', ...at, progressive: 0, encode: { x: [1, 2], y: [3, 4] },
+      data: boxes.map(([job, from, to, low, high]) => [job, from, to, gib(low), gib(high)]),
+      renderItem: (params, api) => {
+        const [x, y] = api.coord([api.value(1), api.value(4)]);
+        const [right, bottom] = api.coord([api.value(2), api.value(3)]);
+        const shape = clipToRectangle({ x, y, width: Math.max(0.5, right - x), height: bottom - y }, params.coordSys);
+        return shape && { type: 'rect', shape, style: { fill: parameterColour(look, api.value(0)), opacity: 0.75 } };
+      } },
+    { id: `limit ${i}`, type: 'line', ...at, silent: true, showSymbol: false, data: [[section.span[0], gib(total)], [section.span[1], gib(total)]],
+      lineStyle: { color: look.muted, type: 'dashed', width: 1 } },
+    { id: `short ${i}`, type: 'scatter', ...at, silent: true, symbol: kCross, symbolSize: 9, itemStyle: { color: look.oom },
+      data: failures.map((time) => [time, gib(total)]) },
+  ];
+}
+
+/** The first parameter of a job is solid and on the left axis, others are dashed and on the right one. */
+function curveSeries(policy, axis, look) {
+  return policy.curves.map((curve, i) => ({
+    id: `curve ${i}`, name: curve.name, type: 'line', step: 'end', showSymbol: false, silent: true, connectNulls: false, data: lasting(curve.values), xAxisIndex: axis,
+    yAxisIndex: axis + (curve.number > 0 ? 1 : 0), lineStyle: { color: parameterColour(look, curve.job), width: 1.8, type: curve.number > 0 ? 'dashed' : 'solid' } }));
+}
+
+/** A value holds until the next one, also where that says that the curve ends. */
+const lasting = (values) => values.flatMap(([time, value], i) => (value === null && i > 0 ? [[time, values[i - 1][1]], [time, null]] : [[time, value]]));
+
+function heldHover(section, policy, card, index) {
+  const [job, from, to, low, high] = policy.held[card].boxes[index];
+  const row = (name, value) => `<tr><td>${name}</td><td class="number">${value}</td></tr>`;
+  const values = policy.curves.filter((curve) => curve.job === job).map((curve) => {
+    const at = lastAtMost(curve.values, from);
+    return row(escaped(curve.name.slice(section.jobs[job].length + 2)), at < 0 || curve.values[at][1] === null ? '–' : count(curve.values[at][1]));
+  });
+  return `<b>${escaped(section.jobs[job])}</b> on ${escaped(policy.cards[card])}<table>` + row('from', seconds(from)) + row('to', seconds(to)) +
+    row('holds', bytes(high - low)) + row('card', bytes(policy.held[card].total)) + values.join('') + '</table>';
+}
+
 function options(section, policy, zoom, look, width) {
   const axis = axisLook(look);
   const { placed, counts, starts, rows, lane } = layout(policy);
   const left = Math.min(110, width * 0.22);
   const map = kTop + kWaiting + kGap;
   const grids = [{ outerBoundsMode: 'none', left, right: kRight, top: kTop, height: kWaiting }, { outerBoundsMode: 'none', left, right: kRight, top: map, height: rows * lane }];
+  const panels = below(policy, map + rows * lane);
+  const right = panels.parameters ? 62 : kRight;
+  for (const grid of [...panels.held, panels.parameters].filter(Boolean)) grids.push({ outerBoundsMode: 'none', left, right, ...grid });
+  for (const grid of grids) grid.right = right;
   const time = timeAxis(zoom.high - zoom.low);
-  const xAxis = grids.map((_, i) => ({ ...axis, type: 'value', gridIndex: i, min: zoom.low, max: zoom.high, interval: time.interval, splitLine: { show: i === 1, lineStyle: { color: look.grid } },
-    axisLabel: { ...axis.axisLabel, show: i === 1, showMaxLabel: false, formatter: (value) => time.axisLabel(value) }, axisTick: { show: i === 1 } }));
+  const bottom = grids.length - 1;
+  const xAxis = grids.map((_, i) => ({ ...axis, type: 'value', gridIndex: i, min: zoom.low, max: zoom.high, interval: time.interval, splitLine: { show: i > 0, lineStyle: { color: look.grid } },
+    axisLabel: { ...axis.axisLabel, show: i === bottom, showMaxLabel: false, formatter: (value) => time.axisLabel(value) }, axisTick: { show: i === bottom } }));
+  const values = { ...axis, type: 'value', min: 0, splitNumber: 3, nameLocation: 'middle', nameGap: 34 };
+  const moved = panels.held.map((_, i) => ({ ...values, gridIndex: 2 + i, name: 'GiB' }));
+  if (panels.parameters) {
+    moved.push({ ...values, gridIndex: bottom, name: policy.curves.find((curve) => curve.number === 0).parameter });
+    moved.push({ ...values, gridIndex: bottom, position: 'right', splitLine: { show: false }, name: policy.curves.find((curve) => curve.number > 0)?.parameter ?? '' });
+  }
   const most = Math.max(1, ...policy.waiting.map(([, number]) => number));
   const data = placed.map(([[job, card, from, to, , , ranOut], level]) => [from, to, starts[card] + level, job, ranOut ? 1 : 0]);
   return {
@@ -75,9 +143,11 @@ function options(section, policy, zoom, look, width) {
     yAxis: [
       { ...axis, type: 'value', gridIndex: 0, min: 0, max: most, interval: most, name: 'waiting', nameLocation: 'middle', nameGap: 30 },
       { ...axis, type: 'value', gridIndex: 1, min: 0, max: rows, inverse: true, show: false },
+      ...moved,
     ],
-    tooltip: { ...tooltipLook(look), trigger: 'item', formatter: ({ seriesId, dataIndex }) => (seriesId === 'stays' ? hover(section, policy, dataIndex) : '') },
-    dataZoom: zoomOf(zoom, [0, 1]),
+    tooltip: { ...tooltipLook(look), trigger: 'item', formatter: ({ seriesId, dataIndex }) => (seriesId === 'stays' ? hover(section, policy, dataIndex)
+      : seriesId.startsWith('held') ? heldHover(section, policy, Number(seriesId.slice(5)), dataIndex) : '') },
+    dataZoom: zoomOf(zoom, grids.map((_, i) => i)),
     series: [
       { id: 'waiting', type: 'line', step: 'end', showSymbol: false, silent: true, data: policy.waiting, xAxisIndex: 0, yAxisIndex: 0,
         lineStyle: { color: look.retry, width: 1.6 }, areaStyle: { color: look.retry, opacity: 0.18 } },
@@ -110,6 +180,8 @@ function options(section, policy, zoom, look, width) {
           }
           return { type: 'group', children };
         } },
+      ...panels.held.flatMap((_, i) => heldSeries(section, policy, i, 2 + i, look)),
+      ...(panels.parameters ? curveSeries(policy, bottom, look) : []),
     ],
   };
 }
@@ -117,11 +189,19 @@ function options(section, policy, zoom, look, width) {
 function card(section, policy, zoom) {
   const { rows, lane } = layout(policy);
   const facts = `${count(policy.metrics.completed)} of ${count(policy.metrics.jobs)} jobs done in ${seconds(policy.metrics.makespan_s)}, ${count(policy.metrics.oom_kills)} killed for lack of memory`;
-  const host = make('div', { class: 'chart', style: `height:${kTop + kWaiting + kGap + rows * lane + 34}px`, tabindex: '0', role: 'img',
+  const height = below(policy, kTop + kWaiting + kGap + rows * lane).bottom;
+  const host = make('div', { class: 'chart', style: `height:${height + 34}px`, tabindex: '0', role: 'img',
     'aria-label': `${policy.label}: jobs on cards over time; ${facts}. Keys + and − zoom, arrows move, 0 shows all.`, onkeydown: (event) => zoom.key(event) });
   addChart(host, (look, width) => options(section, policy, zoom, look, width), (chart) => zoom.join(chart));
   const left = policy.omitted ? `; ${count(policy.omitted)} further stays are not drawn` : '';
   return make('figure', { class: 'wide' }, make('figcaption', {}, make('h3', {}, policy.label), make('p', {}, facts + left)), host);
+}
+
+function tunedCells(job) {
+  const known = (value, text) => (value === null ? '–' : text(value));
+  const point = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ');
+  return [known(job.promised, bytes), known(job.most_used, bytes), known(job.point, point), known(job.changes, count), known(job.failed_steps, count),
+          known(job.samples, count)];
 }
 
 /** What became of each job, those that did not end well first where not all are there. */
@@ -129,11 +209,13 @@ function fates(policy) {
   const list = policy.jobs ?? [];
   const bad = policy.metrics.jobs - policy.metrics.completed;
   const left = policy.metrics.jobs - list.length;
-  const heads = ['job', 'state', 'cards', 'submitted', 'started', 'ended', 'batch', 'kills', 'reason'];
+  const tuned = list.some((job) => job.changes !== undefined);
+  const heads = ['job', 'state', 'cards', 'submitted', 'started', 'ended', 'batch', 'kills',
+                 ...(tuned ? ['promised', 'most used', 'ended at', 'changes', 'failed steps', 'samples'] : []), 'reason'];
   const time = (value) => (value === null ? '–' : seconds(value));
   const batch = (job) => (job.batch === null ? '–' : job.accumulation === 1 ? `${job.batch}` : `${job.batch} · ${job.accumulation}`);
   const cells = (job) => [job.state.replace('_', ' '), job.cards.join(' '), time(job.submitted_s), time(job.started_s), time(job.ended_s),
-                          batch(job), `${job.kills}`];
+                          batch(job), `${job.kills}`, ...(tuned ? tunedCells(job) : [])];
   return make('details', { open: bad > 0 && list.length <= 24 },
     make('summary', {}, `What became of each job under ${policy.label}: ${bad > 0 ? `${count(bad)} of ${count(policy.metrics.jobs)} did not end well` : 'all done'}`
       + (left > 0 ? `; ${count(left)} further jobs are not listed` : '')),
@@ -145,10 +227,12 @@ function fates(policy) {
 
 export function jobs(section) {
   const rows = section.policies.map((policy) => ({ label: policy.label, metrics: policy.metrics, lost: policy.lost, best_in: policy.best_in }));
-  const columns = kColumns.map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
+  const steered = section.policies.some((policy) => policy.curves) ? ['overruns', 'failed_steps', 'samples_per_s'] : [];
+  const columns = [...kColumns, ...steered].map((name) => section.metrics.find((metric) => metric.name === name)).filter(Boolean);
   const [first, last] = section.span;
   const zoom = new Zoom(first < last / 10 ? 0 : first, last, 'second');
   return [metricsTable(rows, columns, 'Policies; ★ marks the best of a column, of those that finished'), allMetrics(rows, section.metrics),
-          make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.')),
+          make('div', { class: 'tools' }, zoom.bar(), make('p', { class: 'hint' }, 'A bar is one job on one card, from its admission until its memory is back; a framed pale one with × ended in an OOM.'
+            + (section.policies.some((policy) => policy.curves) ? ' Below: what each job holds of a card, × where memory was short, and the parameters of its tuner (first solid, left; others dashed, right).' : ''))),
           ...section.policies.flatMap((policy) => [card(section, policy, zoom), fates(policy)])];
 }
