@@ -127,7 +127,7 @@ class AnswerTest(Case):
 
     def test_nothing_reaches_the_streams_of_the_program(self):
         code = ("import vramlab\n"
-                f"vramlab.whatif({BERT!r}, capacity='6GiB')\nvramlab.compare({SCENARIO!r})\n"
+                f"vramlab.whatif({BERT!r}, capacity='6GiB')\nvramlab.compare({SCENARIO!r}, policies='fixed')\n"
                 "try: vramlab.whatif('none.pickle')\nexcept vramlab.Error: pass\n"
                 "try: vramlab.ask('validate-device')\nexcept vramlab.Error: pass\n")
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
@@ -230,7 +230,7 @@ class PolicyTest(Case):
         self.assertEqual(found["grows"].statistics.asked, 60)
         self.assertEqual(found["faster"].final.batch, 16)
         listed = [one for one in vramlab.ask("policies") if one.name == "grows"]
-        self.assertEqual([option["name"] for option in listed[0].options], ["target", "every"])
+        self.assertEqual([option["key"] for option in listed[0].options], ["target", "every"])
         self.refused("0.1 to 1", lambda: self.compare({"use": "grows", "target": 2}))
         self.refused("tarjet", lambda: self.compare({"use": "grows", "tarjet": 0.5}))
         again = vramlab.compare(short(["grows"], sweep=[{"vary": "/workload/start/batch", "over": [1, 2, 3, 4]}]), threads=2)
