@@ -68,55 +68,6 @@ class LeakWatch {
   std::int64_t since_rise_ = 0;
 };
 
-/// Watches what steps reserve beyond their peak where nothing but steps at one pair filled the cache, as a
-/// share of what a step takes. Where it is much, tensors that grow within a step (a key-value cache, token by
-/// token) hold each other's fragments, and a flush gives little of it back: steps at a larger pair need room
-/// for it.
-class WasteWatch {
- public:
-  /// Takes a stay at `pair`, in shares of the total: what is reserved above the highest peak, what a step
-  /// takes, and the part of both pools' segments that any step may leave idle.
-  void add(const WorkPair& pair, double above_peak, double step, double idle_segments) {
-    const double share = above_peak / step;
-    if (step <= std::max(kTellingStep, kManySegments * idle_segments)) {  // segments of any size say little
-      if (pairs_ == 0) most_ = std::min(share, kMostUntold);
-      return;
-    }
-    if (pairs_ == 0) most_ = least_ = share;
-    if (pairs_ < 2 && !(pair == last_)) ++pairs_;
-    last_ = pair;
-    most_ = std::max(most_, share);
-    least_ = std::min(least_, share);
-  }
-
-  /// What a step at a pair that was not tried may waste; 0 where there is no more of it than workspaces
-  /// leave, which a flush gives back. From pair to pair it varies by as much as it was seen to.
-  [[nodiscard]] double bound() const {
-    if (most_ < kWorkspaces) return 0;
-    return most_ * (pairs_ < 2 ? kUnseen : std::clamp(most_ / least_, kLeastSeen, kUnseen));
-  }
-
-  template <class State>
-  void visit(State& state) {
-    state(most_, least_, pairs_, last_);
-  }
-
- private:
-  static constexpr double kTellingStep = 0.1;  ///< of the total
-  static constexpr double kManySegments = 10;
-  static constexpr double kMostUntold = 0.6;
-  /// Simulated steps of the shipped models: up to 0.23 (ResNet-50) where a flush gives it back, 0.24 to 0.5
-  /// in decoding, where it does not.
-  static constexpr double kWorkspaces = 0.23;
-  static constexpr double kUnseen = 1.5;  ///< decoding: 0.32 at one pair was 0.45 at the next
-  static constexpr double kLeastSeen = 1.1;
-
-  double most_ = 0;
-  double least_ = 0;
-  std::int64_t pairs_ = 0;  ///< whose stays told something; 2 = several
-  WorkPair last_{0, 0};
-};
-
 // The readings of one pair while a run stays there: when they are steady, and what does not belong to them.
 
 /// What a reading was, next to those before it at the same pair.

@@ -8,18 +8,17 @@
 namespace vramlab {
 namespace {
 
-constexpr const char* kSavedHead = "predictive-4";
+constexpr const char* kSavedHead = "predictive-3";
 constexpr std::int64_t kPatience = 10;      // readings after which noise is taken for noise
 constexpr std::int64_t kPhaseReadings = 2;  // after a validation the cache is not the training's yet
 constexpr double kWorthLearning = 0.002;    // change of a known value, a share of it
-constexpr Bytes kIdleSegments = 22_MiB;     // one of each pool: 2 MiB for small tensors, 20 for others
 constexpr double kTellingPeak = 0.3;        // below it segments are far from full and say little
 
 }  // namespace
 
 template <class State>
 void PredictiveState::visit(State& state) {
-  state(steady, first, score, dwell, leak, waste, failed, ran, phases, is_told, is_read, base, capacity,
+  state(steady, first, score, dwell, leak, failed, ran, phases, is_told, is_read, base, capacity,
         fragmentation, least_fragmentation, outlier, noise, is_own_cache, own_fragmentation, stay_peak,
         came_from, is_squeezed, is_waste_held, tried, tried_well, tried_failures, goes_back, seconds,
         held_room, retries, is_looked_at, has_held, pressure, since_phase, iteration, reading, time_ns, timed,
@@ -168,12 +167,7 @@ void Predictive::read_step(const WorkPair& pair, const Observation& observation,
   state_.is_read = true;
   ++state_.since_phase;
   ++state_.since_look;
-  if (!state_.dwell.is_steady()) return;
-  read_fragmentation(memory);
-  if (state_.is_own_cache && state_.came_from.batch > 0) {  // emptied on the way here
-    state_.waste.add(pair, share_of_total(memory.peak_reserved, memory) - state_.stay_peak,
-                     state_.dwell.steady(), share_of_total(kIdleSegments, memory));
-  }
+  if (state_.dwell.is_steady()) read_fragmentation(memory);
 }
 
 // What is reserved may hold cached blocks of other shapes, or more than is needed where there is plenty: it

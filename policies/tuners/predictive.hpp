@@ -80,7 +80,6 @@ struct PredictiveState {
   WorkScore score;
   PairDwell dwell;
   LeakWatch leak;
-  WasteWatch waste;
   FixedList<Failed, 8> failed;
   FixedList<Ran, 16> ran;
   FixedList<PhaseRoom, 4> phases;
@@ -200,7 +199,6 @@ class Predictive final : public Tuner {
   [[nodiscard]] bool is_out_of_reach(const WorkPair& pair, double need) const;
   [[nodiscard]] double limit() const;
   [[nodiscard]] double growing_fragmentation() const;
-  [[nodiscard]] double room_beside_waste() const;
   [[nodiscard]] double score(const WorkPair& pair) const;
   [[nodiscard]] double gain_over(const WorkPair& pair, const WorkPair& other) const;
   void move(const Point& point, const WorkPair& target, TunerAnswer& answer);

@@ -122,8 +122,7 @@ void Predictive::grow(const Point& point, const PredictiveFigures& figures, Tune
   if (state_.has_held && room > state_.held_room + kRoomGivenBack) state_.moves = 0;
   state_.has_held = true;
   state_.held_room = room;
-  const double limit =
-      std::min({figures.limit, state_.capacity / growing_fragmentation(), room_beside_waste()});
+  const double limit = std::min(figures.limit, state_.capacity / growing_fragmentation());
   const auto search = [&](const PairBox& box) {
     return best(box, limit, figures.leak_ahead).value_or(current_);
   };
@@ -375,12 +374,6 @@ double Predictive::growing_fragmentation() const {
   if (state_.is_waste_held) return state_.own_fragmentation;
   if (state_.stay_peak <= 0) return 1;
   return 1 + std::min(state_.own_fragmentation - 1, state_.base / state_.stay_peak);
-}
-
-// What a pair may need so that what its steps waste still finds room: what lies between steps wastes nothing.
-double Predictive::room_beside_waste() const {
-  const double waste = state_.waste.bound();
-  return (state_.capacity + waste * state_.base) / (1 + waste);
 }
 
 double Predictive::score(const WorkPair& pair) const { return state_.score.of(pair, pairs_.work(pair)); }

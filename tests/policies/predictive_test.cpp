@@ -337,25 +337,5 @@ TEST(Predictive, TakesTheSizeFirstWhereThatIsTheObjective) {
   EXPECT_EQ(run.point(), (Point{2, 256}));  // 0.62 of the card; a third sample would take 0.93
 }
 
-// 0.09 of 0.3 and 0.14 of 0.4 are 0.3 and 0.35: as far apart a third pair may lie.
-TEST(WasteWatch, ExpectsAsMuchMoreAsItSaw) {
-  WasteWatch waste;
-  EXPECT_EQ(waste.bound(), 0);
-  waste.add({8, 1}, 0.09, 0.3, 0.001);
-  waste.add({8, 1}, 0.09, 0.3, 0.001);
-  EXPECT_NEAR(waste.bound(), 0.45, 1e-12);
-  waste.add({12, 1}, 0.14, 0.4, 0.001);
-  EXPECT_NEAR(waste.bound(), 0.35 * 0.35 / 0.3, 1e-12);
-}
-
-// Small steps leave whole segments idle; what larger ones show takes their place. Workspaces are given back.
-TEST(WasteWatch, TakesNeitherSegmentsNorWorkspacesForFragments) {
-  WasteWatch waste;
-  waste.add({1, 1}, 0.1, 0.05, 0.01);
-  EXPECT_NEAR(waste.bound(), 0.9, 1e-12);  // 0.6 at most
-  waste.add({8, 1}, 0.08, 0.4, 0.01);
-  EXPECT_EQ(waste.bound(), 0);
-}
-
 }  // namespace
 }  // namespace vramlab
