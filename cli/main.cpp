@@ -1,6 +1,8 @@
 // The program `vramlab`: help, version, and the verb that its first word names.
-#include <exception>
+#include <csignal>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <malloc.h>
 
@@ -12,39 +14,27 @@
 namespace vramlab {
 namespace {
 
-void print_help() {
-  std::cout << "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
-               "usage: vramlab VERB [options]\n\n";
+std::string help() {
+  std::string text =
+      "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
+      "usage: vramlab VERB [options]\n\n";
   for (const Verb& verb : verbs()) {
-    std::cout << "  " << verb.name << std::string(17 - verb.name.size(), ' ') << verb.summary << '\n';
+    text += "  " + verb.name + std::string(17 - verb.name.size(), ' ') + verb.summary + '\n';
   }
-  std::cout << "\nvramlab help VERB   options, an example and the exit codes\n";
+  return text + "\nvramlab help VERB   options, an example and the exit codes\n";
 }
 
-// Help that nobody gets must not look like success.
-int printed() {
-  if (!std::cout.flush()) throw InputError("standard output", "could not be written.");
-  return kDone;
+int print(const std::string& text, int code = kDone) {
+  print_to(nullptr, text);
+  return code;
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.empty()) {
-    print_help();
-    printed();
-    return kBadInput;
-  }
+  if (words.empty()) return print(help(), kBadInput);
   const std::string& first = words.front();
-  if (first == "--version") {
-    std::cout << "vramlab " VRAMLAB_VERSION "\n";
-    return printed();
-  }
+  if (first == "--version") return print("vramlab " VRAMLAB_VERSION "\n");
   if (first == "help" || first == "--help" || first == "-h") {
-    if (words.size() > 1) {
-      std::cout << help_of(find_verb(words[1]));
-    } else {
-      print_help();
-    }
-    return printed();
+    return print(words.size() > 1 ? help_of(find_verb(words[1])) : help());
   }
   if (first == "hold-card-memory") return hold_card_memory();  // for the program itself, and in no list
   if (first == "perform-card-job") return perform_card_job();
@@ -65,6 +55,7 @@ void keep_freed_pages() {
 
 int main(int argc, char** argv) {
   vramlab::keep_freed_pages();
+  std::signal(SIGPIPE, SIG_IGN);  // who reads the text may go; the files are still written (print_to)
   const vramlab::Ending ending = vramlab::ending_of([&] { return vramlab::run({argv + 1, argv + argc}); });
   std::cerr << ending.error;
   return ending.code;

@@ -1,5 +1,6 @@
 #include "cli/output/output.hpp"
 
+#include <cerrno>
 #include <cstdio>
 
 #include "core/error.hpp"
@@ -15,9 +16,9 @@ void print_to(LibraryCall* call, const std::string& text) {
     call->text += text;
     return;
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw InputError("standard output", "could not be written.");
-  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  if (errno != EPIPE) throw InputError("standard output", "could not be written.");
+  std::clearerr(stdout);  // nobody reads it any more, as behind `head`: what is asked for in files still comes
 }
 
 void add_report_option(Options& options) {

@@ -32,6 +32,7 @@ class _Prober:
                  cards: Cards) -> None:
         self._phases, self._varied, self._cards = phases, varied, cards
         self._steps = 0
+        self._built: List[int] = []  # allocated on each card before any step: what a probe is charged from
 
     def reading(self) -> Any:
         return self._cards.read(self._steps)
@@ -39,8 +40,8 @@ class _Prober:
     def make_state(self, batch: int) -> None:
         """Runs one step, so that what training keeps (gradients, the optimizer's state) is there before the first probe,
         and is not taken for tensors that a failed one holds."""
-        found: Dict[str, Any] = {"outcome": "ok"}
-        self._run(next(iter(self._phases.values())), "", batch, 1, found)
+        self._built = [one.allocated for one in self.reading()]
+        self._run(next(iter(self._phases.values())), "", batch, 1, {"outcome": "ok"})
 
     def probe(self, batch: int, depth: Dict[str, Any]) -> Dict[str, Any]:
         self._clean_up()
@@ -67,12 +68,12 @@ class _Prober:
         left = self.reading()
         if found["outcome"] == "oom" and any(after.allocated > before.allocated for before, after in zip(start, left)):
             found["outcome"] = "held"
-        found["cards"] = [{"start": before.allocated, "total": before.total,
-                           "free": max(0, int(before.total * depth["share"]) - before.allocated),
+        found["cards"] = [{"start": built, "total": before.total,
+                           "free": max(0, int(before.total * depth["share"]) - built),
                            "peak": min(one.peak_allocated, before.total),
                            "peak_reserved": min(one.peak_reserved, before.total),
                            "current": after.allocated if found["outcome"] == "held" else one.allocated}
-                          for before, one, after in zip(start, end, left)]
+                          for built, before, one, after in zip(self._built, start, end, left)]
         return found
 
     def _run(self, step: Callable[[int], Any], name: str, batch: int, count: int, found: Dict[str, Any]) -> None:

@@ -33,8 +33,6 @@ struct JobCards {
   }
 };
 
-using Kind = TunedMoment::Kind;
-
 class TunedJob final : public SteeredJob {
  public:
   TunedJob(const JobTuner& tuner, const WorkloadModel& model, StepPrograms& programs, Point start,
@@ -44,7 +42,7 @@ class TunedJob final : public SteeredJob {
         programs_(programs),
         steps_(steps),
         began_(now) {
-    note(Kind::start, now, session_.point());
+    note(TunedMoment::Kind::start, now, session_.point());
   }
 
   const StepPrograms::Program* begin_step(const JobProcesses& /*processes*/, SimTime /*now*/,
@@ -64,13 +62,13 @@ class TunedJob final : public SteeredJob {
       record_.samples += model_.samples(ran);
     } else {
       ++record_.failed_steps;
-      note(Kind::failure, now, ran);
+      note(TunedMoment::Kind::failure, now, ran);
     }
     const StepDecision decision =
         session_.after_step(result, reading, ran, step.oom ? step.oom->requested : 0);
     if (decision.moved) {
       ++record_.changes;
-      note(Kind::change, now, session_.point(), decision.reason);
+      note(TunedMoment::Kind::change, now, session_.point(), decision.reason);
     }
     const SimTime delay = obey(decision, cards);
     ended_ = failures_.note(result, decision.moved, ran, session_.space());
@@ -80,7 +78,7 @@ class TunedJob final : public SteeredJob {
   }
 
  private:
-  void note(Kind kind, SimTime now, const Point& point, const std::string& reason = {}) {
+  void note(TunedMoment::Kind kind, SimTime now, const Point& point, const std::string& reason = {}) {
     record_.course.push_back({kind, now, iteration_, point, reason});
   }
 
@@ -100,7 +98,7 @@ class ComposedJob final : public SteeredJob {
  public:
   ComposedJob(const JobComposer& spec, SimTime now)
       : spec_(spec), composer_(spec.make()), session_(*composer_, spec.data), began_(now) {
-    record_.course.push_back({.kind = Kind::start, .time = now, .point = {0}});
+    record_.course.push_back({.kind = TunedMoment::Kind::start, .time = now, .point = {0}});
   }
 
   const StepPrograms::Program* begin_step(const JobProcesses& processes, SimTime now,
@@ -125,7 +123,7 @@ class ComposedJob final : public SteeredJob {
       record_.samples += std::ssize(batch_);
     } else {
       ++record_.failed_steps;
-      record_.course.push_back({Kind::failure, now, batches_, {std::ssize(batch_)}, {}});
+      record_.course.push_back({TunedMoment::Kind::failure, now, batches_, {std::ssize(batch_)}, {}});
     }
     try {
       session_.told(batch_, result);
@@ -189,7 +187,7 @@ class ComposedJob final : public SteeredJob {
   void note_size(SimTime now) {
     const std::int64_t size = std::ssize(batch_);
     if (record_.course.back().point.front() == size) return;
-    record_.course.push_back({Kind::change, now, batches_ - 1, {size}, {}});
+    record_.course.push_back({TunedMoment::Kind::change, now, batches_ - 1, {size}, {}});
   }
 
   const JobComposer& spec_;

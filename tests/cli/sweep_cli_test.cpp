@@ -148,6 +148,18 @@ TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
   EXPECT_EQ(text("killed.jsonl"), text("whole.jsonl"));
 }
 
+TEST_F(SweepCliTest, FilesAreWrittenAlsoWhenNobodyReadsTheText) {
+  write_sweep("sweep.json");
+  ASSERT_EQ(run("compare sweep.json --results whole.jsonl --json whole.json").code, 0);
+  const std::string command = "cd '" + folder.path().string() + "' && { '" VRAMLAB_PROGRAM
+                              "' compare sweep.json --results piped.jsonl --json piped.json 2>err; "
+                              "echo $? >code; } | true";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(text("code"), "0\n") << text("err");
+  EXPECT_EQ(text("piped.jsonl"), text("whole.jsonl"));
+  EXPECT_EQ(text("piped.json"), text("whole.json"));
+}
+
 TEST_F(SweepCliTest, ResumeNeedsSomethingToGoOnWith) {
   write_sweep("sweep.json");
   const Ran none = run("compare sweep.json --results all.jsonl --resume");

@@ -199,6 +199,18 @@ async function jobs(browser) {
   await done(page);
 }
 
+// What jobs held of the card lies above its bars' axis, and says which parameters they ran at.
+async function moves(browser) {
+  const page = await opens(browser, report('moves', 'compare', scenario('queue-tuners')), ['queue-tuners']);
+  const { policies } = await section(page);
+  const [together] = policies;
+  assert.equal(together.held[0].failures.length, together.metrics.failed_steps);
+  const shown = await hover(page, 0, { xAxisIndex: 2, yAxisIndex: 2 }, [60, 5]);
+  assert.match(shown, /first on card 0[^]*holds[^]*batch[^]*lq/);
+  await zooms(page, 2);
+  await done(page);
+}
+
 async function epoch(browser) {
   const file = report('epoch', 'compare', scenario('epoch-mixed-tasks'), '--json', join(folder, 'epoch.json'));
   const page = await opens(browser, file, ['epoch-mixed-tasks']);
@@ -265,7 +277,7 @@ async function long(browser) {
 
 const browser = new Browser(chromium);
 try {
-  for (const test of [training, looks, jobs, epoch, search, sweep, segments, snapshot, long]) {
+  for (const test of [training, looks, jobs, moves, epoch, search, sweep, segments, snapshot, long]) {
     await test(browser);
     console.log(`ok ${test.name}`);
   }

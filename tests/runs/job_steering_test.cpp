@@ -8,8 +8,6 @@
 namespace vramlab {
 namespace {
 
-using Kind = TunedMoment::Kind;
-
 /// Answers as it is told to: the change and the end for each step, by number, else nothing.
 class Scripted final : public Tuner {
  public:
@@ -89,7 +87,7 @@ TEST_F(JobTuningTest, AloneATunerMakesTheChangesOfItsTraining) {
     for (const Adjustment& one : training.adjustments)
       expected.emplace_back(one.iteration, one.to, one.reason);
     for (const TunedMoment& one : tuning.course) {
-      if (one.kind == Kind::change) made.emplace_back(one.step, one.point, one.reason);
+      if (one.kind == TunedMoment::Kind::change) made.emplace_back(one.step, one.point, one.reason);
     }
     EXPECT_EQ(made, expected) << use << ' ' << profile;
     EXPECT_EQ(tuning.changes, std::ssize(made));
@@ -152,7 +150,7 @@ TEST_F(JobTuningTest, TheNextAttemptBeginsAnewAtHalfTheBatch) {
   EXPECT_EQ(job.tuning->samples, 50 * 2 * 8);  // of the last attempt alone
   std::vector<Point> starts;
   for (const TunedMoment& one : job.tuning->course) {
-    if (one.kind == Kind::start) starts.push_back(one.point);
+    if (one.kind == TunedMoment::Kind::start) starts.push_back(one.point);
   }
   EXPECT_THAT(starts, testing::ElementsAre(Point{16}, Point{8}));
 }

@@ -346,7 +346,7 @@ TEST_F(TunedEpoch, AFailedBatchIsToldToComposerAndTuner) {
   EXPECT_EQ(run.totals.ooms, 2);
   ASSERT_EQ(notes.questions.size(), 5u);
   EXPECT_EQ(notes.questions[0].result, StepResult::oom);
-  EXPECT_EQ(notes.questions[0].asked, 2_MiB);
+  EXPECT_EQ(notes.questions[0].asked, 10_MiB);  // a row
   EXPECT_THAT(notes.questions[1].point, ElementsAre(80));
   EXPECT_TRUE(run.adjustments[0].reason.starts_with("oom"));
   EXPECT_THAT(composer.results,

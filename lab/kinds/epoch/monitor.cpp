@@ -46,8 +46,8 @@ Json batch_json(const BatchRecord& batch, const std::vector<std::string>& tasks,
   json["predicted_mb"] =
       predicts ? Json(mib(batch.allocated_before + batch.predicted.likely)) : Json(nullptr);
   const BatchLimits& limits = batch.limits;
-  json["budget_mb"] = limits.budget ? Json(mib(*limits.budget)) : Json(nullptr);
-  json["most_samples"] = limits.most_samples ? Json(*limits.most_samples) : Json(nullptr);
+  if (limits.budget) json["budget_mb"] = mib(*limits.budget);
+  if (limits.most_samples) json["most_samples"] = *limits.most_samples;
   json["prediction_error"] = number_json(batch.prediction_error());
   json["padding"] = 1 - static_cast<double>(batch.shape.tokens) / static_cast<double>(batch.padded_positions);
   json["oom"] = batch.result == StepResult::oom;
