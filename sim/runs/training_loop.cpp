@@ -210,6 +210,10 @@ class TrainingLoop final : private SteppedRun {
       note_peak(outcome);
       const bool gave_way =
           moved != nullptr && ask_about(*moved, phase, outcome, retries) && outcome.result == StepResult::oom;
+      if (moved != nullptr) {  // what it leaves is not training's either
+        emptying += runner_->empty_cache();
+        runner_->reset_peak();
+      }
       report.begins = false;
       report.result = gave_way ? StepResult::error : outcome.result;  // training need not make room
       report.peak_allocated = outcome.peak_allocated;

@@ -91,9 +91,9 @@ TEST_P(TunerInRealTraining, DecidesAsSimulated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RealPrograms, TunerInRealTraining,
-                         testing::Values(TunerCase{"predictive", 25, 3, 0, 0.01},
-                                         TunerCase{"aimd", 5, 19, 1, 0.01},
-                                         TunerCase{"threshold-step", 5, 10, 0, 0.01}),
+                         testing::Values(TunerCase{"predictive", 25, 3, 0, 0.0006},
+                                         TunerCase{"aimd", 5, 19, 1, 0.0025},
+                                         TunerCase{"threshold-step", 5, 10, 0, 0.002}),
                          [](const auto& one) {
                            std::string name = one.param.use;
                            std::erase(name, '-');

@@ -121,27 +121,6 @@ TEST(Comparison, TheOracleMovesEveryParameter) {
   }
 }
 
-// A key-value cache grows within a step, and its fragments are not given back: on each of these cards the way
-// up had a failed step while only what is allocated between steps was taken for held.
-TEST(Comparison, PredictiveFailsNowhereWithAGrowingCache) {
-  for (const char* limit : {"1536MiB", "2GiB", "3GiB"}) {
-    for (const char* batch : {"1", "4"}) {
-      const TrainingScenario scenario = read_training(
-          parse_document(std::string{R"({"version": 1, "kind": "training", "name": "decode",
-              "device": {"gpu": "h100-80gb", "limit": ")"} +
-                             limit + R"("}, "workload": {"model": "models/generate.json", "iterations": 60,
-              "start": {"batch": )" +
-                             batch + R"(, "new": 16, "prompt": 256},
-              "bounds": {"new": [16, 16], "prompt": [256, 256]}},
-              "policies": [{"use": "predictive"}]})",
-                         VRAMLAB_SOURCE_DIR "/scenarios/decode.json"));
-      const PolicyResult result = run_policy(scenario, scenario.policies.front());
-      EXPECT_EQ(*find_metric(result.metrics, "ooms"), 0) << limit << " from " << batch;
-      EXPECT_GE(result.run.final_point[0], 30) << limit << " from " << batch;
-    }
-  }
-}
-
 // The validation begins at 48, which fails, as half of it does; both phases end where the band ends for them:
 // predictive's at 11, settled's at 10. Training makes no room for what gives way itself.
 TEST(Comparison, PhasesAreMovedByTunersOfTheirOwn) {
