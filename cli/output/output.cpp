@@ -18,7 +18,8 @@ void print_to(LibraryCall* call, const std::string& text) {
   }
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
   if (errno != EPIPE) throw InputError("standard output", "could not be written.");
-  std::clearerr(stdout);  // nobody reads it any more, as behind `head`: what is asked for in files still comes
+  std::clearerr(
+      stdout);  // nobody reads it any more, as behind `head`: what is asked for in files still comes
 }
 
 void add_report_option(Options& options) {

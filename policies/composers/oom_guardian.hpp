@@ -23,9 +23,10 @@ std::vector<Row<GuardianOptions>> guardian_rows();
 
 /// `inner` as it is, or with the guardian around it, a decorator of any composer.
 ///
-/// Before a batch runs: allocated + predicted ≤ total · (1 − margin), or ≤ the question's budget, else the cache
-/// is emptied, it is looked at again, and then it is split. After an OOM the batch is halved, each half that
-/// fails again too, up to `halvings` times; then with checkpointing, if that is allowed; then the run ends.
+/// Before a batch runs: allocated + predicted ≤ total · (1 − margin), or ≤ the question's budget, else the
+/// cache is emptied, it is looked at again, and then it is split. After an OOM the batch is halved, each half
+/// that fails again too, up to `halvings` times; then with checkpointing, if that is allowed; then the run
+/// ends.
 std::unique_ptr<Composer> guarded(std::unique_ptr<Composer> inner, const GuardianOptions& options);
 
 inline constexpr std::int64_t kMostSafeBatch = 256;

@@ -151,7 +151,8 @@ TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
 TEST_F(SweepCliTest, FilesAreWrittenAlsoWhenNobodyReadsTheText) {
   write_sweep("sweep.json");
   ASSERT_EQ(run("compare sweep.json --results whole.jsonl --json whole.json").code, 0);
-  const std::string command = "cd '" + folder.path().string() + "' && { '" VRAMLAB_PROGRAM
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && { '" VRAMLAB_PROGRAM
                               "' compare sweep.json --results piped.jsonl --json piped.json 2>err; "
                               "echo $? >code; } | true";
   ASSERT_EQ(std::system(command.c_str()), 0);

@@ -214,8 +214,8 @@ TEST(Scenario, APhaseMayBeMovedByATunerOfItsOwn) {
         "\"iterations\": 100,",
         "\"iterations\": 100, \"phases\": [{\"name\": \"v\", \"every\": 10, " + phase + "}],");
   };
-  const TrainingScenario scenario = read_training(
-      parse_document(with(R"("set": {"batch": 9}, "move": {"batch": [2, 12]})"), "small.json"));
+  const TrainingScenario scenario =
+      read_training(parse_document(with(R"("set": {"batch": 9}, "move": {"batch": [2, 12]})"), "small.json"));
   ASSERT_EQ(scenario.setup.moved_phases.size(), 1u);
   const MovedPhase& moved = scenario.setup.moved_phases[0];
   EXPECT_EQ(moved.phase, 0u);
