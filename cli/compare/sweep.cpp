@@ -49,14 +49,15 @@ class KeptResults {
     const std::string lines = run_lines(sweep_, keys_, run, results);
     const std::lock_guard lock{mutex_};
     file_->append(lines);
+    has_new_ = true;
   }
 
-  /// Writes the file in the order of the sweep unless it says the same already, and returns whether it did.
-  /// Also where no run is new the sweep may have other names and another order by now.
+  /// Puts the file into the order of the sweep, and returns whether it has anything new. Also where no run is
+  /// new the sweep may have other names and another order by now.
   bool put_in_order(const SweepResults& results) const {
     if (!file_ || finished_runs(results) == 0) return false;
     const std::string text = sweep_text(sweep_, results, keys_, name_);
-    if (read_input_file(name_) == text) return false;
+    if (read_input_file(name_) == text) return has_new_;
     write_file(name_, text);
     return true;
   }
@@ -66,6 +67,7 @@ class KeptResults {
   std::vector<std::string> keys_;
   std::string name_;
   std::optional<GrowingFile> file_;
+  bool has_new_ = false;
   std::mutex mutex_;
 };
 

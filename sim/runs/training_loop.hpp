@@ -28,7 +28,7 @@ class RunWatcher : public AllocatorListener {
 using TunerMaker = std::function<std::unique_ptr<Tuner>()>;
 
 /// A phase whose parameters a tuner of its own moves: it begins at the phase's `point`, is asked after each
-/// run of the phase as if that was a step, and sees the phase's own peak. The cache is emptied before each
+/// run of the phase as if that was a step, and sees the phase's own peak. The cache is emptied around each
 /// run, so that what it sees is not training's. In a new process it begins anew. Where it ends its run, the
 /// phase goes on at its last values. A failure to which it gave way is told to training's tuner as `error`.
 struct MovedPhase {
