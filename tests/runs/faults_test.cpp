@@ -128,7 +128,7 @@ TEST_F(FaultsTest, AnErrorIsNoOom) {
 TEST_F(FaultsTest, ADelayedChangeLeavesThatManyStepsAtTheOldParameters) {
   setup.faults.apply_delay = 3;
   const TrainingRun result = run(1);
-  for (int step = 0; step < 4; ++step) EXPECT_EQ(result.iterations[step].point, Point{4}) << step;
+  for (std::size_t step = 0; step < 4; ++step) EXPECT_EQ(result.iterations[step].point, Point{4}) << step;
   EXPECT_EQ(result.iterations[4].point, Point{6});
   EXPECT_EQ(ran[3], Point{4});
   EXPECT_EQ(ran[4], Point{6});
