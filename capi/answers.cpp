@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "capi/callback_policies.hpp"
 #include "capi/description.hpp"
 #include "capi/vramlab.h"
 #include "cli/output/output.hpp"

@@ -1,5 +1,4 @@
-#include "capi/callback_policies.hpp"
-
+// Policies that another program answers for, through one C function (capi/vramlab.h).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capi/description.hpp"
 #include "plugins/guard.hpp"
 
 struct vramlab_reply {

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "capi/vramlab.h"
 #include "capi/vramlab_policy.h"
 #include "core/error.hpp"
 #include "core/observation.hpp"
@@ -115,5 +116,12 @@ const char* text_from(Owner* owner, const char* what, const Work& work) {
   });
   return failed != 0 ? nullptr : owner->text.c_str();
 }
+
+/// `known` and the policy that `json` describes, behind the guard that policies of plugins have; another
+/// program answers for it through `call` (capi/vramlab.h), as long as the set, or anything made by it, lives.
+/// Throws InputError for a wrong description and for a name that is taken.
+std::shared_ptr<const PolicySet> with_callback_policy(const std::shared_ptr<const PolicySet>& known,
+                                                      const Json& json, vramlab_policy_call call,
+                                                      void* context);
 
 }  // namespace vramlab

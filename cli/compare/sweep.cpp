@@ -298,7 +298,9 @@ void keep_after(const InputError& error, const Keep& keep) {
     keep();
   } catch (const InputError& second) {
     std::vector<Problem> problems = error.problems();
-    problems.insert(problems.end(), second.problems().begin(), second.problems().end());
+    for (const Problem& one : second.problems()) {  // on a full disk they are the same
+      if (std::ranges::find(problems, one) == problems.end()) problems.push_back(one);
+    }
     throw InputError(std::move(problems));
   }
 }

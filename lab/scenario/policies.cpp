@@ -69,7 +69,8 @@ OptionMap policy_options(const Json& entry, const RecordBase& table, const std::
     } else if (value.is_string()) {
       options.set(key, value.get<std::string>(), where);
     } else {
-      problems.add(where, "an option is a number, true or false, or text in quotes.");
+      problems.add(where,
+                   "an option is a number, true or false, or text in quotes." + suggest_name(key, own));
     }
   }
   return options;

@@ -102,20 +102,6 @@ SimTime scaled(SimTime time, std::int64_t numerator, std::int64_t denominator) {
   return SimTime{whole * numerator + time.count() % denominator * numerator / denominator};
 }
 
-/// A pretended card.
-class PretendedCard final : public JobCard {
- public:
-  PretendedCard(Bytes total, Bytes context) : card_(total, 0), context_(context) {}
-  void set_others(Bytes bytes) override { card_.set_others(bytes); }
-  std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) override {
-    return std::make_unique<JobProcess>(card_, context_, options);
-  }
-
- private:
-  SimulatedCard card_;
-  Bytes context_;
-};
-
 /// A card with the jobs that compute on it.
 struct Card {
   std::unique_ptr<JobCard> memory;

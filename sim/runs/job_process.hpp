@@ -99,6 +99,22 @@ class JobProcess final : public JobOnCard {
   std::set<std::vector<std::uint64_t>> seen_;  ///< states since the last driver call or change of program
 };
 
+/// A pretended card.
+class PretendedCard final : public JobCard {
+ public:
+  /// Of `total` bytes, of which every process takes `context` bytes first.
+  PretendedCard(Bytes total, Bytes context) : card_(total, 0), context_(context) {}
+
+  void set_others(Bytes bytes) override { card_.set_others(bytes); }
+  std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) override {
+    return std::make_unique<JobProcess>(card_, context_, options);
+  }
+
+ private:
+  SimulatedCard card_;
+  Bytes context_;
+};
+
 /// Steps without a call of the driver after which a process is taken to have settled. Small tensors can
 /// wander through the cache without ever meeting an old state again; in the shipped models that do (GPT-2,
 /// ResNet-50), no step after the fourth calls the driver.

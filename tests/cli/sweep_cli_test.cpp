@@ -1,5 +1,8 @@
 // Sweeps, pictures and completion, as a user meets them.
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -25,6 +28,11 @@ class SweepCliTest : public CliTest {
   }
 
   std::string text(const std::string& file) const { return read_input_file(folder.file(file)); }
+
+  /// Runs a line of the shell in the folder.
+  [[nodiscard]] int shell(const std::string& line) const {
+    return std::system(("cd '" + folder.path().string() + "' && " + line).c_str());
+  }
 };
 
 TEST_F(SweepCliTest, ResultsAreTheSameBytesAtAnyNumberOfThreads) {
@@ -99,7 +107,7 @@ TEST_F(SweepCliTest, AStoppedSweepKeepsWhatIsDoneAndGoesOnFromThere) {
   std::size_t end = 0;
   for (int line = 0; line < 18; ++line) end = whole.find('\n', end) + 1;
   std::ofstream{folder.file("half.jsonl")} << whole.substr(0, end);
-  const Ran rest = run("compare sweep.json --results half.jsonl");
+  const Ran rest = run("compare sweep.json --results half.jsonl --resume");
   EXPECT_THAT(rest.out, HasSubstr("6 of them from half.jsonl"));
   EXPECT_EQ(text("half.jsonl"), whole);
 }
@@ -111,11 +119,9 @@ TEST_F(SweepCliTest, AnInterruptEndsWith130AndSaysHowToGoOn) {
   json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 2000}])");
   std::ofstream{folder.file("long.json")} << json.dump();
   // The shell waits until the program runs for sure, and sends what Ctrl-C sends.
-  const std::string command = "cd '" + folder.path().string() +
-                              "' && ('" VRAMLAB_PROGRAM
-                              "' compare long.json --results long.jsonl -j 1 >out 2>err & "
-                              "p=$!; sleep 1; kill -INT $p; wait $p; echo $? >code)";
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  ASSERT_EQ(shell("('" VRAMLAB_PROGRAM "' compare long.json --results long.jsonl -j 1 >out 2>err & "
+                  "p=$!; sleep 1; kill -INT $p; wait $p; echo $? >code)"),
+            0);
   EXPECT_EQ(text("code"), "130\n") << text("err");
   EXPECT_THAT(text("err"),
               HasSubstr(" of 2000 runs. They are in long.jsonl; the same command goes on from there."));
@@ -132,18 +138,21 @@ TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
   json["workload"]["iterations"] = 500;
   json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 150}])");
   std::ofstream{folder.file("sweep.json")} << json.dump();
+  const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(run("compare sweep.json --results whole.jsonl").code, 0);
-  const std::string command = "cd '" + folder.path().string() +
-                              "' && ('" VRAMLAB_PROGRAM
-                              "' compare sweep.json --results killed.jsonl -j 2 >out 2>err & p=$!; sleep ";
-  for (int moment = 1; moment <= 20; ++moment) {  // 20 moments, each further on than the one before
-    ASSERT_EQ(
-        std::system((command + std::to_string(0.01 * moment) + "; kill -9 $p; wait $p)").c_str()) & 0xff, 0);
+  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+  for (int moment = 1; moment <= 20; ++moment) {  // each further on than the one before
+    const std::string wait = std::to_string(whole.count() * moment / 40);
+    ASSERT_EQ(shell("('" VRAMLAB_PROGRAM
+                    "' compare sweep.json --results killed.jsonl -j 2 >out 2>err & p=$!; sleep " +
+                    wait + "; kill -9 $p; wait $p)") &
+                  0xff,
+              0);
     if (!std::filesystem::exists(folder.file("killed.jsonl"))) continue;
     const std::string lines = text("killed.jsonl");
     EXPECT_TRUE(lines.empty() || lines.back() == '\n');
   }
-  const Ran rest = run("compare sweep.json --results killed.jsonl --resume");
+  const Ran rest = run("compare sweep.json --results killed.jsonl");
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(text("killed.jsonl"), text("whole.jsonl"));
 }
@@ -151,11 +160,9 @@ TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
 TEST_F(SweepCliTest, FilesAreWrittenAlsoWhenNobodyReadsTheText) {
   write_sweep("sweep.json");
   ASSERT_EQ(run("compare sweep.json --results whole.jsonl --json whole.json").code, 0);
-  const std::string command = "cd '" + folder.path().string() +
-                              "' && { '" VRAMLAB_PROGRAM
-                              "' compare sweep.json --results piped.jsonl --json piped.json 2>err; "
-                              "echo $? >code; } | true";
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  ASSERT_EQ(shell("{ '" VRAMLAB_PROGRAM "' compare sweep.json --results piped.jsonl --json piped.json 2>err; "
+                  "echo $? >code; } | true"),
+            0);
   EXPECT_EQ(text("code"), "0\n") << text("err");
   EXPECT_EQ(text("piped.jsonl"), text("whole.jsonl"));
   EXPECT_EQ(text("piped.json"), text("whole.json"));
@@ -172,10 +179,9 @@ TEST_F(SweepCliTest, ResumeNeedsSomethingToGoOnWith) {
 
 TEST_F(SweepCliTest, AFileOfResultsIsOneProgramsAtATime) {
   write_sweep("sweep.json");
-  const std::string held = "cd '" + folder.path().string() +
-                           "' && : >all.jsonl && flock all.jsonl '" VRAMLAB_PROGRAM
-                           "' compare sweep.json --results all.jsonl >out 2>err; echo $? >code";
-  ASSERT_EQ(std::system(held.c_str()), 0);
+  ASSERT_EQ(shell(": >all.jsonl && flock all.jsonl '" VRAMLAB_PROGRAM
+                  "' compare sweep.json --results all.jsonl >out 2>err; echo $? >code"),
+            0);
   EXPECT_EQ(text("code"), "2\n");
   EXPECT_THAT(text("err"), StartsWith("all.jsonl: another program is writing it."));
 }

@@ -46,23 +46,10 @@ inline MakePerformer forwarded_performers(int& made) {
 }
 
 /// The same for the cards of jobs.
-class ForwardedCard final : public JobCard {
- public:
-  ForwardedCard(Bytes total, Bytes context) : card_(total, 0), context_(context) {}
-  void set_others(Bytes bytes) override { card_.set_others(bytes); }
-  std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) override {
-    return std::make_unique<JobProcess>(card_, context_, options);
-  }
-
- private:
-  SimulatedCard card_;
-  Bytes context_;
-};
-
 inline MakeJobCard forwarded_cards(int& made) {
   return [&made](Bytes total, Bytes context) {
     ++made;
-    return std::make_unique<ForwardedCard>(total, context);
+    return std::make_unique<PretendedCard>(total, context);
   };
 }
 

@@ -137,6 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"SearchReversed", "\"step\": 2",
               "\"after_search\": {\"use\": \"binsearch\", \"low\": 9, \"high\": 4}",
               "/policies/1/after_search/high:", "is below \"low\", 9"},
+        Fault{"MisspeltSearch", "\"step\": 2", "\"after_serch\": {\"use\": \"binsearch\"}",
+              "/policies/1/after_serch:", "Did you mean \"after_search\"?"},
         Fault{"SearchOption", "\"step\": 2", "\"after_search\": {\"use\": \"binsearch\", \"initt\": 9}",
               "/policies/1/after_search/initt:", "Did you mean \"init\"?"},
         Fault{"ToleranceOfNothing", "\"equals\": 0", "\"max\": 0, \"tolerance\": 1",
