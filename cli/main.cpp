@@ -18,10 +18,14 @@ std::string help() {
   std::string text =
       "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
       "usage: vramlab VERB [options]\n\n";
-  for (const Verb& verb : verbs()) {
-    text += "  " + verb.name + std::string(17 - verb.name.size(), ' ') + verb.summary + '\n';
+  for (const VerbGroup& group : verb_groups()) {
+    text += "you have " + group.have + ":\n";
+    for (const Verb& verb : group.verbs) {
+      text += "  " + verb.name + std::string(17 - verb.name.size(), ' ') + verb.summary + '\n';
+    }
+    text += '\n';
   }
-  return text + "\nvramlab help VERB   options, an example and the exit codes\n";
+  return text + "vramlab help VERB   options, an example and the exit codes\n";
 }
 
 int print(const std::string& text, int code = kDone) {

@@ -41,8 +41,15 @@ struct Verb {
   int (*run)(const Arguments&, Output&) = nullptr;  ///< returns an ExitCode; throws InputError
 };
 
+/// The verbs for those who have one thing in hand.
+struct VerbGroup {
+  std::string have;  ///< "a policy, or the choice between several"
+  std::vector<Verb> verbs;
+};
+
 /// All verbs, in the order of the help.
-const std::vector<Verb>& verbs();
+const std::vector<VerbGroup>& verb_groups();
+std::vector<Verb> verbs();
 
 Verb compare_verb();     // compare.cpp
 Verb run_verb();         // run.cpp

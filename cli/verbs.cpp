@@ -55,9 +55,11 @@ std::string explain(const po::error& error, const Verb& verb) {
 
 const Verb& find_verb(const std::string& name) {
   std::vector<std::string> names;
-  for (const Verb& verb : verbs()) {
-    if (verb.name == name) return verb;
-    names.push_back(verb.name);
+  for (const VerbGroup& group : verb_groups()) {
+    for (const Verb& verb : group.verbs) {
+      if (verb.name == name) return verb;
+      names.push_back(verb.name);
+    }
   }
   throw InputError("", "\"" + name + "\" is not a verb of vramlab." + suggest_name(name, names) +
                            " (vramlab help lists them)");
@@ -109,13 +111,23 @@ Options options_of(const Verb& verb) {
   return options;
 }
 
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{
-      compare_verb(), merge_verb(),      matrix_verb(),          run_verb(),      check_verb(),
-      verify_verb(),  whatif_verb(),     explain_verb(),         diff_verb(),     fit_verb(),
-      predict_verb(), find_batch_verb(), estimate_verb(),        policies_verb(), new_policy_verb(),
-      gpus_verb(),    models_verb(),     validate_device_verb(), schema_verb(),   plot_verb(),
-      metrics_verb(), completion_verb()};
+const std::vector<VerbGroup>& verb_groups() {
+  static const std::vector<VerbGroup> groups{
+      {"an out-of-memory message, or a snapshot.pickle that PyTorch wrote",
+       {explain_verb(), whatif_verb(), diff_verb(), verify_verb()}},
+      {"a model, or recorded steps of one",
+       {fit_verb(), predict_verb(), find_batch_verb(), estimate_verb(), models_verb()}},
+      {"a policy, or the choice between several",
+       {compare_verb(), run_verb(), matrix_verb(), check_verb(), plot_verb(), policies_verb(),
+        new_policy_verb(), metrics_verb()}},
+      {"a card, or many machines", {gpus_verb(), validate_device_verb(), merge_verb()}},
+      {"an editor, or a shell", {schema_verb(), completion_verb()}}};
+  return groups;
+}
+
+std::vector<Verb> verbs() {
+  std::vector<Verb> all;
+  for (const VerbGroup& group : verb_groups()) all.insert(all.end(), group.verbs.begin(), group.verbs.end());
   return all;
 }
 

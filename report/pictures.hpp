@@ -60,12 +60,13 @@ struct BarPicture {
 
 void draw_bars(BarPicture picture, const std::filesystem::path& file);
 
-// A static picture of a run: memory against limit and target band, and the parameters, over iterations.
+// A static picture of runs: memory against limit and target band, and the parameters, over iterations.
 
 /// One run as the picture shows it.
 struct PictureRun {
   std::string label;
   const std::vector<IterationRecord>* iterations = nullptr;
+  bool is_reference = false;  ///< what the others are measured by: drawn dotted
 };
 
 /// What surrounds the runs.
@@ -76,7 +77,8 @@ struct PictureFrame {
   std::optional<double> band_high;
 };
 
-/// Draws `runs` one below the other into `file`. Throws InputError as draw_with_gnuplot does.
+/// Draws `runs`, at least one, into `file`: the memory of all in one panel, each parameter in one below,
+/// every run named where its lines end. Throws InputError as draw_with_gnuplot does.
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const std::filesystem::path& file);
 

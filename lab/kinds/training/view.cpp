@@ -285,7 +285,7 @@ std::vector<std::string> moved_texts(const PolicyResult& result, const TrainingS
   return lines;
 }
 
-// Draws memory and parameters over iterations, a panel a policy.
+// Draws memory and parameters over iterations, all policies in one panel.
 void draw_training(const TrainingScenario& scenario, const Comparison& comparison, const std::string& title,
                    const std::string& file) {
   const PictureFrame frame{.title = title,
@@ -294,7 +294,7 @@ void draw_training(const TrainingScenario& scenario, const Comparison& compariso
                            .band_high = scenario.target.usage + scenario.target.margin};
   std::vector<PictureRun> runs;
   for (const PolicyResult& result : comparison.policies)
-    runs.push_back({result.label, &result.run.iterations});
+    runs.push_back({result.label, &result.run.iterations, result.policy == "oracle"});
   draw_trace_picture(frame, runs, file);
 }
 
