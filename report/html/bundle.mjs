@@ -17,13 +17,14 @@ const bundle = (entry, loader) =>
 const licences = [
   ['Apache ECharts', read('node_modules/echarts/NOTICE') + '\n' + read('node_modules/echarts/LICENSE')],
   ['ZRender', read('node_modules/zrender/LICENSE')],
+  ['uPlot', read('node_modules/uplot/LICENSE')],
   ['tslib', read('node_modules/tslib/LICENSE.txt')],
 ].map(([name, text]) => `${name}\n\n${text.trim()}`).join('\n\n\n');
 const escaped = licences.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 const script = (await bundle('main.js')).replaceAll('</script', '<\\/script');
 const page = read('src', 'page.html')
-  .replace('%STYLE%', () => read('src', 'style.css').trim())
+  .replace('%STYLE%', () => read('node_modules/uplot/dist/uPlot.min.css').trim() + '\n' + read('src', 'style.css').trim())
   .replace('%SCRIPT%', () => script.trim())
   .replace('%LICENCES%', () => escaped);
 

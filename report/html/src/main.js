@@ -1,13 +1,22 @@
 // The page: what came out in a sentence, then one part a section.
 import { beginAll, redrawAll } from './charts.js';
 import { jobs } from './jobs.js';
+import { redrawMaps } from './blocks.js';
 import { make } from './look.js';
+import { memory } from './memory.js';
 import { search } from './search.js';
 import { segments } from './segments.js';
 import { sweep } from './sweep.js';
+import { redrawTimelines } from './timeline.js';
 import { epoch, training } from './training.js';
 
-const kViews = { training, epoch, jobs, sweep, search, segments };
+const kViews = { training, epoch, jobs, sweep, search, segments, memory };
+
+function redraw() {
+  redrawAll();
+  redrawTimelines();
+  redrawMaps();
+}
 
 function lookButton() {
   const root = document.documentElement;
@@ -17,7 +26,7 @@ function lookButton() {
   const show = () => {
     button.textContent = isDark() ? 'Light' : 'Dark';
     button.title = `show the page ${isDark() ? 'light' : 'dark'}`;
-    redrawAll();
+    redraw();
   };
   button.addEventListener('click', () => {
     root.dataset.look = isDark() ? 'light' : 'dark';
@@ -50,7 +59,7 @@ function printing() {
   addEventListener('afterprint', () => {
     if (before === undefined) delete root.dataset.look;
     else root.dataset.look = before;
-    redrawAll();
+    redraw();
   });
 }
 

@@ -1,0 +1,60 @@
+// A recorded program under several settings: whether it fits, who holds its memory, and what keeps idle memory.
+import { blockMap } from './blocks.js';
+import { flameGraph } from './flame.js';
+import { bytes, count, make } from './look.js';
+import { segments } from './segments.js';
+import { timelineChart } from './timeline.js';
+
+function table(caption, columns, rows) {
+  return make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    make('table', {}, make('caption', {}, caption),
+      make('thead', {}, make('tr', {}, ...columns.map(({ name, number }) => make('th', { scope: 'col', class: number ? 'number' : '' }, name)))),
+      make('tbody', {}, ...rows.map((cells) => make('tr', {}, ...cells.map((cell, i) =>
+        (i === 0 ? make('th', { scope: 'row' }, cell) : make('td', { class: columns[i].number ? 'number' : '' }, cell))))))));
+}
+
+/** The settings; the button of a row shows the address space under it, below the table. */
+function settingsTable(section) {
+  const shown = make('div', { 'aria-live': 'polite' });
+  const buttons = [];
+  const choose = (number) => {
+    const { map } = section.settings.rows[number];
+    buttons.forEach((button, i) => button?.setAttribute('aria-pressed', i === number));
+    shown.replaceChildren(make('h3', {}, 'Address space with ', section.settings.rows[number].cells[0]), ...segments(map));
+  };
+  const rows = section.settings.rows.map((row, number) => {
+    if (!row.map) return row.cells;
+    buttons[number] = make('button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(number) }, 'map');
+    return [make('span', {}, row.cells[0], ' ', buttons[number]), ...row.cells.slice(1)];
+  });
+  return [table('Settings and cards', section.settings.columns, rows), shown];
+}
+
+const number = (name) => ({ name, number: true });
+const text = (name) => ({ name, number: false });
+
+function categories(section) {
+  const total = section.categories.reduce((sum, category) => sum + category.bytes, 0);
+  return table('Allocated at the peak, by category', [text('category'), number('bytes'), number('share'), text('known by')],
+    section.categories.filter((category) => category.bytes > 0).map(({ name, bytes: held, how }, i) => [
+      make('span', {}, make('span', { class: 'box', style: `background:var(--category-${i % 10})`, 'aria-hidden': 'true' }), ' ', name),
+      bytes(held), `${(100 * held / total).toFixed(1)} %`, how]));
+}
+
+function pins(section) {
+  return table('What keeps idle memory from being given back', [number('idle bytes it keeps'), number('its own size'), number(`since ${section.timeline?.unit ?? 'entry'}`), text('given back with'), text('allocated at')],
+    section.pins.map((pin) => [bytes(pin.bytes_held), pin.size === null ? '–' : bytes(pin.size), pin.since === null ? '–' : count(pin.since),
+      pin.freed_by?.length ? pin.freed_by.join(', ') : 'nothing tried', make('code', {}, pin.stack?.[0] ?? '–')]));
+}
+
+export function memory(section) {
+  const part = (title, ...children) => make('div', { class: 'part' }, make('h3', {}, title), ...children);
+  const parts = settingsTable(section);
+  if (section.timeline) parts.push(part('Over the history', ...timelineChart(section.timeline)));
+  if (section.categories?.length) parts.push(part('Who holds it', categories(section)));
+  if (section.moment) parts.push(part('Where it lies', blockMap(section, section.moment)));
+  if (section.flame) parts.push(part('Where it was allocated', flameGraph(section.flame)));
+  if (section.pins?.length) parts.push(part('Pins', pins(section)));
+  if (section.failures) parts.push(part('Failures', table('Requests that failed', section.failures.columns.map(text), section.failures.rows)));
+  return parts;
+}
