@@ -92,6 +92,7 @@ int run_compare(const Arguments& arguments, Output& output) {
                           .trace_dir = text_of(arguments, "trace-dir"),
                           .report = output.wants_report(),
                           .all_rows = text_of(arguments, "format") == "csv",
+                          .threads = chosen_threads(arguments),
                           .make_performer = std::move(device.performer),
                           .make_job_card = std::move(device.job_card)};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");

@@ -34,6 +34,7 @@ struct Question {
   bool report = false;             ///< sections() will be asked for
   bool all_rows = false;           ///< tables list everything, however long
   bool decisions = false;          ///< decisions() will be asked for
+  unsigned threads = 1;            ///< that look for an oracle; the result does not depend on them
   MakePerformer make_performer{};  ///< makes what runs the steps; empty = pretended cards
   MakeJobCard make_job_card{};     ///< the same for jobs; given if and only if `make_performer` is
 };
@@ -61,6 +62,9 @@ class Experiment {
   /// Runs those labelled so, all if there are none. Throws InputError for a label that is not there, and for
   /// what only a run shows, such as weights that do not fit.
   virtual void run(const std::vector<std::string>& labels) = 0;
+
+  /// Before `run`: nobody asks for an oracle that takes many runs of its own.
+  virtual void leave_out_oracle() {}
 
   /// How its policies stand, and by which rule one is best. Of a kind that ranks nothing there are none.
   [[nodiscard]] virtual std::vector<Standing> standings() const { return {}; }

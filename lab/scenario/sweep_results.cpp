@@ -349,6 +349,7 @@ void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& re
   for_each_index(runs.size(), options.threads, [&](std::size_t i) {
     if (!runs[i] || stopped()) return;
     results[i] = at_point(sweep, sweep.runs[i], [&] {
+      runs[i]->leave_out_oracle();  // each would take as many runs again as it has choices
       runs[i]->run(options.labels);
       return runs[i]->figures();
     });

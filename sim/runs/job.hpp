@@ -48,6 +48,7 @@ struct JobComposer {
   std::shared_ptr<const std::vector<Sample>> samples;
   EpochData data;  ///< of `samples`
   std::int64_t epochs = 1;
+  BatchLimits limits{};  ///< what a batch may take, beside what the policy says
 };
 
 /// Another way to run a job: JobDemand::variants has what it needs then.
@@ -125,6 +126,7 @@ struct JobTuning {
   std::int64_t changes = 0;
   std::int64_t failed_steps = 0;
   std::int64_t samples = 0;  ///< trained on in the last attempt; what earlier ones did is lost
+  std::int64_t pixels = 0;   ///< of these; one for each sample of a composer
   std::vector<TunedMoment>
       course;  ///< in the order in which they happened; the last `point` is the final one
 
@@ -133,6 +135,7 @@ struct JobTuning {
     changes += later.changes;
     failed_steps += later.failed_steps;
     samples = later.samples;
+    pixels = later.pixels;
     course.insert(course.end(), later.course.begin(), later.course.end());
   }
 };

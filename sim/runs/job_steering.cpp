@@ -60,6 +60,7 @@ class TunedJob final : public SteeredJob {
     reading.new_process = std::exchange(is_new_, false);
     if (step.ok) {
       record_.samples += model_.samples(ran);
+      record_.pixels += model_.pixels(ran);
     } else {
       ++record_.failed_steps;
       note(TunedMoment::Kind::failure, now, ran);
@@ -98,6 +99,7 @@ class ComposedJob final : public SteeredJob {
  public:
   ComposedJob(const JobComposer& spec, SimTime now)
       : spec_(spec), composer_(spec.make()), session_(*composer_, spec.data), began_(now) {
+    session_.set_limits(spec.limits);
     record_.course.push_back({.kind = TunedMoment::Kind::start, .time = now, .point = {0}});
   }
 
@@ -121,6 +123,7 @@ class ComposedJob final : public SteeredJob {
         .usage = static_cast<double>(after.peak_allocated) / static_cast<double>(after.total)};
     if (step.ok) {
       record_.samples += std::ssize(batch_);
+      record_.pixels += std::ssize(batch_);
     } else {
       ++record_.failed_steps;
       record_.course.push_back({TunedMoment::Kind::failure, now, batches_, {std::ssize(batch_)}, {}});

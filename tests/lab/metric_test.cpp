@@ -38,13 +38,22 @@ TEST(MetricTable, ResultsHaveItsMetricsInItsOrder) {
   EXPECT_EQ(names, names_of(training_metric_table()));
   const BatchSearchRun search_before;
   EXPECT_EQ(names_in(training_metrics(scenario, {}, {1, 1, true}, &search_before)), names);
-  EXPECT_EQ(names_in(jobs_metrics({}, {})), names_of(jobs_metric_table()));
+  JobQueueSetup steered;
+  steered.jobs.emplace_back().composer.emplace();
+  const std::vector<Metric> best{{"samples", 1}, {"samples_per_s", 1}, {"mean_completion_s", 1}};
+  std::vector<std::string> of_jobs = names_of(jobs_metric_table());
+  EXPECT_EQ(names_in(jobs_metrics(steered, {}, {QueueObjective::completion, &best})), of_jobs);
+  std::erase(of_jobs, "regret");
+  std::erase(of_jobs, "pixels_per_s");
+  EXPECT_EQ(names_in(jobs_metrics({}, {})), of_jobs);
   EpochSetup epoch;
   std::vector<std::string> of_epoch = names_of(epoch_metric_table());
   epoch.tuning.emplace();
   EpochRun tuned;
   tuned.final_point = {3};
   std::erase(of_epoch, "final_batch_size");  // it moves the budget
+  EXPECT_EQ(names_in(epoch_metrics(epoch, tuned, 0, true, &best)), of_epoch);
+  std::erase(of_epoch, "regret");
   EXPECT_EQ(names_in(epoch_metrics(epoch, tuned)), of_epoch);
   epoch.tuning.reset();
   std::erase(of_epoch, "final_budget_bytes");

@@ -49,6 +49,7 @@ struct Facts {
   const EpochRun& run;
   std::int64_t misfits = 0;
   bool timed = true;
+  const std::vector<Metric>* oracle = nullptr;
   const EpochTotals& totals = run.totals;
   double seconds = timed ? to_seconds(totals.duration) : std::nan("");
   double batches = static_cast<double>(totals.batches);
@@ -66,6 +67,15 @@ struct Facts {
   [[nodiscard]] std::optional<double> final_limit(BatchTuning::Moves limit, double unit) const {
     if (!is_tuned() || setup.tuning->moves != limit) return std::nullopt;
     return unit * static_cast<double>(run.final_point.front());
+  }
+  [[nodiscard]] double budget_use() const { return part_of(totals.usage, batches); }
+  // What ranks those that left out equally much; a rate says nothing about samples that were never reached.
+  [[nodiscard]] std::optional<double> regret() const {
+    if (oracle == nullptr) return std::nullopt;
+    const Figures best{*oracle};
+    const double own = timed ? per_second(static_cast<double>(totals.samples)) : budget_use();
+    const double share = part_of(static_cast<double>(totals.samples), best["samples"]);
+    return 1 - part_of(own * share, best[timed ? "samples_per_s" : "budget_use"]);
   }
   [[nodiscard]] bool finished() const {
     return run.ended_early.empty() && totals.samples > 0 && untrained() <= misfit_samples();
@@ -127,7 +137,7 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"budget_use", "budget used", "share", more,
         "mean over the batches of the peak of allocated bytes as a share of total",
         "Σ peak allocated / total / batches"},
-       [](const Facts& f) { return part_of(f.totals.usage, f.batches); }},
+       [](const Facts& f) { return f.budget_use(); }},
       {{"peak_allocated_ratio", "peak", "share", neither, "highest allocated bytes of the run",
         "max allocated / total"},
        [](const Facts& f) { return share_of(f.totals.peak_allocated); }},
@@ -165,6 +175,11 @@ const std::vector<MetricRow<Facts>>& rows() {
         "largest difference, over the tasks, between a task's share of the gradient weight and of the data",
         "max |gradient share − data share|"},
        [](const Facts& f) { return largest_shift(f.setup, f.run); }},
+      {{"regret", "regret", "share", less,
+        "how far the policy stays behind the oracle; only where a tuner moves a limit of batches. Without "
+        "times it is that of `budget_use`",
+        "1 − samples_per_s · samples / the same of the oracle"},
+       [](const Facts& f) { return f.regret(); }},
   };
   return rows;
 }
@@ -172,8 +187,9 @@ const std::vector<MetricRow<Facts>>& rows() {
 }  // namespace
 
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits,
-                                  bool timed) {
-  return measure(rows(), Facts{.setup = setup, .run = run, .misfits = misfits, .timed = timed});
+                                  bool timed, const std::vector<Metric>* oracle) {
+  return measure(rows(),
+                 Facts{.setup = setup, .run = run, .misfits = misfits, .timed = timed, .oracle = oracle});
 }
 
 const MetricTable& epoch_metric_table() {

@@ -77,22 +77,36 @@ std::int64_t count_misfits(const EpochScenario& scenario) {
   return misfits;
 }
 
-}  // namespace
-
-EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
+EpochSetup setup_of(const EpochScenario& scenario, const std::string& label) {
   EpochSetup setup = scenario.setup;
-  setup.listener = listener;
-  if (const auto found = scenario.tuners.find(entry.label); found != scenario.tuners.end()) {
+  if (const auto found = scenario.tuners.find(label); found != scenario.tuners.end()) {
     const BatchTuner& tuner = found->second;
     setup.tuning = tuner.tuning;
     setup.tuning->make = [&] { return scenario.known->tuners.make(tuner.choice, tuner.tuning.space); };
   }
+  return setup;
+}
+
+}  // namespace
+
+EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry, BatchListener* listener) {
+  EpochSetup setup = setup_of(scenario, entry.label);
+  setup.listener = listener;
   EpochResult result{named_after(entry), run_restarted(setup, scenario, entry.choice)};
   const auto all = std::ssize(setup.samples) * setup.epochs;
   const bool left_out = result.run.ended_early.empty() && result.run.totals.samples < all;
-  result.metrics =
-      epoch_metrics(setup, result.run, left_out ? count_misfits(scenario) : 0, scenario.model->timed());
+  if (left_out) result.misfits = count_misfits(scenario);
+  result.metrics = epoch_metrics(setup, result.run, result.misfits, scenario.model->timed());
   return result;
+}
+
+void add_regrets(const EpochScenario& scenario, const EpochResult& oracle,
+                 std::vector<EpochResult>& results) {
+  const std::vector<Metric> best = oracle.metrics;  // it may be one of the results
+  for (EpochResult& one : results) {
+    one.metrics =
+        epoch_metrics(setup_of(scenario, one.label), one.run, one.misfits, scenario.model->timed(), &best);
+  }
 }
 
 std::vector<EpochResult> compare_composers(const EpochScenario& scenario,

@@ -290,7 +290,8 @@ class EpochReader {
     file_.setup.others = std::move(cards.others);
     file_.setup.faults = read_faults(file_.faults, file_.seed, problems_);
     problems_.guarded("/workload", [&] { read_workload(); });
-    const PolicyList list = read_policies();
+    PolicyList list = read_policies();
+    if (!file_.tuners.empty()) name_oracle(list);
     require_metric_expectations(file_.expectations, list.labels, list.complete,
                                 names_of(epoch_metric_table()), problems_);
     problems_.throw_if_any();
@@ -298,6 +299,16 @@ class EpochReader {
   }
 
  private:
+  // Where a tuner is there is an oracle, which expectations may name.
+  void name_oracle(PolicyList& list) {
+    for (const PolicyEntry& entry : file_.policies) {
+      if (entry.label != "oracle") continue;
+      problems_.add(entry.choice.where + "/label",
+                    "\"oracle\" is the best fixed choice; choose another label.");
+    }
+    list.labels.insert("oracle");
+  }
+
   PolicyList read_policies() {
     const auto& known = file_.known->composers;
     const auto try_out = [&](const PolicyChoice& choice) { known.make(choice, file_.setup.tasks); };

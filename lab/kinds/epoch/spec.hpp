@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lab/fixed_choices.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/file.hpp"
 #include "lab/scenario/scenario.hpp"
@@ -36,6 +38,8 @@ struct EpochScenario : Scenario {
 /// What one composer made of the data set.
 struct EpochResult : PolicyFigures {
   EpochRun run;
+  std::int64_t misfits = 0;            ///< samples of the data that fit nowhere, as far as anybody looked
+  std::optional<OracleNote> oracle{};  ///< of the oracle: what it is
 };
 
 /// Reads a scenario of kind `epoch`. Throws InputError with every problem of the file.
@@ -53,10 +57,27 @@ EpochResult run_composer(const EpochScenario& scenario, const PolicyEntry& entry
 std::vector<EpochResult> compare_composers(const EpochScenario& scenario,
                                            const std::vector<std::string>& labels = {});
 
+/// The best fixed choice where a tuner moves a limit of the batches.
+struct EpochOracle {
+  PolicyEntry entry;                ///< its label is "oracle"
+  std::optional<BatchTuner> limit;  ///< that stays; empty = the composer as it is
+  OracleNote note;
+};
+
+/// Of the composers as they are and, in the place of each tuner, with a limit that stays (25 values over the
+/// tuner's range), the best by the rank of this kind among runs without OOM. Always on pretended cards. Empty
+/// where no tuner is, nothing is safe, or steps of a real card would be compared with steps that were never
+/// timed.
+std::optional<EpochOracle> find_epoch_oracle(const EpochScenario& scenario, unsigned threads);
+
+/// Gives each run its `regret` against that of the oracle.
+void add_regrets(const EpochScenario& scenario, const EpochResult& oracle, std::vector<EpochResult>& results);
+
 /// All metrics of a run in a fixed order (docs/metrics.md). `misfits`: samples of the data set that fit
-/// nowhere, as far as anybody looked. Without times (`timed`) durations and rates are NaN.
+/// nowhere, as far as anybody looked. Without times (`timed`) durations and rates are NaN. `regret` is there
+/// only beside an `oracle`, the metrics of its run.
 std::vector<Metric> epoch_metrics(const EpochSetup& setup, const EpochRun& run, std::int64_t misfits = 0,
-                                  bool timed = true);
+                                  bool timed = true, const std::vector<Metric>* oracle = nullptr);
 const MetricTable& epoch_metric_table();
 
 /// Shares and errors of each task: of the data, of the samples trained on, of the gradient weight.

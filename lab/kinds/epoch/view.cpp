@@ -45,10 +45,21 @@ Standing standing_of(const EpochResult& result) {
           .remark = std::move(remark)};
 }
 
+// The oracle has none: the others are measured by it.
 std::vector<Standing> standings_of(const std::vector<EpochResult>& results) {
   std::vector<Standing> standings;
-  for (const EpochResult& result : results) standings.push_back(standing_of(result));
+  for (const EpochResult& result : results) {
+    if (!result.oracle) standings.push_back(standing_of(result));
+  }
   return standings;
+}
+
+// Why it did more than the best fixed choice.
+std::string above_oracle(const EpochResult& result) {
+  if (Figures{result.metrics}["ooms"] > 0) return "it risks batches that fail, which the oracle may not";
+  if (!result.run.adjustments.empty())
+    return "it moves while what is free changes, or between the values that were tried";
+  return "the search for the oracle passed a better choice over";
 }
 
 std::string data_shares(const EpochScenario& scenario) {
@@ -75,7 +86,9 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
                                 fmt::format("gradient {}", fmt::join(scenario.setup.tasks, "/"))});
   const std::vector<Standing> standings = standings_of(results);
   const bool tuned = !scenario.tuners.empty();
+  const bool regret = std::ranges::any_of(results, [](const auto& one) { return one.oracle.has_value(); });
   if (tuned) columns.insert(columns.end(), {Table::Column{"tuner ends at"}, Table::Column{"changes"}});
+  if (regret) columns.push_back({"regret"});
   if (loses_any(standings)) columns.push_back(left("lost"));
   Table table{std::move(columns)};
   for (const EpochResult& result : results) {
@@ -100,6 +113,7 @@ Table results_table(const EpochScenario& scenario, const std::vector<EpochResult
                                    figures.percent("predictor_unsafe_share"),
                                    fmt::format("{:.0f}", fmt::join(gradient, "/"))};
     if (tuned) cells.insert(cells.end(), {final_limit(scenario, result), figures.count("adjustments")});
+    if (regret) cells.push_back(figures.percent("regret"));
     if (loses_any(standings)) cells.push_back(lost_by(standings, result.label));
     table.add_row(std::move(cells));
   }
@@ -253,14 +267,20 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   void run(const std::vector<std::string>& labels) override {
     require_labels(labels);
     std::map<std::string, std::string> folders;  // by label
-    if (!question_.trace_dir.empty()) folders = file_bases(this->labels(), question_.trace_dir);
+    if (!question_.trace_dir.empty()) {
+      std::vector<std::string> all = this->labels();
+      if (!scenario_.tuners.empty()) all.emplace_back("oracle");
+      folders = file_bases(all, question_.trace_dir);
+    }
     results_ = run_policies(scenario_, labels, [&](const PolicyEntry& entry) {
       histories_.emplace_back();
       histories_.back().keeps_decisions = question_.decisions;
       const bool keeps = question_.report || question_.decisions;
       return run_one(scenario_, entry, folders[entry.label], keeps ? &histories_.back() : nullptr, files_);
     });
+    if (has_oracle_ && !question_.decisions) add_oracle(folders["oracle"]);
   }
+  void leave_out_oracle() override { has_oracle_ = false; }
 
   [[nodiscard]] std::vector<Standing> standings() const override { return standings_of(results_); }
   [[nodiscard]] BestRule best_rule() const override {
@@ -292,7 +312,9 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
       const std::int64_t failures = result.run.totals.failures;
       if (failures > 0)
         lines.push_back(fmt::format("{}: batches lost to errors: {}.", result.label, failures));
+      if (result.oracle) lines.push_back(oracle_line(*result.oracle));
     }
+    for (std::string& line : negative_regrets()) lines.push_back(std::move(line));
     return lines;
   }
   [[nodiscard]] std::vector<Decisions> decisions() const override {
@@ -310,10 +332,43 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
   std::vector<std::string> write_files() override { return files_; }
   [[nodiscard]] Json json() const override { return judged(epoch_json(scenario_, results_)); }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {starred(epoch_section(scenario_, results_, histories_, {verdict(), head_line()}))};
+    Json section = starred(epoch_section(scenario_, results_, histories_, {verdict(), head_line()}));
+    for (const EpochResult& result : results_) {
+      if (result.oracle) section["notes"].push_back(oracle_line(*result.oracle));
+    }
+    for (std::string& line : negative_regrets()) section["notes"].push_back(std::move(line));
+    return {std::move(section)};
   }
 
  private:
+  // Run once more, to be looked at as the others are.
+  void add_oracle(const std::string& trace_folder) {
+    const auto found = find_epoch_oracle(scenario_, question_.threads);
+    if (!found) return;
+    if (found->limit) scenario_.tuners["oracle"] = *found->limit;
+    EpochScenario simulated = scenario_;
+    simulated.setup.make_performer = nullptr;
+    histories_.emplace_back();
+    EpochResult oracle = run_one(simulated, found->entry, trace_folder,
+                                 question_.report ? &histories_.back() : nullptr, files_);
+    oracle.policy = "oracle";
+    oracle.oracle = found->note;
+    results_.push_back(std::move(oracle));
+    add_regrets(scenario_, results_.back(), results_);
+  }
+
+  // Of those that did more than the oracle, a line each: why.
+  [[nodiscard]] std::vector<std::string> negative_regrets() const {
+    std::vector<std::string> lines;
+    for (const EpochResult& result : results_) {
+      if (Figures{result.metrics}["regret"] >= 0 || result.oracle) continue;
+      if (std::isnan(Figures{result.metrics}["regret"])) continue;
+      lines.push_back(fmt::format("The regret of {} is negative: {}.", result.label, above_oracle(result)));
+    }
+    return lines;
+  }
+
+  bool has_oracle_ = true;
   std::vector<BatchHistory> histories_;
   std::vector<std::string> files_;
 };
@@ -347,6 +402,7 @@ Json epoch_json(const EpochScenario& scenario, const std::vector<EpochResult>& r
                          {"leaked_bytes", run.faults.leaked}};
     }
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    if (result.oracle) entry["oracle"] = oracle_json(*result.oracle);
     if (const auto tuner = scenario.tuners.find(result.label); tuner != scenario.tuners.end()) {
       entry["tuner"] = tuner_json(tuner->second, run);
     }

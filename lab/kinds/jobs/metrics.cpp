@@ -65,6 +65,7 @@ Spread spread_of(const JobQueueSetup& setup, const JobQueueRun& run) {
 struct Facts {
   const JobQueueSetup& setup;
   const JobQueueRun& run;
+  QueueRival rival;
   Spread spread = spread_of(setup, run);
   double makespan = to_seconds(run.end - run.begin);
   double whole = static_cast<double>(run.capacity) * makespan;
@@ -87,6 +88,27 @@ struct Facts {
         [&](const JobRecord& job) { return job.tuning ? static_cast<double>(value(*job.tuning)) : 0; });
   }
   [[nodiscard]] double samples() const { return of_steered(std::mem_fn(&JobTuning::samples)); }
+  [[nodiscard]] double per_second(double amount) const {
+    return makespan > 0 ? amount / makespan : std::nan("");
+  }
+  [[nodiscard]] double samples_per_s() const { return per_second(samples()); }
+  [[nodiscard]] double pixels_per_s() const {
+    return per_second(of_steered(std::mem_fn(&JobTuning::pixels)));
+  }
+
+  // Of a rate it is the share of the jobs that were completed; a mean of some jobs is comparable with none.
+  [[nodiscard]] std::optional<double> regret() const {
+    if (rival.oracle == nullptr) return std::nullopt;
+    const Figures best{*rival.oracle};
+    const auto completed = static_cast<double>(count(JobOutcome::completed));
+    const auto jobs = static_cast<double>(run.jobs.size());
+    if (rival.objective == QueueObjective::completion) {
+      return completed == jobs ? mean_of(spread.completions) / best["mean_completion_s"] - 1 : std::nan("");
+    }
+    const bool pixels = rival.objective == QueueObjective::pixels_per_s;
+    const double own = (pixels ? pixels_per_s() : samples_per_s()) * completed / jobs;
+    return 1 - own / best[pixels ? "pixels_per_s" : "samples_per_s"];
+  }
 };
 
 // A refused job never waited: times of waiting are without it.
@@ -168,7 +190,12 @@ const std::vector<MetricRow<Facts>>& rows() {
         "samples that such jobs trained on, on each of their cards, in their last attempts"},
        [](const Facts& f) { return f.samples(); }},
       {{"samples_per_s", "samples / s", "1/s", more, "the same over the makespan", "samples / makespan"},
-       [](const Facts& f) { return f.makespan > 0 ? f.samples() / f.makespan : std::nan(""); }},
+       [](const Facts& f) { return f.samples_per_s(); }},
+      {{"pixels_per_s", "pixels / s", "1/s", more,
+        "input pixels of these samples over the makespan; a sample of a composer counts as one; only where a "
+        "job has a "
+        "tuner or a composer"},
+       [](const Facts& f) { return is_steered(f.setup) ? std::optional{f.pixels_per_s()} : std::nullopt; }},
       {{"alerts", "alerts", "count", less,
         "times a card became more than 90 % full; the alert ends below 85 %"},
        [](const Facts& f) { return f.run.alerts; }},
@@ -179,14 +206,21 @@ const std::vector<MetricRow<Facts>>& rows() {
       {{"most_promised_bytes", "most promised", "bytes", neither,
         "highest sum of promises over all cards at any moment"},
        [](const Facts& f) { return f.run.most_promised; }},
+      {{"regret", "regret", "share", less,
+        "how far the policy stays behind the oracle by the scenario's `objective`; only where it has one. Of "
+        "a "
+        "rate times the share of the jobs that were completed",
+        "mean_completion_s / that of the oracle − 1, or 1 − rate · completed / jobs / rate of the oracle"},
+       [](const Facts& f) { return f.regret(); }},
   };
   return rows;
 }
 
 }  // namespace
 
-std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run) {
-  return measure(rows(), Facts{.setup = setup, .run = run});
+std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run,
+                                 const QueueRival& rival) {
+  return measure(rows(), Facts{.setup = setup, .run = run, .rival = rival});
 }
 
 const MetricTable& jobs_metric_table() {

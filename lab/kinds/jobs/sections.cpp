@@ -260,14 +260,17 @@ std::vector<Row<JobsFile>> own_rows() {
 
 const Record<JobsFile>& jobs_file_table() {
   using F = JobsFile;
-  static const Record<F> table{
-      joined<F>(head_rows("jobs"), seed_rows(),
-                std::vector<Row<F>>{
-                    {"seeds", &F::seeds, "", 1, 1000, "`check` runs this many seeds, from `seed` on"},
-                    {"fidelity", one_of<&F::simulates_steps>({"declared", "steps"}), "", 0, 0,
-                     "declared: jobs are needs and durations; steps: each has an allocator of its own"}},
-                allocator_rows(), own_rows(), plugins_rows(), policies_rows(kPoliciesHelp, kRequired),
-                expectations_rows(seeded_expectation_table()), sweep_rows())};
+  static const Record<F> table{joined<F>(
+      head_rows("jobs"), seed_rows(),
+      std::vector<Row<F>>{
+          {"seeds", &F::seeds, "", 1, 1000, "`check` runs this many seeds, from `seed` on"},
+          {"fidelity", one_of<&F::simulates_steps>({"declared", "steps"}), "", 0, 0,
+           "declared: jobs are needs and durations; steps: each has an allocator of its own"},
+          {"objective", one_of<&JobsScenario::objective>(queue_objective_names()), "", 0, 0,
+           "of jobs with a tuner or a composer: what the best fixed choice is searched by, hundreds "
+           "of runs"}},
+      allocator_rows(), own_rows(), plugins_rows(), policies_rows(kPoliciesHelp, kRequired),
+      expectations_rows(seeded_expectation_table()), sweep_rows())};
   return table;
 }
 

@@ -74,6 +74,7 @@ class JobsReader {
         problems_);
     file_.policies = std::move(list.entries);
     read_environment();
+    if (file_.objective != QueueObjective::none) read_objective(list);
     require_expectations(list);
     problems_.throw_if_any();
     return std::move(file_);
@@ -265,6 +266,19 @@ class JobsReader {
     }
   }
 
+  // With an objective there is an oracle, which expectations may name.
+  void read_objective(PolicyList& list) {
+    if (!is_steered(file_.setup)) {
+      problems_.add("/objective", "is of jobs with a \"tuner\" or a \"composer\"; there is none.");
+    }
+    for (const PolicyEntry& entry : file_.policies) {
+      if (entry.label != "oracle") continue;
+      problems_.add(entry.choice.where + "/label",
+                    "\"oracle\" is the best fixed choice; choose another label.");
+    }
+    list.labels.insert("oracle");
+  }
+
   void require_expectations(const PolicyList& list) {
     const std::vector<Expectation>& all = file_.expectations;
     require_metric_expectations(all, list.labels, list.complete, names_of(jobs_metric_table()), problems_);
@@ -290,6 +304,11 @@ std::size_t JobsScenario::cards() const {
   std::size_t cards = 0;
   for (const CardNode& node : setup.cluster.nodes) cards += node.count;
   return cards;
+}
+
+const std::vector<std::string>& queue_objective_names() {
+  static const std::vector<std::string> names{"none", "completion", "samples_per_s", "pixels_per_s"};
+  return names;
 }
 
 const RecordBase& jobs_table() { return jobs_file_table(); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/fixed_choices.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
@@ -18,8 +19,20 @@
 
 namespace vramlab {
 
+/// What the oracle of jobs with tuners and composers is chosen by, among those that complete most jobs.
+enum class QueueObjective : std::uint8_t {
+  none,           ///< there is no oracle
+  completion,     ///< shortest mean completion, as policies are ranked
+  samples_per_s,  ///< of all such jobs, over the makespan
+  pixels_per_s
+};
+
+/// As files have them.
+const std::vector<std::string>& queue_objective_names();
+
 /// A scenario of jobs, checked and ready to run.
 struct JobsScenario : Scenario {
+  QueueObjective objective = QueueObjective::none;
   bool draws = false;  ///< something of it is drawn with the seed
   JobQueueSetup setup;
   std::vector<std::string> notes;  ///< what had to be assumed or left out to read it
@@ -31,7 +44,8 @@ struct JobsScenario : Scenario {
 /// What one policy made of the jobs. Of several seeds `metrics` are means, and `run` is empty.
 struct JobsResult : PolicyFigures {
   JobQueueRun run;
-  std::vector<Metric> spread{};  ///< of several seeds: standard deviations of the sample (n − 1)
+  std::vector<Metric> spread{};        ///< of several seeds: standard deviations of the sample (n − 1)
+  std::optional<OracleNote> oracle{};  ///< of the oracle: what it is
 };
 
 /// Reads a scenario of kind `jobs`. Throws InputError with every problem of the file.
@@ -48,8 +62,23 @@ std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
 std::vector<JobsResult> compare_seeds(const std::vector<JobsScenario>& scenarios,
                                       const std::vector<std::string>& labels);
 
-/// All metrics of a run in a fixed order (docs/metrics.md).
-std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run);
+/// The oracle by the scenario's objective: under each of its policies, all tuners of jobs stand still at
+/// points within their bounds, and composers make batches of at most so many samples; the best of these runs
+/// without OOM (oracle.cpp). Always on pretended cards. Empty without an objective, and where nothing that
+/// was tried is safe. Give the others their `regret` with add_regrets.
+std::optional<JobsResult> find_queue_oracle(const JobsScenario& scenario, unsigned threads);
+
+void add_regrets(const JobsScenario& scenario, const JobsResult& oracle, std::vector<JobsResult>& results);
+
+/// What a run is measured against, by which objective. Refers to the metrics of the oracle.
+struct QueueRival {
+  QueueObjective objective = QueueObjective::none;
+  const std::vector<Metric>* oracle = nullptr;
+};
+
+/// All metrics of a run in a fixed order (docs/metrics.md); `regret` only beside an oracle.
+std::vector<Metric> jobs_metrics(const JobQueueSetup& setup, const JobQueueRun& run,
+                                 const QueueRival& rival = {});
 const MetricTable& jobs_metric_table();
 
 // What became of each job (fates.cpp). Times in seconds, of jobs in the order of the setup.

@@ -74,13 +74,23 @@ Table times_table(const std::vector<LabelledFigures>& rows) {
   return table;
 }
 
-Table moves_table(const std::vector<LabelledFigures>& rows) {
-  Table table{figure_columns("policy", {"overruns", "changes", "failed steps", "samples", "samples / s"})};
+Table moves_table(const std::vector<LabelledFigures>& rows, QueueObjective objective) {
+  auto columns = figure_columns("policy", {"overruns", "changes", "failed steps", "samples", "samples / s"});
+  const bool pixels = objective == QueueObjective::pixels_per_s;
+  if (pixels) columns.push_back({"Mpixel / s"});
+  if (objective != QueueObjective::none) columns.push_back({"regret"});
+  Table table{std::move(columns)};
   for (const LabelledFigures& row : rows) {
     const Figures figures{row.metrics};
-    table.add_row({row.label, figures.fixed("overruns", 0), figures.fixed("tuner_changes", 0),
-                   figures.fixed("failed_steps", 0), figures.fixed("samples", 0),
-                   figures.fixed("samples_per_s", 1)});
+    std::vector<std::string> cells{row.label,
+                                   figures.fixed("overruns", 0),
+                                   figures.fixed("tuner_changes", 0),
+                                   figures.fixed("failed_steps", 0),
+                                   figures.fixed("samples", 0),
+                                   figures.fixed("samples_per_s", 1)};
+    if (pixels) cells.push_back(fixed_text(figures["pixels_per_s"] / 1e6, 3));
+    if (objective != QueueObjective::none) cells.push_back(figures.percent("regret"));
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -318,12 +328,18 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
 
   void run(const std::vector<std::string>& labels) override {
     results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);
+    if (!has_oracle_ || is_seeded() || question_.decisions) return;
+    auto oracle = find_queue_oracle(scenario_, question_.threads);
+    if (!oracle) return;
+    results_.push_back(*std::move(oracle));
+    add_regrets(scenario_, results_.back(), results_);
   }
+  void leave_out_oracle() override { has_oracle_ = false; }
 
   [[nodiscard]] std::vector<Standing> standings() const override {
     std::vector<Standing> standings;
     for (const JobsResult& result : results_) {
-      standings.push_back(standing_of(scenario_.setup, result));
+      if (!result.oracle) standings.push_back(standing_of(scenario_.setup, result));
     }
     return standings;
   }
@@ -351,7 +367,7 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
       if (is_seeded()) rows.push_back({"  ±", result.spread});
     }
     std::vector<Table> tables{outcomes_table(rows, is_seeded(), ended), times_table(rows)};
-    if (is_steered(scenario_.setup)) tables.push_back(moves_table(rows));
+    if (is_steered(scenario_.setup)) tables.push_back(moves_table(rows, scenario_.objective));
     if (auto tuners = steered_table(scenario_.setup, results_)) tables.push_back(*std::move(tuners));
     if (question_.all_rows && !is_seeded()) {
       tables.push_back(full_fates_table(scenario_.setup, results_));
@@ -359,6 +375,14 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
       tables.push_back(*std::move(fates));
     }
     return tables;
+  }
+
+  [[nodiscard]] std::vector<std::string> endings() const override {
+    std::vector<std::string> lines = ScenarioExperiment::endings();
+    for (const JobsResult& result : results_) {
+      if (result.oracle) lines.push_back(oracle_line(*result.oracle));
+    }
+    return lines;
   }
 
   std::vector<std::string> write_files() override {
@@ -377,7 +401,11 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     return judged(std::move(json));
   }
   [[nodiscard]] std::vector<Json> sections() const override {
-    return {starred(jobs_section(scenario_, results_, {verdict(), head_line()}))};
+    Json section = starred(jobs_section(scenario_, results_, {verdict(), head_line()}));
+    for (const JobsResult& result : results_) {
+      if (result.oracle) section["notes"].push_back(oracle_line(*result.oracle));
+    }
+    return {std::move(section)};
   }
   [[nodiscard]] std::vector<Decisions> decisions() const override {
     std::vector<Decisions> all;
@@ -395,6 +423,7 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
  private:
   [[nodiscard]] bool is_seeded() const { return !seeds_.empty(); }
 
+  bool has_oracle_ = true;
   std::vector<JobsScenario> seeds_;                         ///< empty for one draw
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
@@ -458,6 +487,7 @@ Json jobs_json(const JobsScenario& scenario, const std::vector<JobsResult>& resu
     entry["label"] = result.label;
     entry["metrics"] = figures_json(result.metrics);
     if (!result.run.ended_early.empty()) entry["ended_early"] = result.run.ended_early;
+    if (result.oracle) entry["oracle"] = oracle_json(*result.oracle);
     if (!result.run.jobs.empty()) entry["jobs"] = fates_json(scenario.setup, result.run);
     if (is_steered(scenario.setup) && !result.run.jobs.empty()) {
       entry["moves"] = courses_json(scenario.setup, result.run);
