@@ -15,6 +15,7 @@ namespace {
 
 void add_find_batch_options(Options& options) {
   options.add_options()("policy", text_value("LABEL"), "the searcher (default: the first of the scenario)");
+  add_device_options(options);
   add_plugin_option(options);
   add_report_option(options);
   add_output_options(options);
@@ -70,8 +71,10 @@ Table trials_table(const SearchBucket& bucket, const BatchSearchRun& run) {
 
 int run_find_batch(const Arguments& arguments, Output& output) {
   require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
-  const SearchScenario scenario =
+  const MakePerformer performer = chosen_device(arguments).performer;
+  SearchScenario scenario =
       read_search(output.scenario(operands(arguments).front(), chosen_policies(arguments, output)));
+  perform_on(performer, scenario);
   auto label = text_of(arguments, "policy");
   if (label.empty()) label = scenario.policies.front().label;
   const SearchResult result = compare_searchers(scenario, {label}).front();
@@ -84,6 +87,7 @@ int run_find_batch(const Arguments& arguments, Output& output) {
     output.line("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
                 result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share);
   }
+  if (performer) output.line(kOnCard);
   if (scenario.context_assumed) output.line(assumed_context_text(scenario));
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
     if (result.buckets[i].is_given) continue;

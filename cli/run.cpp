@@ -92,6 +92,7 @@ int run_run(const Arguments& arguments, Output& output) {
   comparison.policies.push_back(run_policy(scenario, entry));
   const PolicyResult& result = comparison.policies.front();
   output.line(verdict(scenario, result));
+  if (result.search) output.line(search_line(scenario, result));
   if (scenario.setup.make_performer) output.line(kOnCard);
   if (scenario.context_assumed) output.line(assumed_context_text(scenario));
   output.next_table(metrics_table(result));

@@ -571,5 +571,23 @@ TEST_F(CliTest, WhatIfSaysWhatIsWrongWithAQuestion) {
   EXPECT_EQ(run("whatif one.txt").code, 2);
 }
 
+// 11 samples of 810 MiB fit beside 1000 MiB in 10000.
+TEST_F(CliTest, RunSaysWhichSearchGaveTheStart) {
+  std::ofstream{folder.file("search.json")} << R"({"version": 1, "kind": "training", "name": "search",
+      "device": {"total": "10000MiB", "context": 0},
+      "workload": {"model": {"kind": "linear", "fixed": "1000MiB", "per_sample": "810MiB", "resident": "20MiB",
+                             "parameters": {"batch": [2, 64]}, "step_time": {"floor_ms": 100}},
+                   "iterations": 5, "start": {"batch": 3}},
+      "policies": [{"use": "fixed", "label": "mine", "after_search": {"use": "binsearch"}}]})";
+  const Ran ran = run("run search.json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("mine began at batch 11, which its search (binsearch) found in "));
+}
+
+TEST_F(CliTest, FindBatchTakesADevice) {
+  EXPECT_THAT(run("find-batch search.json --device cude").err, HasSubstr("Did you mean \"cuda\"?"));
+  EXPECT_THAT(run("find-batch search.json --time-scale 0.5").err, HasSubstr("is for --device cuda"));
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -63,6 +63,10 @@ SearchScenario read_search(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& search_table();
 
+/// Lets probes and steps run where `maker` says; empty = on pretended cards. Throws InputError where that is
+/// the real card and the scenario makes several.
+void perform_on(const MakePerformer& maker, SearchScenario& scenario);
+
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,
                                             const std::vector<std::string>& labels = {});

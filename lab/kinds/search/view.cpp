@@ -324,6 +324,13 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
 
 }  // namespace
 
+void perform_on(const MakePerformer& maker, SearchScenario& scenario) {
+  for (SearchBucket& bucket : scenario.buckets) {
+    require_one_card({.make_performer = maker}, scenario, bucket.setup.cards.size(), "/more_devices");
+    bucket.setup.make_performer = maker;
+  }
+}
+
 Json find_batch_json(const SearchScenario& scenario, const SearchResult& result) {
   // The last bucket, that of the longest samples, speaks for all.
   Json json = bucket_json(scenario, scenario.buckets.back(), result.buckets.back());
@@ -453,10 +460,7 @@ Kind search_kind() {
       .metrics = search_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
         SearchScenario scenario = read_search(document);
-        for (SearchBucket& bucket : scenario.buckets) {
-          require_one_card(question, scenario, bucket.setup.cards.size(), "/more_devices");
-          bucket.setup.make_performer = question.make_performer;
-        }
+        perform_on(question.make_performer, scenario);
         return std::make_unique<SearchExperiment>(std::move(scenario), question);
       },
       .sweep_metric = "batch",

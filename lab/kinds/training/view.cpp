@@ -314,23 +314,6 @@ std::vector<std::string> tuner_decisions(const TrainingScenario& scenario, const
   return lines;
 }
 
-// What came before a run: "binsearch, then predictive began at batch 12, found in 9 probes (1 OOM, 5.0 s)."
-std::string search_line(const TrainingScenario& scenario, const PolicyResult& result) {
-  const BatchSearchRun& search = *result.search;
-  const std::string cost =
-      fmt::format("{} probe{}, {} OOM{}{}", search.trials.size(), search.trials.size() == 1 ? "" : "s",
-                  search.ooms, search.ooms == 1 ? "" : "s",
-                  has_times(scenario) ? fmt::format(", {:.1f} s", to_seconds(search.duration)) : "");
-  const auto& steps = result.run.iterations;
-  const std::size_t batch = scenario.setup.bounds.find("batch").value();
-  const std::int64_t first = steps.empty() ? 0 : steps.front().point[batch];
-  if (search.answer.action == SearcherAnswer::Action::found) {
-    return fmt::format("{} began at batch {}, which its search found in {}.", result.label, first, cost);
-  }
-  return fmt::format("{} began at the smallest batch, {}: its search found none in {} ({}).", result.label,
-                     first, cost, search.answer.reason);
-}
-
 /// Tuners of a training loop side by side, and the best fixed choice.
 class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Comparison> {
  public:
@@ -445,6 +428,26 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
 };
 
 }  // namespace
+
+std::string search_line(const TrainingScenario& scenario, const PolicyResult& result) {
+  const BatchSearchRun& search = *result.search;
+  const std::string cost =
+      fmt::format("{} probe{}, {} OOM{}{}", search.trials.size(), search.trials.size() == 1 ? "" : "s",
+                  search.ooms, search.ooms == 1 ? "" : "s",
+                  has_times(scenario) ? fmt::format(", {:.1f} s", to_seconds(search.duration)) : "");
+  const auto& steps = result.run.iterations;
+  const std::size_t batch = scenario.setup.bounds.find("batch").value();
+  const std::int64_t first = steps.empty() ? 0 : steps.front().point[batch];
+  const auto entry = std::ranges::find(scenario.policies, result.label, &PolicyEntry::label);
+  const std::string by = entry == scenario.policies.end() || !entry->search
+                             ? "its search"
+                             : fmt::format("its search ({})", entry->search->choice.use);
+  if (search.answer.action == SearcherAnswer::Action::found) {
+    return fmt::format("{} began at batch {}, which {} found in {}.", result.label, first, by, cost);
+  }
+  return fmt::format("{} began at the smallest batch, {}: {} found none in {} ({}).", result.label, first, by,
+                     cost, search.answer.reason);
+}
 
 Json comparison_json(const TrainingScenario& scenario, const Comparison& comparison,
                      const std::map<std::string, std::string>& trace_files) {

@@ -242,7 +242,7 @@ TEST(AfterSearch, TheRunBeginsAtTheSmallestWhereNothingWasFound) {
   EXPECT_EQ(result.run.iterations.front().point, Point{3});
   const auto endings = experiment->endings();
   EXPECT_TRUE(std::ranges::any_of(endings, [](const std::string& line) {
-    return line.starts_with("fixed began at the smallest batch, 3: its search found none in ");
+    return line.starts_with("fixed began at the smallest batch, 3: its search (");
   }));
   EXPECT_EQ(experiment->json()["policies"][0]["search"]["found"], false);
 }
