@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capi/callbacks.hpp"
 #include "capi/description.hpp"
 #include "plugins/guard.hpp"
 
@@ -22,59 +23,60 @@ namespace vramlab {
 namespace {
 
 constexpr int kRefused = 2;  // what a call returns that refuses options or a state
+
+}  // namespace
+
+Instance::Instance(Callback callback, Json question) : callback_(std::move(callback)) {
+  question["policy"] = callback_.policy;
+  made_ = ask("make", std::move(question));
+  number_ = static_cast<std::uint64_t>(whole_number(made_, "instance", "/make"));
+}
+
+Instance::~Instance() {
+  const std::string question = R"({"do":"drop"})";
+  vramlab_reply reply;
+  callback_.call(callback_.context, number_, question.c_str(), &reply);
+}
+
+bool Instance::has(const char* method) const {
+  return made_.contains("methods") && std::ranges::count(made_["methods"], Json(method)) > 0;
+}
+
+Json Instance::ask(const char* what, Json question) const {
+  question["do"] = what;
+  const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
+  vramlab_reply reply;
+  const int failed = callback_.call(callback_.context, number_, text.c_str(), &reply);
+  if (failed == kRefused) throw InputError("", reply.text);
+  if (failed != 0) throw PolicyFault(reply.text);
+  if (reply.text.empty()) return Json::object();
+  return parse_object(reply.text.c_str(), std::string{"its answer to \""} + what + '"');
+}
+
+Json options_json(const OptionMap& options) {
+  Json json = Json::object();
+  for (const OptionEntry& option : options.entries())
+    std::visit([&](const auto& value) { json[option.key] = value; }, option.value);
+  return json;
+}
+
+std::vector<Statistic> statistics_of(const Instance& instance) {
+  if (!instance.has("statistics")) return {};
+  std::vector<Statistic> statistics;
+  const Json answer = instance.ask("statistics", Json::object());  // the loop must not outlive it
+  for (const auto& [name, value] : answer.items()) {
+    if (!value.is_number()) throw PolicyFault("its statistic \"" + name + "\" is not a number");
+    statistics.push_back({name, value.get<double>()});
+  }
+  return statistics;
+}
+
+namespace {
+
 constexpr std::initializer_list<const char*> kResults{"ok", "oom", "error"};
 constexpr std::initializer_list<const char*> kProbeOutcomes{"ok", "oom", "held", "failed"};
 constexpr std::initializer_list<const char*> kSearches{"probe", "found", "none_fits", "give_up"};
 constexpr std::initializer_list<const char*> kCompositions{"run", "clean_up", "give_up"};
-
-/// The caller's function, and which policy it is asked for.
-struct Callback {
-  vramlab_policy_call call;
-  void* context;
-  std::string policy;
-};
-
-/// One policy that was made; the caller hears when it goes.
-class Instance {
- public:
-  /// Throws InputError where the caller refuses the options, PolicyFault where it fails.
-  Instance(Callback callback, Json question) : callback_(std::move(callback)) {
-    question["policy"] = callback_.policy;
-    made_ = ask("make", std::move(question));
-    number_ = static_cast<std::uint64_t>(whole_number(made_, "instance", "/make"));
-  }
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
-  ~Instance() {
-    const std::string question = R"({"do":"drop"})";
-    vramlab_reply reply;
-    callback_.call(callback_.context, number_, question.c_str(), &reply);
-  }
-
-  /// What "make" answered.
-  [[nodiscard]] const Json& made() const { return made_; }
-
-  [[nodiscard]] bool has(const char* method) const {
-    return made_.contains("methods") && std::ranges::count(made_["methods"], Json(method)) > 0;
-  }
-
-  /// The answer to `question`. An answer that cannot be read is a PolicyFault.
-  Json ask(const char* what, Json question) const {
-    question["do"] = what;
-    const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
-    vramlab_reply reply;
-    const int failed = callback_.call(callback_.context, number_, text.c_str(), &reply);
-    if (failed == kRefused) throw InputError("", reply.text);
-    if (failed != 0) throw PolicyFault(reply.text);
-    if (reply.text.empty()) return Json::object();
-    return parse_object(reply.text.c_str(), std::string{"its answer to \""} + what + '"');
-  }
-
- private:
-  Callback callback_;
-  std::uint64_t number_ = 0;
-  Json made_;
-};
 
 // ---- What questions say
 
@@ -104,24 +106,6 @@ Json named(const ParameterSpace& space, const Point& point) {
   Json json = Json::object();
   for (std::size_t i = 0; i < point.size(); ++i) json[space.parameters[i].name] = point[i];
   return json;
-}
-
-Json options_json(const OptionMap& options) {
-  Json json = Json::object();
-  for (const OptionEntry& option : options.entries())
-    std::visit([&](const auto& value) { json[option.key] = value; }, option.value);
-  return json;
-}
-
-std::vector<Statistic> statistics_of(const Instance& instance) {
-  if (!instance.has("statistics")) return {};
-  std::vector<Statistic> statistics;
-  const Json answer = instance.ask("statistics", Json::object());  // the loop must not outlive it
-  for (const auto& [name, value] : answer.items()) {
-    if (!value.is_number()) throw PolicyFault("its statistic \"" + name + "\" is not a number");
-    statistics.push_back({name, value.get<double>()});
-  }
-  return statistics;
 }
 
 // ---- The families
@@ -402,8 +386,11 @@ std::shared_ptr<const PolicySet> with_callback_policy(const std::shared_ptr<cons
     added.composers.add(entry_of<CallbackComposer, ComposerEntry>(json, callback));
   } else if (family == "searcher") {
     added.searchers.add(entry_of<CallbackSearcher, SearcherEntry>(json, callback));
+  } else if (family == "admitter") {
+    added.admitters.add(entry_of<CallbackAdmitter, AdmitterEntry>(json, callback));
   } else {
-    throw InputError("/family", "\"" + family + "\" is not known. Allowed: tuner, composer, searcher.");
+    throw InputError("/family",
+                     "\"" + family + "\" is not known. Allowed: tuner, composer, searcher, admitter.");
   }
   auto all = std::make_shared<PolicySet>(*known);
   add_guarded(*all, added, nullptr);

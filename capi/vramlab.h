@@ -41,7 +41,7 @@ const char* vramlab_answer_json(const vramlab_answer* answer);
 const char* vramlab_answer_text(const vramlab_answer* answer);
 const char* vramlab_answer_error(const vramlab_answer* answer);
 
-/* ---- Policies of the caller's own: tuners, composers and searchers. ----
+/* ---- Policies of the caller's own: tuners, composers, searchers and admitters. ----
 
    One function answers for all of them, in JSON; it may be called from several threads, for one instance by
    one at a time. What an answer may be is checked as with plugins: a wrong one ends the run of that policy
@@ -52,8 +52,9 @@ const char* vramlab_answer_error(const vramlab_answer* answer);
               [NAME] of a composer; answer {"instance": N, "methods": ["phase" | "told" | "statistics" |
               "save"]}, and where wanted "depth": {"steps", "all_phases", "varied_steps", "varied_starts",
               "share"} of a searcher, "batch_size", "adaptive" and "window" (how many waiting samples it
-              is shown) of a composer.
-   "decide"   every question has "observation": {"iteration", "time_ns", "reading", "after_phase",
+              is shown) of a composer, "rules": {"wait_timeout_s", "poll_s", "job_timeout_s", "lease_s",
+              "per_phase", "enforces_promise"} of an admitter.
+   "decide"   every question but an admitter's has "observation": {"iteration", "time_ns", "reading", "after_phase",
               "new_process", "memory": {"allocated", "peak_allocated", "reserved", "peak_reserved",
               "total", "alloc_retries", "allocator_ooms"}, "cards": [the same]}.
      tuner    {"point": {NAME: value}, "ran": {...}, "result": "ok" | "oom" | "error", "asked": bytes};
@@ -66,6 +67,18 @@ const char* vramlab_answer_error(const vramlab_answer* answer);
               at first and after "make" with "samples": [[task, images, length, tokens]]; answer
               {"action": "run" | "clean_up" | "give_up", "batch": [numbers], "likely", "at_most",
               "oversize", "checkpointing", "reason"}
+     admitter {"event": "submitted" | "examine" | "deadline" | "oom", "now_ns", "pass", "cards": [{"total",
+              "free", "allocated", "reserved", "foreign", "promised", "held", "jobs", "node"}], "waiting":
+              [{"job", "ticket", "since_ns", "expected_ns" | null, "demand"}, oldest first], "running":
+              [{"job", "cards", "promised", "used", "expected_end_ns" | null}], "accounts": [{"quota" | null,
+              "promised"}]}; but for "examine" also "job" and "demand"; for "oom" also "batch" and "attempts".
+              A demand is {"need", "per_sample", "least_batch", "share_milli", "batch", "effective", "cards",
+              "priority", "account", "overdue", "variants"}, "free" what neither jobs nor strangers hold,
+              each job at the larger of promise and use. "examine" is asked until the answer is "wait", or
+              none. Answer {"action": "wait" | "start" | "refuse" | "fail" | "requeue" | "to_back", "job",
+              "reason"}; to "start" {"cards": [numbers], "need", "batch", "accumulation", "variant"}, to
+              "requeue" {"need", "per_sample", "share_milli", "batch", "overdue"}: what is left out is as the
+              job asked for it
    "phase"    {"name", "point", "ran", "follow", "begins", "result", "peak_allocated", "asked"}; answered
               as "decide"
    "told"     {"batch", "result", "rise", "typical"}; answer {"skip": true} leaves out the samples of a
@@ -85,7 +98,7 @@ void vramlab_reply_set(vramlab_reply* reply, const char* text);
 vramlab_policies* vramlab_policies_create(void);
 void vramlab_policies_destroy(vramlab_policies* policies);
 
-/* json: {"family": "tuner" | "composer" | "searcher", "name", "summary", "options": [{"name", "default",
+/* json: {"family": "tuner" | "composer" | "searcher" | "admitter", "name", "summary", "options": [{"name", "default",
    "low", "high", "choices", "help"}]}. Returns 0, or 1 and vramlab_policies_error() says why. */
 int vramlab_policies_add(vramlab_policies* policies, const char* json, vramlab_policy_call call,
                          void* context);

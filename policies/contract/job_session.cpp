@@ -234,6 +234,12 @@ void AdmitterSession::start(QueuedJob& job, const AdmitterAnswer& answer, SimTim
   if (answer.cards.empty() || !std::ranges::all_of(answer.cards, on_one_node)) {
     throw PolicyFault("the queue policy named cards that are not of one node");
   }
+  const std::set<CardId> different(answer.cards.begin(), answer.cards.end());
+  if (std::cmp_not_equal(different.size(), job.demand.cards)) {
+    throw PolicyFault("the queue policy named " + std::to_string(different.size()) +
+                      " different cards for a job that takes " + std::to_string(job.demand.cards));
+  }
+  if (different.size() != answer.cards.size()) throw PolicyFault("the queue policy named a card twice");
   if (answer.split.variant > job.demand.variants.size()) {
     throw PolicyFault("the queue policy named a variant that the job does not have");
   }

@@ -15,7 +15,7 @@
 The class is made anew for each run, with the options that the scenario gives. `decide` is asked after each step and
 returns what `move` makes, or None for no change. An exception ends the run of that policy with its text, and nothing
 else; what leaves the bounds is moved into them. capi/vramlab.h lists what questions hold; further methods are `phase`
-of tuners, `told` and `epoch_ends` of composers, and `statistics`, `save` and `load` of all but searchers.
+of tuners, `told` and `epoch_ends` of composers, `statistics` of all, and `save` and `load` of tuners and composers.
 """
 
 import contextlib
@@ -61,6 +61,12 @@ def searcher(name: str, *, bounds: Optional[Mapping[str, Tuple[float, float]]] =
     """A searcher for the largest batch: `decide` returns `probe`, `found`, `none_fits` or `give_up`. Its class may
     have `depth`, such as {"steps": 3}."""
     return _decorator("searcher", name, bounds)
+
+
+def admitter(name: str, *, bounds: Optional[Mapping[str, Tuple[float, float]]] = None) -> Callable[[Class], Class]:
+    """A policy of a queue of jobs: `decide` returns `start`, `refuse`, `fail`, `requeue`, `to_back`, or None to wait.
+    Its class may have `rules`, such as {"wait_timeout_s": 600, "enforces_promise": True}."""
+    return _decorator("admitter", name, bounds)
 
 
 def is_own(name: str) -> bool:
@@ -113,6 +119,55 @@ def run(batch: Sequence[int], reason: str = "", *, likely: int = 0, at_most: Opt
 def clean_up() -> Reply:
     """Of a composer: empty the cache and ask again."""
     return {"action": "clean_up"}
+
+
+def wait(reason: str = "") -> Reply:
+    """Of an admitter: nothing more to do now; None says the same."""
+    return {"action": "wait", "reason": str(reason)}
+
+
+def start(job: int, cards: Sequence[int], reason: str = "", *, need: Optional[int] = None, batch: Optional[int] = None,
+          accumulation: Optional[int] = None, variant: Optional[int] = None) -> Reply:
+    """Of an admitter: this waiting job starts on these cards of one node. need: bytes promised on each; batch and
+    accumulation: how it is to run; variant: which of its others, from 1. What is left out is as the job asked for it."""
+    numbers = {"batch": batch, "accumulation": accumulation, "variant": variant}
+    how = {key: whole(key, value, 0, 2**62) for key, value in numbers.items() if value is not None}
+    if need is not None:
+        how["need"] = size("need", need)
+    return {"action": "start", "job": _job(job), "cards": [whole("cards", one, 0, 2**32 - 1) for one in cards],
+            "reason": str(reason), **how}
+
+
+def refuse(reason: str = "") -> Reply:
+    """Of an admitter, when a job was submitted: it can never fit."""
+    return {"action": "refuse", "reason": str(reason)}
+
+
+def fail(reason: str = "", *, job: Optional[int] = None) -> Reply:
+    """Of an admitter: give the job up; by default the one it was asked about."""
+    return {"action": "fail", "reason": str(reason), **({} if job is None else {"job": _job(job)})}
+
+
+def requeue(reason: str = "", *, job: Optional[int] = None, overdue: Optional[bool] = None, **demand: int) -> Reply:
+    """Of an admitter, after an out-of-memory error or a wait that is over: it waits again. need, per_sample (bytes),
+    share_milli and batch change what it asks for."""
+    known = ("need", "per_sample", "share_milli", "batch")
+    for key, value in demand.items():
+        if key not in known:
+            raise Error(f"{key}={value!r}: cannot be changed. Known: {', '.join(known)}, overdue.")
+    asked: Reply = {key: size(key, value) for key, value in demand.items()}
+    if overdue is not None:
+        asked["overdue"] = bool(overdue)
+    return {"action": "requeue", "reason": str(reason), **asked, **({} if job is None else {"job": _job(job)})}
+
+
+def to_back(job: int, reason: str = "") -> Reply:
+    """Of an admitter: this waiting job goes behind the others."""
+    return {"action": "to_back", "job": _job(job), "reason": str(reason)}
+
+
+def _job(number: Any) -> int:
+    return whole("job", number, 0, 2**32 - 1)
 
 
 # ---- Behind the decorators
@@ -249,7 +304,8 @@ class _Answering:
         self._instances[number] = one
         self._facts[number] = _record()({key: asked[key] for key in ("parameters", "tasks") if key in asked})
         reply = {"instance": number, "methods": [name for name in _METHODS if callable(getattr(one, name, None))]}
-        reply.update({key: getattr(one, key) for key in ("depth", "window", "batch_size", "adaptive") if hasattr(one, key)})
+        said = ("depth", "window", "batch_size", "adaptive", "rules")
+        reply.update({key: getattr(one, key) for key in said if hasattr(one, key)})
         return reply
 
 

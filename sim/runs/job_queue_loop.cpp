@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/error.hpp"
 #include "sim/runs/job.hpp"
@@ -277,6 +278,12 @@ class Loop {
     if (!books_.of_one_node(answer.cards)) {
       throw PolicyFault("the queue policy named cards that are not of one node");
     }
+    const std::set<CardId> different(answer.cards.begin(), answer.cards.end());
+    if (const auto asked = waiting_.demand(at.group).cards; std::cmp_not_equal(different.size(), asked)) {
+      throw PolicyFault("the queue policy named " + std::to_string(different.size()) +
+                        " different cards for a job that takes " + std::to_string(asked));
+    }
+    if (different.size() != answer.cards.size()) throw PolicyFault("the queue policy named a card twice");
     if (answer.split.variant > setup_.jobs[job].variants.size()) {
       throw PolicyFault("the queue policy named a variant that the job does not have");
     }

@@ -355,6 +355,114 @@ class PolicyTest(Case):
         self.assertTrue(found["dense"].finished)
         self.assertFalse(found["takes-what-is-gone"].finished)
 
+    # Three jobs of 6, 5 and 4 GiB on a card of 10: the first and the last fit together.
+    QUEUE = {"version": 1, "kind": "jobs", "name": "three", "cards": [{"total": "10GiB"}], "policies": [{"use": "job-queue"}],
+             "jobs": [{"name": "a", "need": "6GiB", "duration_s": 100}, {"name": "b", "need": "5GiB", "duration_s": 100},
+                      {"name": "c", "need": "4GiB", "duration_s": 100}]}
+
+    def queue(self, *names, **more):
+        answer = vramlab.compare({**self.QUEUE, **more}, policies=list(names), threads=2)
+        return {one.label: one for one in answer.policies}
+
+    def test_an_admitter(self):
+        asked = []
+
+        @vramlab.policy.admitter("greedy")
+        class Greedy:
+            """Starts whoever fits, oldest first."""
+
+            def __init__(self, margin=0):
+                self.margin = margin
+
+            def decide(self, question):
+                asked.append(question.event)
+                if question.event != "examine":
+                    return None
+                for one in question.waiting:
+                    for number, card in enumerate(question.cards):
+                        if one.demand.need + self.margin <= card.free:
+                            return vramlab.policy.start(one.job, [number], f"{card.free} bytes are free")
+                return vramlab.policy.wait("nobody fits")
+
+            def statistics(self):
+                return {"asked": len(asked)}
+
+        best_effort = {"use": "job-queue", "profile": "best-effort", "safety_margin_mb": 0, "label": "twin"}
+        found = self.queue(best_effort, "greedy", {"use": "greedy", "margin": 2 << 30, "label": "careful"})
+        self.assertEqual([one.started_s for one in found["greedy"].jobs], [0, 100, 0])
+        self.assertEqual(found["greedy"].metrics, found["twin"].metrics)
+        self.assertEqual([one.started_s for one in found["careful"].jobs], [0, 100, 200])
+        self.assertEqual(set(asked), {"submitted", "examine"})
+
+    def test_an_admitter_hears_of_waits_and_failures(self):
+        heard = []
+
+        @vramlab.policy.admitter("halves-batches")
+        class Halves:
+            rules = {"wait_timeout_s": 30}
+
+            def decide(self, question):
+                if question.event == "oom":
+                    heard.append(("oom", question.batch, question.attempts))
+                    return vramlab.policy.requeue("again, smaller", batch=question.batch // 2)
+                if question.event == "deadline":
+                    heard.append(("deadline", question.job, question.now_ns))
+                    return vramlab.policy.fail("waited too long")
+                if question.event == "submitted" and question.demand.need > question.cards[0].total:
+                    return vramlab.policy.refuse(f"{question.demand.need} bytes fit nowhere")
+                for one in question.waiting:
+                    if question.event == "examine" and not question.running:
+                        return vramlab.policy.start(one.job, [0])
+
+        jobs = [{"name": "grows", "need": "1GiB", "per_sample": "1GiB", "use": "1GiB",
+                 "use_per_sample": "2GiB", "batch": 8, "duration_s": 100},
+                {"name": "late", "need": "1GiB", "duration_s": 100}, {"name": "huge", "need": "11GiB", "duration_s": 1}]
+        found = self.queue("halves-batches", jobs=jobs)["halves-batches"]
+        self.assertEqual([one.state for one in found.jobs], ["done", "timed_out", "refused"])
+        self.assertEqual(found.jobs[0].batch, 4)
+        self.assertEqual(heard[0], ("oom", 8, 1))
+        self.assertEqual(heard[1][:2], ("deadline", 1))
+        self.assertIn("waited too long", found.jobs[1].reason)
+        self.assertIn("fit nowhere", found.jobs[2].reason)
+
+    def test_a_wrong_admitter_ends_its_own_run(self):
+        @vramlab.policy.admitter("wrong")
+        class Wrong:
+            def __init__(self, how="raises"):
+                self.how = how
+
+            def decide(self, question):
+                if question.event != "examine" or not question.waiting:
+                    return None
+                start = vramlab.policy.start
+                return {"raises": lambda: 1 // 0, "job": lambda: start(7, [0]), "card": lambda: start(0, [3]),
+                        "none": lambda: start(0, []), "two": lambda: start(0, [0, 1]), "twice": lambda: start(0, [0, 0]), "huge": lambda: start(0, [0], need=1 << 60),
+                        "batch": lambda: start(0, [0], batch=0), "variant": lambda: start(0, [0], variant=2),
+                        "endless": lambda: vramlab.policy.to_back(question.waiting[0].job), "word": lambda: {"action": "go"},
+                        "missing": lambda: {"action": "start"}, "nan": lambda: start(float("nan"), [0])}[self.how]()
+
+        ways = {"raises": "ZeroDivisionError", "job": "job 7", "card": "card 3", "none": "one node", "two": "2 different cards for a job that takes 1", "twice": "card twice",
+                "huge": "promised", "batch": "batch 0", "variant": "variant 2", "endless": "without an end", "word": "go",
+                "missing": "job", "nan": "whole number"}
+        found = self.queue({"use": "job-queue", "label": "right"}, *({"use": "wrong", "how": how, "label": how} for how in ways),
+                           cards=[{"total": "10GiB", "count": 2}])
+        self.assertTrue(found["right"].finished)
+        for how, text in ways.items():
+            self.assertFalse(found[how].finished, how)
+            self.assertIn(text, found[how].ended_early, how)
+
+        @vramlab.policy.admitter("no-rule")
+        class NoRule:
+            rules = {"wait_timeout": 5}
+
+            def decide(self, question):
+                return None
+
+        self.refused("is no rule", lambda: self.queue("no-rule"))
+        NoRule.rules = {"poll_s": -1}
+        self.refused("/rules/poll_s", lambda: self.queue("no-rule"))
+        self.refused("colour", lambda: vramlab.policy.requeue(colour=3))
+
     def test_bad_classes(self):
         tuner = vramlab.policy.tuner
         self.refused("already", lambda: tuner("fixed")(type("A", (), {"decide": lambda self, question: None})))
