@@ -138,6 +138,8 @@ struct vramlab_composer {
   vramlab::EpochData data;
   std::vector<vramlab::Sample> samples;
   std::optional<vramlab::ComposerSession> session;
+  vramlab::BatchLimits limits;
+  vramlab::Bytes total = 0;  // that the program may use, as it said last; 0 = it did not yet
   std::int64_t epoch = 0;
   vramlab::ComposerAnswer answer;  // the last one
   std::string text;
@@ -162,7 +164,14 @@ void begin(vramlab_composer& composer, std::vector<vramlab::Sample> samples) {
   composer.samples = std::move(samples);
   composer.data.samples = composer.samples;
   composer.session.emplace(*composer.composer, composer.data);
+  composer.session->set_limits(composer.limits);
   composer.epoch = 0;
+}
+
+void require_on_card(vramlab::Bytes budget, vramlab::Bytes total) {
+  if (total == 0 || budget <= total) return;
+  throw InputError("budget", vramlab::exact_size_text(budget) + " is more than the program may use, " +
+                                 vramlab::exact_size_text(total) + ".");
 }
 
 }  // namespace
@@ -213,6 +222,8 @@ int vramlab_composer_next(vramlab_composer* composer, const vramlab_step* readin
     require(composer, "the composer");
     require(batch, "the place for the batch");
     const auto observation = vramlab::observation_of(reading, 1, vramlab::CardsRule::fullest);
+    require_on_card(composer->limits.budget.value_or(0), observation.memory.total);
+    composer->total = observation.memory.total;
     if (composer->session->left() == 0) {
       *batch = {.action = VRAMLAB_BATCH_EPOCH_OVER};
       return;
@@ -230,6 +241,28 @@ int vramlab_composer_next(vramlab_composer* composer, const vramlab_step* readin
               .count = runs ? answer.batch.size() : 0,
               .predicted = answer.predicted.likely,
               .predicted_at_most = answer.predicted.at_most};
+  });
+}
+
+int vramlab_composer_limits(vramlab_composer* composer, uint64_t budget, int64_t most_samples) {
+  return guarded([&] {
+    require(composer, "the composer");
+    vramlab::BatchLimits limits;
+    if (budget > 0) {
+      limits.budget = vramlab::checked_size(budget, "budget");
+      require_on_card(budget, composer->total);
+      if (!composer->composer->obeys_budget()) {
+        throw InputError("budget",
+                         "this composer obeys none, as it foresees no memory. Limit the samples of a batch.");
+      }
+    }
+    if (most_samples < 0) {
+      throw InputError("most_samples",
+                       "is " + std::to_string(most_samples) + ". Allowed: 1 and more; 0 = no limit.");
+    }
+    if (most_samples > 0) limits.most_samples = most_samples;
+    composer->limits = limits;
+    composer->session->set_limits(limits);
   });
 }
 

@@ -32,6 +32,7 @@ Needs PyTorch 2.2 or newer and nothing else. Recording costs some microseconds a
 import contextlib
 import json
 import operator
+import os
 import time
 
 import torch
@@ -51,6 +52,24 @@ def _plain(name, value):
     except TypeError:
         pass
     raise TypeError(f"{name}={value!r}: a parameter of a step is a whole number, a word, or a list of either")
+
+
+@contextlib.contextmanager
+def whole_file(name):
+    """The name of a file beside `name`, which takes its place once it is written; until then, and where writing fails,
+    what was there stays."""
+    part = f"{name}.part"
+    try:
+        yield part
+        os.replace(part, name)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _write(name, text):
+    with whole_file(name) as part, open(part, "w") as file:
+        file.write(text + "\n")
 
 
 class Recorder:
@@ -102,12 +121,12 @@ class Recorder:
     def save(self, name):
         """Writes name.pickle and name.marks.json."""
         torch.cuda.synchronize()
-        torch.cuda.memory._dump_snapshot(f"{name}.pickle")
+        with whole_file(f"{name}.pickle") as part:
+            torch.cuda.memory._dump_snapshot(part)
         torch.cuda.memory._record_memory_history(None)
         self.recording = False
         text = json.dumps({"workload": name, "marks": self.marks}, indent=1)
-        with open(f"{name}.marks.json", "w") as file:
-            file.write(text + "\n")
+        _write(f"{name}.marks.json", text)
 
     @contextlib.contextmanager
     def _timed(self, params):
@@ -155,8 +174,7 @@ class Recorder:
                    for row in self.rows[:1]]
         text = json.dumps({"name": name, "device": torch.cuda.get_device_name(),
                            "total_memory": torch.cuda.mem_get_info()[1], "warm_up": warm_up, "rows": self.rows}, indent=1)
-        with open(f"{name}.times.json", "w") as file:
-            file.write(text + "\n")
+        _write(f"{name}.times.json", text)
 
     def _mark(self, phase, label, params, oom):
         if not self.recording:

@@ -23,12 +23,26 @@ class Composer:
     def __init__(self, description: bytes, samples: List[Any], total_bytes: Optional[int]) -> None:
         self._handle = Handle("composer", description, sample_array(samples), len(samples))
         self._cards = Cards(None, total_bytes)
+        self.budget: Optional[int] = None
+        self.most_samples: Optional[int] = None
         self._ran = 0
         self._before = 0
         self.running: Deque[Composed] = deque()
 
     def set_samples(self, samples: List[Any]) -> None:
         self._handle.call("samples", sample_array(samples), len(samples))
+
+    def limit(self, budget: Optional[int], most_samples: Optional[int]) -> None:
+        """What batches may take from the next one on; None: as the composer's options say."""
+        if budget is not None and budget > self.total:
+            raise Error(f"budget={budget}: is more than the program may use, {self.total} bytes.")
+        self._handle.call("limits", budget or 0, most_samples or 0)
+        self.budget, self.most_samples = budget, most_samples
+
+    @property
+    def total(self) -> int:
+        """Bytes that the program may use."""
+        return self._cards.totals[0]
 
     def begin_epoch(self, epoch: int) -> int:
         """Returns the samples of the last effective batch of the epoch before; 0 if it had ended."""

@@ -7,7 +7,7 @@ import math
 import operator
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 MOST_BYTES = 1 << 60
 
@@ -78,6 +78,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "composer_samples": (c_int, [_P, POINTER(Sample), c_uint64]),
     "composer_begin_epoch": (c_int, [_P, c_int64, POINTER(c_int64)]),
     "composer_next": (c_int, [_P, POINTER(Step), POINTER(Batch)]),
+    "composer_limits": (c_int, [_P, c_uint64, c_int64]),
     "composer_told": (c_int, [_P, POINTER(c_uint32), c_uint64, POINTER(BatchEnd), POINTER(BatchNext)]),
     "composer_left": (c_int, [_P, POINTER(c_uint64), POINTER(c_int64)]),
     "composer_reason": (_T, [_P]),
@@ -171,8 +172,12 @@ def last_error() -> str:
 
 def described(use: str, profile: str, options: Optional[Dict[str, Any]], plugins: Any, **more: Any) -> bytes:
     """The JSON text of a policy and what it is for. Raises Error for options that no policy can have."""
+    if options is not None and not isinstance(options, Mapping):
+        raise Error(f"options={options!r}: give them by their names, as {{'safety_margin': 0.1}}.")
     options = dict(options or {})
     for key, value in options.items():
+        if not isinstance(key, str):
+            raise Error(f"option {key!r}: the name of an option is a text.")
         if not isinstance(value, (bool, int, float, str, dict)):
             raise Error(f"option {key}={value!r}: an option is a number, True or False, or a text.")
         if isinstance(value, float) and not math.isfinite(value):
@@ -184,8 +189,25 @@ def described(use: str, profile: str, options: Optional[Dict[str, Any]], plugins
     if profile:
         description["profile"] = profile
     if plugins:
-        description["plugins"] = [os.fspath(file) for file in plugins]
+        description["plugins"] = [path("plugins", file) for file in listed("plugins", plugins)]
     return json.dumps(description).encode()
+
+
+def listed(name: str, values: Any) -> List[Any]:
+    """`values` as a list. Raises Error for what is none, a text among them."""
+    try:
+        if isinstance(values, (str, bytes, Mapping)):
+            raise TypeError
+        return list(values)
+    except TypeError:
+        raise Error(f"{name}={values!r}: must be a list.") from None
+
+
+def path(name: str, value: Any) -> str:
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise Error(f"{name}={value!r}: must be the path of a file.") from None
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:

@@ -6,7 +6,7 @@ import time
 import traceback
 from typing import Any, Dict, List, Optional, Sequence
 
-from ._library import Error, Step, size
+from ._library import Error, Step, listed, size
 
 _UNITS = {"bytes": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = r"([\d.]+) (bytes|B|KiB|MiB|GiB|TiB)"
@@ -59,7 +59,7 @@ class Cards:
 
     def __init__(self, devices: Optional[Sequence[Any]] = None, total_bytes: Optional[int] = None) -> None:
         cuda = torch().cuda
-        self.devices: List[Any] = list(devices) if devices is not None else [None]
+        self.devices: List[Any] = listed("devices", devices) if devices is not None else [None]
         if not self.devices:
             raise Error("devices=[]: name at least one, or leave it out for the current one.")
         given = None if total_bytes is None else size("total_bytes", total_bytes)

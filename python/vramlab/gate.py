@@ -17,7 +17,8 @@ from ctypes import byref, c_uint32
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
-from ._library import Error, Handle, described, nanoseconds, size, whole
+from ._library import Error, Handle, described, listed, nanoseconds, size, whole
+from ._library import path as path_of
 
 _FORMAT = "vramlab-gate-1"
 
@@ -82,6 +83,12 @@ def read_cards() -> List[List[int]]:
     return cards
 
 
+def _variant(one: Any) -> Dict[str, Any]:
+    if not isinstance(one, dict):
+        raise Error(f"variants: {one!r}: give each as {{'name': ..., 'need': bytes, 'per_sample': bytes}}.")
+    return {str(key): str(value) if key == "name" else size(f"variants: {key}", value) for key, value in one.items()}
+
+
 class Job:
     """A job that may use its cards: a context manager; it leaves at the end of the block, or when its process is gone.
 
@@ -144,11 +151,13 @@ class JobGate:
     def __init__(self, path: Any, *, cards: Optional[Sequence[int]] = None,
                  foreign: Optional[Callable[[int], int]] = None, use: str = "job-queue", profile: str = "", options: Optional[Dict[str, Any]] = None, poll: float = 0.25,
                  plugins: Sequence[Any] = ()) -> None:
-        self._path = os.path.realpath(os.fspath(path))
+        self._path = os.path.realpath(path_of("path", path))
         if not isinstance(poll, (int, float)) or not math.isfinite(poll) or not 0 < poll <= 3600:
             raise Error(f"poll={poll!r}: must be a number of seconds, above 0 to 3600.")
+        if foreign is not None and not callable(foreign):
+            raise Error(f"foreign={foreign!r}: must be a function that gives the bytes that strangers hold of a card.")
         self._poll, self._foreign, self._asks_driver = poll, foreign, cards is None
-        totals = [total for total, _ in read_cards()] if cards is None else list(cards)
+        totals = [total for total, _ in read_cards()] if cards is None else listed("cards", cards)
         self._cards = [whole(f"cards[{i}]", total, 1, 1 << 60) for i, total in enumerate(totals)]
         self._description = described(use, profile, options, plugins, cards=self._cards)
         self._abandoned: List[int] = []  # jobs that left while the file could not be written
@@ -173,8 +182,7 @@ class JobGate:
             "cards": whole("cards", cards, 1, len(self._cards)),
             "priority": whole("priority", priority, -2**31, 2**31 - 1)}
         if variants:
-            job["variants"] = [{key: str(value) if key == "name" else size(f"variants: {key}", value)
-                                for key, value in one.items()} for one in variants]
+            job["variants"] = [_variant(one) for one in listed("variants", variants)]
         if expected is not None:
             job["expected_ns"] = nanoseconds("expected", expected)
         if timeout is not None:

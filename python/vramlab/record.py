@@ -99,9 +99,8 @@ class _ModuleNames:
                 place = bisect.bisect_right(self._times, entry["time_us"]) - 1
                 if place >= 0 and self._frames[place]:
                     entry["frames"] = self._frames[place]
-        with open(file + ".part", "wb") as opened:
+        with _recorder().whole_file(file) as part, open(part, "wb") as opened:
             pickle.dump(snapshot, opened)
-        os.replace(file + ".part", file)
 
 
 @contextlib.contextmanager
@@ -128,19 +127,29 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
     try:
         yield recorder
     finally:
-        if recorder.recording:
-            recorder.save(name)
         if names is not None:
             names.remove()
-            names.write(f"{name}.pickle")
-        if recorder.rows:
-            recorder.save_times(name)
-        elif only_times:
-            logger.warning("no step ended, so %s.times.json was not written", name)
-        if golden:
-            with open(f"{name}.pickle", "rb") as plain, gzip.GzipFile(f"{name}.pickle.gz", "wb", mtime=0) as small:
-                shutil.copyfileobj(plain, small)
-            os.unlink(f"{name}.pickle")
+        try:
+            _save(recorder, name, names, golden, only_times)
+        except OSError as error:
+            raise Error(f"{error.filename or name}: {error.strerror}; what was not written yet is lost, and what was there "
+                        "before is as it was.") from error
+
+
+def _save(recorder: Any, name: str, names: Optional[_ModuleNames], golden: bool, only_times: bool) -> None:
+    if recorder.recording:
+        recorder.save(name)
+    if names is not None:
+        names.write(f"{name}.pickle")
+    if recorder.rows:
+        recorder.save_times(name)
+    elif only_times:
+        logger.warning("no step ended, so %s.times.json was not written", name)
+    if golden:
+        with _recorder().whole_file(f"{name}.pickle.gz") as part, open(f"{name}.pickle", "rb") as plain, \
+                open(part, "wb") as opened, gzip.GzipFile("", "wb", mtime=0, fileobj=opened) as small:
+            shutil.copyfileobj(plain, small)
+        os.unlink(f"{name}.pickle")
 
 
 class _StepMarks:

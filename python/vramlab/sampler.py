@@ -6,8 +6,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Type
 from torch.utils.data import Sampler
 
 from ._composer import Composed, Composer
-from ._library import Error, described, whole
-from ._memory import is_out_of_memory, let_go
+from ._library import MOST_BYTES, Error, described, listed, whole
+from ._memory import is_out_of_memory, let_go, requested_bytes
+from .tuner import Tuner
 
 _MOST_TOKENS = 1 << 40
 
@@ -55,6 +56,10 @@ class BatchSampler(Sampler):
     one; with it the loader must fetch no batch ahead (num_workers=0). `packs`: the collate function puts several samples
     into a row. `use`, `profile` and `options` are those of `vramlab policies`; `total_bytes` what the process may use.
 
+    `tuner` moves what a batch may take, and is told of each step: its one parameter is "budget", the MiB that may be
+    allocated at a batch's peak, or "batch_size", the samples of a batch. Without one they are set by `budget`, in bytes,
+    and `most_samples`.
+
     Each pass over the sampler is an epoch with an order of its own. What fails after the loader has fetched its last
     batch comes first in the next pass.
     """
@@ -63,8 +68,17 @@ class BatchSampler(Sampler):
                  tasks: Optional[Sequence[str]] = None, tokens: Optional[Sequence[int]] = None,
                  use: str = "memory-aware-sampler", profile: str = "", options: Optional[Dict[str, Any]] = None,
                  target_batch: int = 0, seed: int = 1, shuffle: bool = True, packs: bool = False,
-                 total_bytes: Optional[int] = None, plugins: Sequence[Any] = ()) -> None:
+                 total_bytes: Optional[int] = None, plugins: Sequence[Any] = (), tuner: Optional[Tuner] = None) -> None:
+        moves = list(tuner.point) if isinstance(tuner, Tuner) else []
+        if tuner is not None and moves not in (["budget"], ["batch_size"]):
+            raise Error(f"tuner={tuner!r}: give a Tuner of one parameter, budget (in MiB) or batch_size.")
+        lengths = listed("lengths", lengths)
+        images, tasks, tokens = (given if given is None else listed(name, given) for name, given in
+                                 (("images", images), ("tasks", tasks), ("tokens", tokens)))
         count = len(lengths)
+        wrong = [one for one in tasks or () if not isinstance(one, str)]
+        if wrong:
+            raise Error(f"tasks: {wrong[0]!r} is no name; give a text for each sample.")
         for name, given in (("images", images), ("tasks", tasks), ("tokens", tokens)):
             if given is not None and len(given) != count:
                 raise Error(f"{name} has {len(given)} entries and lengths {count}; give one a sample.")
@@ -81,6 +95,10 @@ class BatchSampler(Sampler):
             use, profile, options, plugins, tasks=names, target_batch=whole("target_batch", target_batch, 0, 2**62),
             seed=whole("seed", seed, 0, 2**62), shuffle=bool(shuffle), packs=bool(packs))
         self._composer = Composer(description, samples, total_bytes)
+        self._tuner = tuner
+        if tuner is not None:
+            self._require_range(tuner._space[moves[0]], moves[0])
+            self._obey()
         self._next_epoch = 0
         self._goes_on = False  # the pass to come finishes an epoch
         self._late = False  # batches ran when the loader had fetched the last one: some may have come back
@@ -98,6 +116,7 @@ class BatchSampler(Sampler):
             self._composer.begin_epoch(self._next_epoch)
             self._next_epoch += 1
         self._late = False
+        self._obey()
         yield from self._rest()
         self._late = bool(self._composer.running)
 
@@ -121,6 +140,45 @@ class BatchSampler(Sampler):
             self._composer.end(2, None)
         self._late = False
         return dropped
+
+    @property
+    def budget(self) -> Optional[int]:
+        """Bytes that may be allocated at a batch's peak, from the next batch on, in place of the policy's own budget and
+        margin. None: as its options say."""
+        return self._composer.budget
+
+    @budget.setter
+    def budget(self, value: Optional[int]) -> None:
+        self._require_no_tuner("budget")
+        self._composer.limit(None if value is None else whole("budget", value, 1, MOST_BYTES), self.most_samples)
+
+    @property
+    def most_samples(self) -> Optional[int]:
+        """Samples that a batch may have, from the next one on. None: as many as the policy takes."""
+        return self._composer.most_samples
+
+    @most_samples.setter
+    def most_samples(self, value: Optional[int]) -> None:
+        self._require_no_tuner("most_samples")
+        self._composer.limit(self.budget, None if value is None else whole("most_samples", value, 1, 2**62))
+
+    def _require_no_tuner(self, name: str) -> None:
+        if self._tuner is not None:
+            raise Error(f"{name}: the tuner of this sampler sets what a batch may take.")
+
+    def _require_range(self, space: Dict[str, int], name: str) -> None:
+        most = self._composer.total >> 20 if name == "budget" else 1 << 40
+        for end in ("low", "high"):
+            whole(f"the tuner's {end}est {name}", space[end], 1, most)
+
+    def _obey(self) -> None:
+        if self._tuner is None:
+            return
+        [(name, value)] = self._tuner.point.items()
+        if name == "budget":
+            self._composer.limit(value << 20, None)
+        else:
+            self._composer.limit(None, value)
 
     @property
     def epoch(self) -> int:
@@ -147,9 +205,15 @@ class BatchSampler(Sampler):
     def _begin(self) -> None:
         if self._inside:
             raise Error("a step begins inside another one; end that one first.")
+        if self._tuner is not None:
+            self._tuner._begin_batch()
         self._inside = True
         self._composer.begin()
 
     def _end(self, failure: int, error: Optional[BaseException]) -> Any:
         self._inside = False
-        return self._composer.end(failure, error)
+        following = self._composer.end(failure, error)
+        if self._tuner is not None:
+            self._tuner._end_batch(failure, requested_bytes(error) if failure == 1 and error is not None else 0)
+            self._obey()
+        return following

@@ -110,6 +110,8 @@ def find_batch(step: Callable[[int], Any], *, high: int, low: int = 1,
     model and optimizer anew. Raises NoBatchFits, or PolicyEnded where the search cannot go on, with the error of a step
     that failed for another reason than memory.
     """
+    if phases is not None and not isinstance(phases, dict):
+        raise Error(f"phases={phases!r}: give steps by name, as {{'validation': validate}}.")
     all_phases = {"training": step, **(phases or {})}
     for name, one in [*all_phases.items(), ("varied", varied or step)]:
         if not callable(one):

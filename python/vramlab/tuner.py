@@ -27,6 +27,8 @@ class TunerStep:
             raise AttributeError(f"{name!r} is no parameter of this tuner: {', '.join(self.__dict__['point'])}") from None
 
     def __getitem__(self, name: str) -> int:
+        if name not in self.point:
+            raise Error(f"{name!r} is no parameter of this tuner: {', '.join(self.point)}.")
         return self.point[name]
 
     def __enter__(self) -> "TunerStep":
@@ -71,7 +73,7 @@ class Tuner:
         if not space:
             raise Error("a tuner needs a parameter to move, e.g. batch=(8, 1, 256): start, lowest, highest.")
         self._session = Handle("session", described(use, profile, options, plugins, parameters=space))
-        self._names = list(space)
+        self._names, self._space = list(space), space
         self._cards = Cards(devices, total_bytes)
         self._iteration = 0
         self._inside = ""
@@ -91,12 +93,12 @@ class Tuner:
 
     def __getitem__(self, name: str) -> int:
         value = c_int64()
-        self._session.call("get", name.encode(), byref(value))
+        self._session.call("get", str(name).encode(), byref(value))
         return value.value
 
     def __setitem__(self, name: str, value: int) -> None:
         """Says that the program itself runs at another value now; it is moved into the bounds."""
-        self._session.call("set", name.encode(), whole(name, value, -2**62, 2**62))
+        self._session.call("set", str(name).encode(), whole(name, value, -2**62, 2**62))
 
     def step(self) -> TunerStep:
         """The next step, to be run in a `with` block."""
@@ -117,8 +119,12 @@ class Tuner:
         follows={"batch": 4}: it runs at four times the batch of training, whatever that is; parameters that are not
         named have values of the phase's own.
         """
+        if not isinstance(name, str):
+            raise Error(f"phase({name!r}): the name of a phase is a text.")
+        if follows is not None and not isinstance(follows, dict):
+            raise Error(f"follows={follows!r}: give factors by parameter, as {{{self._names[0]!r}: 4}}.")
         follows = follows or {}
-        unknown = sorted(set(follows) - set(self._names))
+        unknown = [one for one in follows if one not in self._names]
         if unknown:
             raise Error(f"follows={follows!r}: {unknown[0]!r} is no parameter of this tuner: {', '.join(self._names)}.")
         factors = [whole(f"follows[{one!r}]", follows.get(one, 0), 0, 2**31) for one in self._names]
@@ -177,6 +183,17 @@ class Tuner:
         readings, decision = self._cards.read(self._iteration, failure), Decision()
         self._session.call("after_cards", readings, len(readings), byref(decision))
         self._obey(decision)
+
+    def _begin_batch(self) -> None:
+        """A batch of a sampler, which resets PyTorch's peaks at each; for the policy one lasts until it resets it."""
+        self._begin()
+        self._cards.begin_stretch()
+
+    def _end_batch(self, failure: int, asked: int) -> None:
+        if asked:
+            self._session.call("asked", asked)
+        self._end(failure)
+        self._retry = False  # a sampler has its own rule for a failed batch
 
     def _obey(self, decision: Decision) -> None:
         for line in self._session.text("log").splitlines():

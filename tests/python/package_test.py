@@ -274,6 +274,68 @@ class SamplerTest(Case):
             with sampler.step():
                 memory.alloc(2 * GIB)
 
+    def test_a_budget_from_outside_holds_from_the_next_batch_on(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS)
+        peaks = {None: [], 300 * MIB: []}
+        for epoch in range(2):
+            for batch in self.loader(sampler):
+                with sampler.step(), torch.Used(20000 * len(batch) * max(length for _, length in batch)):
+                    pass
+                peaks[sampler.budget].append(memory.counters["allocated"][1])
+            sampler.budget = 300 * MIB
+        self.assertGreater(max(peaks[None]), 500 * MIB)
+        self.assertLessEqual(max(peaks[300 * MIB]), 300 * MIB)
+        self.assertGreater(max(peaks[300 * MIB]), 200 * MIB)
+        sampler.budget, sampler.most_samples = None, 3
+        _, _, sizes = self.epoch(self.loader(sampler), sampler)
+        self.assertEqual(max(sizes), 3)
+        self.assertIsNone(sampler.budget)
+
+    def test_wrong_budgets_are_refused_and_change_nothing(self):
+        sampler = vramlab.BatchSampler(self.LENGTHS)
+        sampler.budget = 100 * MIB
+        for value, text in ((-1, "budget=-1"), (0, "budget=0"), (float("nan"), "whole number"), (2.5, "whole number"),
+                            (True, "whole number"), ("1GiB", "whole number"), (GIB + 1, "more than the program may use"),
+                            (1 << 61, "out of range")):
+            self.refused(text, lambda value=value: setattr(sampler, "budget", value))
+        for value in (-1, 0, float("nan"), 1 << 63):
+            self.refused("most_samples", lambda value=value: setattr(sampler, "most_samples", value))
+        self.assertEqual((sampler.budget, sampler.most_samples), (100 * MIB, None))
+        planned = vramlab.BatchSampler(self.LENGTHS, use="planned-batches", options={"batch_size": 8})
+        self.refused("obeys none", lambda: setattr(planned, "budget", 100 * MIB))
+        planned.most_samples = 4
+        self.assertEqual(max(map(len, self.handed_out(planned))), 4)
+
+    def test_a_tuner_moves_the_budget(self):
+        tuner = vramlab.Tuner("threshold-step", budget=(200, 100, 900),
+                              options={"step": 50, "adjustment_frequency": 2, "target_vram_usage": 0.5, "safety_margin": 0.05})
+        sampler = vramlab.BatchSampler(self.LENGTHS * 3, tuner=tuner)
+        self.assertEqual(sampler.budget, 200 * MIB)
+        loader = torch.utils.data.DataLoader(list(enumerate(self.LENGTHS * 3)), batch_sampler=sampler)
+        held = []
+        for batch in loader:
+            budget = sampler.budget
+            with sampler.step(), torch.Used(20000 * len(batch) * max(length for _, length in batch)):
+                pass
+            held.append((memory.counters["allocated"][1], budget))
+            self.assertEqual(sampler.budget, tuner["budget"] * MIB)
+        self.assertTrue(all(peak <= budget for peak, budget in held), held)
+        self.assertGreater(len(tuner.adjustments), 3)
+        self.assertTrue(450 <= tuner["budget"] <= 650, tuner.point)  # peaks of half of 1 GiB, somewhat below the budget
+        self.refused("tuner of this sampler", lambda: setattr(sampler, "budget", MIB))
+
+    def test_a_failed_batch_is_told_to_both(self):
+        tuner = vramlab.Tuner("aimd", batch_size=(64, 1, 64))
+        sampler = vramlab.BatchSampler(self.LENGTHS, use="planned-batches", options={"batch_size": 64, "guardian": True},
+                                       tuner=tuner)
+        trained, failed, sizes = self.epoch(self.loader(sampler), sampler, per_token=150000)
+        self.assertEqual(sorted(trained), list(range(300)))
+        self.assertGreater(failed, 0)
+        self.assertIn("oom", json.dumps(tuner.adjustments))
+        self.assertLess(tuner["batch_size"], 64)
+        self.refused("one parameter", lambda: vramlab.BatchSampler([1], tuner=vramlab.Tuner("fixed", batch=(1, 1, 2))))
+        self.refused("one parameter", lambda: vramlab.BatchSampler([1], tuner="predictive"))
+
     def test_bad_input(self):
         self.refused("lengths[1]=-1", lambda: vramlab.BatchSampler([1, -1]))
         self.refused("no sample", lambda: vramlab.BatchSampler([]))
@@ -643,6 +705,37 @@ class GateTest(Case):
         self.refused("PID namespace", self.gate, vramlab.GateError)
 
 
+class WrongTypesTest(Case):
+    """What is no list, no path or no name is said as such, whatever class it is given to."""
+
+    def test_in_every_class(self):
+        tuner, sampler = vramlab.Tuner, vramlab.BatchSampler
+        batch = {"batch": (1, 1, 8)}
+        for text, work in (
+                ("options=[1]", lambda: tuner(options=[1], **batch)), ("options='step=1'", lambda: tuner(options="step=1", **batch)),
+                ("option 3", lambda: tuner(options={3: 1}, **batch)), ("plugins='/x.so'", lambda: tuner(plugins="/x.so", **batch)),
+                ("plugins=3: must be the path", lambda: tuner(plugins=[3], **batch)),
+                ("devices=3", lambda: tuner(devices=3, **batch)), ("parameter", lambda: tuner(**batch)[0]),
+                ("'bach' is no parameter", lambda: tuner(**batch).step()["bach"]),
+                ("follows=['batch']", lambda: tuner(**batch).phase("v", follows=["batch"])),
+                ("phase(None)", lambda: tuner(**batch).phase(None)),
+                ("lengths=None", lambda: sampler(None)), ("tasks: 3", lambda: sampler([1, 2], tasks=["a", 3])),
+                ("phases=[1]", lambda: vramlab.find_batch(print, high=4, phases=[1])),
+                ("path=None", lambda: vramlab.JobGate(None, cards=[GIB])), ("cards=3", lambda: vramlab.JobGate("x", cards=3)),
+                ("foreign=3", lambda: vramlab.JobGate("x", cards=[GIB], foreign=3)),
+                ("highest budget=4096", lambda: sampler([1], tuner=tuner("fixed", budget=(512, 1, 4096)))),
+                ("lowest budget=0", lambda: sampler([1], tuner=tuner("fixed", budget=(512, 0, 1024)))),
+                ("lowest batch_size=-1", lambda: sampler([1], tuner=tuner("fixed", batch_size=(1, -1, 8))))):
+            with self.subTest(text):
+                self.refused(text, work)
+        self.assertEqual(sampler(one for one in (3, 2)).epoch, 0)
+        with tempfile.TemporaryDirectory() as folder:
+            gate = vramlab.JobGate(os.path.join(folder, "gate"), cards=[GIB])
+            for variants in (3, "fp16", ["fp16"], [None], [[1]], float("nan")):
+                self.refused("variants", lambda variants=variants: gate.admit(need=1, variants=variants))
+            self.assertEqual(gate.jobs(), [])
+
+
 class InterfaceTest(Case):
     """The sessions of the C interface beyond what the five classes ask of them."""
 
@@ -844,6 +937,10 @@ class DocumentTest(Case):
             for batch in (2, 2, 4, 4, 8, 8):
                 with recorder.step(batch=batch), torch.Used(batch * MIB):
                     pass
+        with open("queue.json", "w") as file:
+            json.dump({"version": 1, "kind": "jobs", "name": "two", "cards": [{"total": "10GiB"}],
+                       "policies": [{"use": "job-queue", "label": "job-queue"}],
+                       "jobs": [{"need": "6GiB", "duration_s": 9}, {"need": "5GiB", "duration_s": 9}]}, file)
         with open("scenario.json", "w") as file:
             json.dump({"version": 1, "kind": "training", "name": "short", "device": {"total": "24000MiB", "context": 0},
                        "workload": {"model": {"kind": "linear", "fixed": 0, "per_sample": "1000MiB",
@@ -854,7 +951,7 @@ class DocumentTest(Case):
     def test_examples(self):
         with open(os.path.join(HERE, "..", "..", "docs", "python.md")) as file:
             blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.S | re.M)
-        self.assertEqual(len(blocks), 13)
+        self.assertEqual(len(blocks), 15)
         for block in blocks:
             with self.subTest(block.splitlines()[0]), tempfile.TemporaryDirectory() as self.folder:
                 memory.reset(limit=GIB)
@@ -877,13 +974,17 @@ class DocumentTest(Case):
                 if "found" in names:
                     self.assertLessEqual(names["found"].batch, 102)
                     self.assertGreaterEqual(names["found"].batch, 80)
-                if "tuner" in names:
+                if "batch" in getattr(names.get("tuner"), "point", {}):
                     self.assertGreater(names["tuner"]["batch"], 60)
+                elif "tuner" in names:
+                    self.assertEqual(names["sampler"].budget, names["tuner"]["budget"] << 20)
+                if "Greedy" in names:
+                    self.assertEqual([one.state for one in names["answer"].policies[1].jobs], ["done", "done"])
                 answer = names.get("answer", {})
-                batches = {one.label: one.final.get("batch") for one in answer.get("policies", [])}
+                batches = {one.label: one.get("final", {}).get("batch") for one in answer.get("policies", [])}
                 if "Careful" in names:
                     self.assertIn(batches["careful"], (21, 22))  # 21 of 24 samples are below 0.9, 22 are above
-                elif batches:
+                elif "Greedy" not in names and batches:
                     self.assertIn("mine", batches)
                 if "rows" in answer:
                     self.assertEqual([row.fits for row in answer.rows], [True, True])
@@ -918,6 +1019,31 @@ class RecordTest(Case):
         self.assertEqual([(row["batch"], len(row["step_ms"])) for row in rows], [(2, 1), (4, 2)])
         self.assertEqual([row["peak_allocated"] for row in rows], [2 * MIB, 4 * MIB])
         self.assertGreaterEqual(min(rows[0]["step_ms"] + rows[1]["step_ms"]), 2)
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "run")
+            for file in ("run.pickle", "run.marks.json"):
+                with open(os.path.join(folder, file), "w") as before:
+                    before.write("before")
+            limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+            def recorded():
+                with vramlab.record(name) as recorder:
+                    recorder.built()
+                    for batch in range(1, 20):
+                        with recorder.step(batch=batch), torch.Used(batch * MIB):
+                            pass
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+
+            try:
+                self.refused("run: ", recorded)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+                signal.signal(signal.SIGXFSZ, handler)
+            self.assertEqual(sorted(os.listdir(folder)), ["run.marks.json", "run.pickle"])
+            with open(name + ".pickle") as file:
+                self.assertEqual(file.read(), "before")
 
     def test_names_of_modules_stand_for_stacks(self):
         class Linear:
