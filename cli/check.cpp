@@ -1,16 +1,18 @@
 // vramlab check: do the expectations in these scenario files hold.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/tasks.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "lab/parallel.hpp"
 #include "lab/scenario/expectations.hpp"
+#include "lab/scenario/result_keys.hpp"
 #include "report/html_page.hpp"
 #include "report/output_file.hpp"
 
@@ -23,7 +25,7 @@ void add_check_options(Options& options) {
   options.add_options()("junit", text_value("FILE"), "write the results as JUnit XML")(
       "update", po::bool_switch(),
       "put what was found in place of every \"equals\" that does not hold, and print the difference");
-  add_threads_option(options);
+  add_task_options(options);
   add_plugin_option(options);
   add_output_options(options);
 }
@@ -146,27 +148,87 @@ Json results_json(const std::vector<CheckedFile>& files, std::size_t failed) {
   return {{"passed", files.size() - failed}, {"failed", failed}, {"scenarios", std::move(list)}};
 }
 
-int run_check(const Arguments& arguments, Output& output) {
-  const auto junit = text_of(arguments, "junit");
+// What a task comes to, and the way back.
+Json checked_json(const std::vector<CheckedExpectation>& expectations) {
+  Json list = Json::array();
+  for (const CheckedExpectation& one : expectations) {
+    list.push_back({{"policy", one.policy},
+                    {"metric", one.metric},
+                    {"value", number_json(one.value)},
+                    {"bound", one.bound},
+                    {"ok", one.ok},
+                    {"seeds", one.seeds},
+                    {"around", one.around}});
+  }
+  return list;
+}
+
+std::vector<CheckedExpectation> checked_from(const Json& list) {
+  std::vector<CheckedExpectation> expectations;
+  for (const Json& one : list) {
+    const Json& value = one.at("value");
+    expectations.push_back({.policy = one.at("policy").get<std::string>(),
+                            .metric = one.at("metric").get<std::string>(),
+                            .value = value.is_null() ? std::nan("") : value.get<double>(),
+                            .bound = one.at("bound").get<std::string>(),
+                            .ok = one.at("ok").get<bool>(),
+                            .seeds = one.at("seeds").get<std::size_t>(),
+                            .around = one.at("around").get<std::vector<std::string>>()});
+  }
+  return expectations;
+}
+
+/// The files of a command, read.
+struct FilesToCheck {
   std::vector<ScenarioDocument> documents;
-  const auto files = scenario_files(operands(arguments));
-  require_output_names(files, {text_of(arguments, "json"), junit});
-  const auto policies = chosen_policies(arguments, output);
-  for (const std::string& file : files) documents.push_back(output.scenario(file, policies));
-  if (arguments["update"].as<bool>()) require_updatable(documents);
   std::vector<SeededExperiments> scenarios;
   std::vector<std::vector<Expectation>> expectations;
-  for (const ScenarioDocument& document : documents) {
-    scenarios.push_back(read_with_expectations(document));
-    expectations.push_back(scenarios.back().front()->scenario().expectations);
-  }
-  std::vector<CheckedFile> checked(files.size());
-  for_each_index(files.size(), chosen_threads(arguments), [&](std::size_t i) {
-    const bool assumed = scenarios[i].front()->scenario().context_assumed;
-    checked[i] = {files[i], assumed, check_expectations(scenarios[i])};
-    scenarios[i].clear();
-  });
 
+  /// One a file. They refer to this.
+  [[nodiscard]] std::vector<Task> tasks() {
+    std::vector<Task> tasks;
+    ResultKeys keys{VRAMLAB_VERSION};
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      tasks.push_back({.name = documents[i].file,
+                       .key = keys.of(documents[i], {"check"}),
+                       .length = length_of(documents[i]) * static_cast<double>(scenarios[i].size()),
+                       .perform = [&scenario = scenarios[i]] {
+                         const SeededExperiments seeds = std::move(scenario);
+                         return checked_json(check_expectations(seeds));
+                       }});
+    }
+    return tasks;
+  }
+};
+
+FilesToCheck read_files(const std::vector<std::string>& files, const Arguments& arguments,
+                        const Output& output) {
+  FilesToCheck read;
+  const auto policies = chosen_policies(arguments, output);
+  for (const std::string& file : files) read.documents.push_back(output.scenario(file, policies));
+  if (arguments["update"].as<bool>()) require_updatable(read.documents);
+  for (const ScenarioDocument& document : read.documents) {
+    read.scenarios.push_back(read_with_expectations(document));
+    read.expectations.push_back(read.scenarios.back().front()->scenario().expectations);
+  }
+  return read;
+}
+
+int run_check(const Arguments& arguments, Output& output) {
+  const auto junit = text_of(arguments, "junit");
+  const auto files = scenario_files(operands(arguments));
+  require_output_names(files, {text_of(arguments, "json"), junit, text_of(arguments, "results")});
+  FilesToCheck read = read_files(files, arguments, output);
+  std::vector<bool> assumed;
+  for (const auto& seeds : read.scenarios) assumed.push_back(seeds.front()->scenario().context_assumed);
+  const TaskResults done = perform_tasks(read.tasks(), "files", arguments, output);
+  if (!done.shows) return kDone;
+  std::vector<CheckedFile> checked;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (done.results[i]) checked.push_back({files[i], assumed[i], checked_from(*done.results[i])});
+  }
+
+  const bool stopped = checked.size() < files.size();
   const bool lines = text_of(arguments, "format") == "text";
   if (!lines) output.table(expectations_table(checked));
   std::size_t failed = 0;
@@ -174,9 +236,11 @@ int run_check(const Arguments& arguments, Output& output) {
     if (lines) print_file(checked[i], output);
     if (failures(checked[i]) == 0) continue;
     ++failed;
-    if (arguments["update"].as<bool>()) update(documents[i], expectations[i], checked[i], output);
+    if (stopped || !arguments["update"].as<bool>()) continue;
+    update(read.documents[i], read.expectations[i], checked[i], output);
   }
   if (lines) output.line("{} passed, {} failed", checked.size() - failed, failed);
+  if (stopped) return kStoppedByUser;
   if (!junit.empty()) output.write(junit, junit_xml(checked));
   output.json(results_json(checked, failed));
   return failed == 0 ? kDone : kExpectationFailed;
@@ -191,7 +255,8 @@ Verb check_verb() {
           .count = {1, 1000},
           .example = "vramlab check scenarios --junit check.xml",
           .add_options = add_check_options,
-          .run = run_check};
+          .run = run_check,
+          .has_tasks = true};
 }
 
 }  // namespace vramlab

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "cli/compare/seeds.hpp"
+#include "cli/compare/spreads.hpp"
 #include "cli/compare/sweep.hpp"
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
@@ -23,7 +25,7 @@ void add_compare_options(Options& options) {
       "trace-dir", text_value("DIR"),
       "write each policy's trace as DIR/LABEL.jsonl (of other kinds: further files, see docs/cli.md)")(
       "seeds", po::value<std::int64_t>()->default_value(1)->value_name("N"),
-      "kind jobs: draw the scenario with N seeds; means and standard deviations");
+      "run every scenario with N seeds, from its own on; means and standard deviations");
   add_device_options(options);
   add_plugin_option(options);
   add_report_option(options);
@@ -84,6 +86,34 @@ int run_sweep(const ScenarioDocument& document, const std::vector<std::string>& 
   return kDone;
 }
 
+int run_with_seeds(const std::vector<ScenarioDocument>& documents, const std::vector<std::string>& labels,
+                   const Question& question, const Arguments& arguments, Output& output) {
+  if (!question.picture.empty() || !question.trace_dir.empty() || question.report) {
+    throw InputError("", "--picture, --trace-dir and --report show one run; leave --seeds out.");
+  }
+  if (question.make_performer && !text_of(arguments, "results").empty()) {
+    throw InputError("--results", "keeps simulated runs; leave it or --device cuda out.");
+  }
+  for (const ScenarioDocument& document : documents) {
+    if (kind_of(document).sweep_metric.empty()) {
+      throw InputError(document.file,
+                       "a scenario of kind " + document.kind + " draws nothing; leave --seeds out.");
+    }
+    shown_metric(document, arguments);
+  }
+  const auto experiments = read_all(documents, labels, question);
+  const auto all = run_seeds(documents, labels, question, arguments, output);
+  if (all.empty()) return kStoppedByUser;
+  Json results = Json::array();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    results.push_back(experiments[i]->take_seeds(over_seeds(all[i]))
+                          ? show(*experiments[i], question.make_performer != nullptr, output)
+                          : show_seeds(documents[i], *experiments[i], all[i], arguments, output));
+  }
+  output.json(results.size() == 1 ? results.front() : results);
+  return kDone;
+}
+
 int run_compare(const Arguments& arguments, Output& output) {
   const auto labels = chosen_labels(arguments);
   DeviceMakers device = chosen_device(arguments);
@@ -110,6 +140,11 @@ int run_compare(const Arguments& arguments, Output& output) {
   if (sweeps > 0 && documents.size() > 1) throw InputError("", "a scenario with a sweep is compared alone.");
   if (sweeps > 0) return run_sweep(documents.front(), labels, question, arguments, output);
   require_no_sweep_options(arguments);
+  if (question.seeds > 1) return run_with_seeds(documents, labels, question, arguments, output);
+  if (output.ranks() != nullptr) {
+    throw InputError("mpirun",
+                     "ranks share the runs of a sweep or of --seeds N; this is one run of each policy.");
+  }
   auto experiments = read_all(documents, labels, question);
   Json results = Json::array();
   for (auto& experiment : experiments) {
@@ -131,7 +166,8 @@ Verb compare_verb() {
           .count = {1, 1000},
           .example = "vramlab compare scenarios/ratchet.json --picture ratchet.svg",
           .add_options = add_compare_options,
-          .run = run_compare};
+          .run = run_compare,
+          .has_tasks = true};
 }
 
 }  // namespace vramlab

@@ -1,10 +1,13 @@
 // vramlab find-batch: the largest safe batch, how it was found, the distance to the edge.
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/verb.hpp"
 #include "lab/kinds/search/spec.hpp"
 #include "lab/scenario/file.hpp"
@@ -19,6 +22,36 @@ void add_find_batch_options(Options& options) {
   add_plugin_option(options);
   add_report_option(options);
   add_output_options(options);
+}
+
+/// A searcher that the user may stop before its next probe. What it has found out is kept.
+class WatchedSearcher : public Searcher {
+ public:
+  WatchedSearcher(std::unique_ptr<Searcher> own, LongWork& work) : own_(std::move(own)), work_(work) {}
+
+  [[nodiscard]] ProbeDepth depth() const override { return own_->depth(); }
+  [[nodiscard]] std::vector<Statistic> statistics() const override { return own_->statistics(); }
+  SearcherAnswer decide(const SearcherQuestion& question, const Observation& observation) override {
+    if (work_.is_stopped()) throw PolicyFault("stopped by the user");
+    if (has_begun_) work_.step();  // the first question comes before the first probe
+    has_begun_ = true;
+    return own_->decide(question, observation);
+  }
+
+ private:
+  std::unique_ptr<Searcher> own_;
+  LongWork& work_;
+  bool has_begun_ = false;
+};
+
+std::shared_ptr<const PolicySet> watched(const PolicySet& known, LongWork& work) {
+  auto set = std::make_shared<PolicySet>(known);
+  for (SearcherEntry& entry : set->searchers.entries) {
+    entry.make = [make = entry.make, &work](const OptionMap& options) {
+      return std::make_unique<WatchedSearcher>(make(options), work);
+    };
+  }
+  return set;
 }
 
 std::string answer_text(const SearchScenario& scenario, std::size_t number, const BucketResult& result) {
@@ -72,11 +105,13 @@ Table trials_table(const SearchBucket& bucket, const BatchSearchRun& run) {
 int run_find_batch(const Arguments& arguments, Output& output) {
   require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
   const MakePerformer performer = chosen_device(arguments).performer;
+  LongWork work{0, "probes", arguments, output};
   SearchScenario scenario =
       read_search(output.scenario(operands(arguments).front(), chosen_policies(arguments, output)));
   perform_on(performer, scenario);
   auto label = text_of(arguments, "policy");
   if (label.empty()) label = scenario.policies.front().label;
+  scenario.known = watched(*scenario.known, work);
   const SearchResult result = compare_searchers(scenario, {label}).front();
   bool found = true;
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
@@ -103,6 +138,7 @@ int run_find_batch(const Arguments& arguments, Output& output) {
   }
   output.write_report();
   output.json(find_batch_json(scenario, result));
+  if (work.was_stopped()) return kStoppedByUser;
   return found ? kDone : kExpectationFailed;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "fit/fit_model.hpp"
@@ -152,9 +153,7 @@ StepParameters given_parameters(const Texts& settings) {
   return parameters;
 }
 
-// Adds what the files' readers left out to `warnings`.
-std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, const Texts& parameters,
-                                   Texts& warnings) {
+void require_marks_or_parameters(const Texts& snapshots, const Texts& marks, const Texts& parameters) {
   if (!marks.empty() && marks.size() != snapshots.size()) {
     throw InputError("", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every "
                                      "snapshot, or not at all.",
@@ -165,13 +164,22 @@ std::vector<RecordedRun> read_runs(const Texts& snapshots, const Texts& marks, c
                      "give either the marks of the steps (--marks M.json) or the parameters that all of them "
                      "had (--param batch=8).");
   }
+}
+
+// Adds what the files' readers left out to `warnings`. Empty if the user stopped it.
+std::vector<RecordedRun> read_runs(const Texts& marks, const Texts& parameters, const Arguments& arguments,
+                                   const Output& output, Texts& warnings) {
+  const Texts snapshots = operands(arguments);
+  require_marks_or_parameters(snapshots, marks, parameters);
   std::vector<RecordedRun> runs;
-  for (std::size_t i = 0; i < snapshots.size(); ++i) {
-    const TorchSnapshot snapshot = read_torch_snapshot(snapshots[i], {.stacks = false});
+  LongWork work{snapshots.size(), "snapshots", arguments, output};
+  const bool all_read = work.for_each(snapshots, [&](const std::string& file) {
+    const TorchSnapshot snapshot = read_torch_snapshot(file, {.stacks = false});
     warnings.insert(warnings.end(), snapshot.warnings.begin(), snapshot.warnings.end());
-    runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), snapshots[i])
-                                 : cut_at_marks(snapshot, read_marks_file(marks[i]), snapshots[i]));
-  }
+    runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), file)
+                                 : cut_at_marks(snapshot, read_marks_file(marks[runs.size()]), file));
+  });
+  if (!all_read) runs.clear();
   return runs;
 }
 
@@ -207,7 +215,9 @@ int run_fit(const Arguments& arguments, Output& output) {
   const std::string name =
       arguments.contains("name") ? text_of(arguments, "name") : std::filesystem::path(file).stem().string();
   Texts left_out;
-  FittedModel fitted = fit_model(read_runs(operands(arguments), marks, parameters, left_out), name);
+  const auto runs = read_runs(marks, parameters, arguments, output, left_out);
+  if (runs.empty()) return kStoppedByUser;  // no model is made of a part
+  FittedModel fitted = fit_model(runs, name);
   fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
   if (times.empty()) {
     fitted.warnings.push_back(

@@ -1,13 +1,20 @@
 // The program `vramlab`: help, version, and the verb that its first word names.
+#include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <malloc.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/ranks.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 
@@ -45,6 +52,27 @@ int run(const std::vector<std::string>& words) {
   return run_verb(words);
 }
 
+// Other verbs run on every rank, as any program does under mpirun.
+bool hands_out_tasks(const std::vector<std::string>& words) {
+  return !words.empty() && std::ranges::any_of(verbs(), [&](const Verb& verb) {
+    return verb.name == words.front() && verb.has_tasks;
+  });
+}
+
+// What every rank would say, rank 0 says.
+int run_as_rank(const RankPlace& place, const std::vector<std::string>& words) {
+  if (place.rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return kInternalError;
+  std::unique_ptr<RankJob> job;
+  const Ending ending = ending_of([&] {
+    job = join_job();
+    return run_verb(words, nullptr, job->workers());
+  });
+  if (job) return job->end(ending);
+  if (place.rank > 0) return kDone;
+  std::cerr << ending.error;
+  return ending.code;
+}
+
 // Step programs are written and dropped by the thousand. The C library would give their pages back to the
 // kernel and ask for them anew each time: more than half of an epoch's time (docs/performance.md).
 void keep_freed_pages() {
@@ -54,13 +82,28 @@ void keep_freed_pages() {
   mallopt(M_MMAP_THRESHOLD, kMap);
 }
 
+int number_from(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  int number = otherwise;
+  if (text != nullptr) std::from_chars(text, text + std::string_view{text}.size(), number);
+  return number;
+}
+
 }  // namespace
+
+RankPlace rank_place() {
+  return {number_from("OMPI_COMM_WORLD_RANK", 0), number_from("OMPI_COMM_WORLD_SIZE", 1)};
+}
+
 }  // namespace vramlab
 
 int main(int argc, char** argv) {
   vramlab::keep_freed_pages();
   std::signal(SIGPIPE, SIG_IGN);  // who reads the text may go; the files are still written (print_to)
-  const vramlab::Ending ending = vramlab::ending_of([&] { return vramlab::run({argv + 1, argv + argc}); });
+  const std::vector<std::string> words{argv + 1, argv + argc};
+  const vramlab::RankPlace place = vramlab::rank_place();
+  if (place.size > 1 && vramlab::hands_out_tasks(words)) return vramlab::run_as_rank(place, words);
+  const vramlab::Ending ending = vramlab::ending_of([&] { return vramlab::run(words); });
   std::cerr << ending.error;
   return ending.code;
 }

@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/tasks.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "lab/best.hpp"
@@ -15,6 +19,7 @@
 #include "lab/matrix/tuner_matrix.hpp"
 #include "lab/metric.hpp"
 #include "lab/scenario/file.hpp"
+#include "lab/scenario/result_keys.hpp"
 #include "report/pictures.hpp"
 
 namespace vramlab {
@@ -32,7 +37,7 @@ void add_matrix_options(Options& options) {
       "kind", text_value("KIND"),
       "of the scenarios in folders, those of this kind: training, epoch, search or jobs (default: training)");
   add_plugin_option(options);
-  add_threads_option(options);
+  add_task_options(options);
   add_output_options(options);
 }
 
@@ -80,11 +85,15 @@ DocumentsByKind read_all(const std::vector<std::string>& paths, const std::strin
   return all;
 }
 
-std::vector<TrainingScenario> read_training_scenarios(const std::vector<ScenarioDocument>& documents) {
-  std::vector<TrainingScenario> scenarios;
-  for (const ScenarioDocument& document : documents) scenarios.push_back(read_training(document));
-  return scenarios;
-}
+/// The rows of one kind of scenarios.
+class RowsOfKind {
+ public:
+  virtual ~RowsOfKind() = default;
+  /// Their runs; they refer to this.
+  [[nodiscard]] virtual std::vector<Task> tasks() const = 0;
+  /// Prints the tables of what the tasks came to. Returns the heat map, and puts the rows into `json`.
+  virtual HeatMap show(const std::vector<Json>& results, Output& output, Json& json) const = 0;
+};
 
 std::string row_name(const MatrixRow& row) {
   return row.faults.empty() ? row.scenario : row.scenario + " + " + row.faults;
@@ -239,36 +248,65 @@ std::string objectives(const std::vector<MatrixRow>& rows) {
   return "Objective: " + text + (rows.size() == 1 ? " row." : " rows.");
 }
 
-// The tables of tuners. Returns the heat map, and puts the rows into `json`.
-HeatMap show_tuners(const Arguments& arguments, const std::vector<TrainingScenario>& scenarios,
-                    const std::shared_ptr<const PolicySet>& policies, Output& output, Json& json) {
-  const std::vector<std::string> labels = matrix_labels(*policies);
-  std::vector<TrainingScenario> faults;
-  if (arguments.count("faults") > 0) {
-    const DocumentsByKind named = read_all(texts_of(arguments, "faults"), "training", policies);
-    faults = read_training_scenarios(named.front().second);
+/// The matrix of tuners: what is run, and what is shown of it.
+class TunerRows : public RowsOfKind {
+ public:
+  TunerRows(const Arguments& arguments, const std::vector<ScenarioDocument>& scenarios,
+            std::shared_ptr<const PolicySet> policies)
+      : policies_(std::move(policies)), seeds_(arguments["seeds"].as<std::int64_t>()) {
+    ResultKeys keys{VRAMLAB_VERSION};
+    const auto read = [&](const std::vector<ScenarioDocument>& documents) {
+      std::vector<Keyed> all;
+      for (const ScenarioDocument& document : documents) {
+        all.push_back({read_training(document), keys.of(document, {"matrix"})});
+      }
+      return all;
+    };
+    scenarios_ = read(scenarios);
+    if (arguments.count("faults") > 0) {
+      faults_ = read(read_all(texts_of(arguments, "faults"), "training", policies_).front().second);
+    }
+    for (const Keyed& one : scenarios_) {
+      rows_.push_back({&one.scenario, nullptr, one.key});
+      for (const Keyed& fault : faults_)
+        rows_.push_back({&one.scenario, &fault.scenario, one.key + fault.key});
+    }
   }
-  std::vector<MatrixTask> tasks;
-  for (const TrainingScenario& scenario : scenarios) {
-    tasks.push_back({&scenario, nullptr});
-    for (const TrainingScenario& fault : faults) tasks.push_back({&scenario, &fault});
+
+  [[nodiscard]] std::vector<Task> tasks() const override {
+    return tuner_matrix_tasks(rows_, seeds_, *policies_);
   }
-  const auto rows =
-      tuner_matrix(tasks, arguments["seeds"].as<std::int64_t>(), chosen_threads(arguments), *policies);
-  const auto summaries = summarise(rows, labels);
-  output.line(verdict(summaries, rows.size()));
-  output.line(objectives(rows));
-  output.line(matrix_rule().head);
-  output.next_table(summary_table(summaries));
-  output.next_table(regret_table(rows, labels));
-  if (any_below_oracle(rows)) output.line(kBelowOracle);
-  output.next_table(settling_table(rows, labels));
-  if (const std::string names = assumed_contexts(rows); !names.empty()) {
-    output.line("\nContext assumed, not measured on the card: {}.", names);
+
+  HeatMap show(const std::vector<Json>& results, Output& output, Json& json) const override {
+    const auto rows = tuner_matrix_rows(rows_, seeds_, results, *policies_);
+    const std::vector<std::string> labels = matrix_labels(*policies_);
+    const auto summaries = summarise(rows, labels);
+    output.line(verdict(summaries, rows.size()));
+    output.line(objectives(rows));
+    output.line(matrix_rule().head);
+    output.next_table(summary_table(summaries));
+    output.next_table(regret_table(rows, labels));
+    if (any_below_oracle(rows)) output.line(kBelowOracle);
+    output.next_table(settling_table(rows, labels));
+    if (const std::string names = assumed_contexts(rows); !names.empty()) {
+      output.line("\nContext assumed, not measured on the card: {}.", names);
+    }
+    json.update(matrix_json(rows, labels));
+    return heat_map(rows, labels);
   }
-  json.update(matrix_json(rows, labels));
-  return heat_map(rows, labels);
-}
+
+ private:
+  struct Keyed {
+    TrainingScenario scenario;
+    std::string key;
+  };
+
+  std::shared_ptr<const PolicySet> policies_;
+  std::int64_t seeds_;
+  std::vector<Keyed> scenarios_;
+  std::vector<Keyed> faults_;
+  std::vector<MatrixTask> rows_;
+};
 
 // What a kind calls the policies of its matrix.
 std::string family_name(const FamilyMatrix& matrix) {
@@ -353,37 +391,79 @@ HeatMap family_heat_map(const FamilyMatrix& matrix) {
   return map;
 }
 
-HeatMap show_family(const Arguments& arguments, const std::string& kind,
-                    const std::vector<ScenarioDocument>& scenarios,
-                    const std::shared_ptr<const PolicySet>& policies, Output& output, Json& json) {
-  for (const char* option : {"faults", "seeds"}) {
-    if (arguments.count(option) == 0 || arguments[option].defaulted()) continue;
-    throw InputError("", std::string("--") + option +
-                             " is for tuners: name scenarios of kind training, not " + kind + ".");
+/// The same of the policies of another family.
+class FamilyRows : public RowsOfKind {
+ public:
+  FamilyRows(const Arguments& arguments, const std::string& kind,
+             const std::vector<ScenarioDocument>& scenarios, std::shared_ptr<const PolicySet> policies)
+      : kind_(kind), scenarios_(scenarios), policies_(std::move(policies)) {
+    for (const char* option : {"faults", "seeds"}) {
+      if (arguments.count(option) == 0 || arguments[option].defaulted()) continue;
+      throw InputError("", std::string("--") + option +
+                               " is for tuners: name scenarios of kind training, not " + kind + ".");
+    }
   }
-  const FamilyMatrix matrix = family_matrix(kind, scenarios, chosen_threads(arguments), *policies);
-  const auto summaries = summarise(matrix);
-  const auto standings = standings_of(matrix, summaries);
-  output.line(verdict_of(standings, family_rule(matrix)));
-  output.line(family_rule(matrix).head);
-  output.next_table(family_summary_table(matrix, summaries));
-  output.next_table(family_table(matrix));
-  output.line("* best of its row, by the rule of kind {}; in brackets how often memory ran out.", kind);
-  std::string assumed;
-  for (const FamilyRow& row : matrix.rows) {
-    if (row.context_assumed) assumed += (assumed.empty() ? "" : ", ") + row.scenario;
+
+  [[nodiscard]] std::vector<Task> tasks() const override {
+    ResultKeys keys{VRAMLAB_VERSION};
+    std::vector<std::string> all;
+    for (const ScenarioDocument& scenario : scenarios_) all.push_back(keys.of(scenario, {"matrix"}));
+    return family_matrix_tasks(kind_, scenarios_, all, *policies_);
   }
-  if (!assumed.empty()) output.line("\nContext assumed, not measured on the card: {}.", assumed);
-  json["kinds"][kind] = family_json(matrix);
-  const Standing* first = leader(standings);
-  json["kinds"][kind]["best"] = first->lost.empty() ? Json(first->label) : Json(nullptr);
-  json["kinds"][kind]["rule"] = family_rule(matrix).head;
-  return family_heat_map(matrix);
+
+  HeatMap show(const std::vector<Json>& results, Output& output, Json& json) const override {
+    const FamilyMatrix matrix = family_matrix_of(kind_, results, *policies_);
+    const auto summaries = summarise(matrix);
+    const auto standings = standings_of(matrix, summaries);
+    output.line(verdict_of(standings, family_rule(matrix)));
+    output.line(family_rule(matrix).head);
+    output.next_table(family_summary_table(matrix, summaries));
+    output.next_table(family_table(matrix));
+    output.line("* best of its row, by the rule of kind {}; in brackets how often memory ran out.", kind_);
+    std::string assumed;
+    for (const FamilyRow& row : matrix.rows) {
+      if (row.context_assumed) assumed += (assumed.empty() ? "" : ", ") + row.scenario;
+    }
+    if (!assumed.empty()) output.line("\nContext assumed, not measured on the card: {}.", assumed);
+    json["kinds"][kind_] = family_json(matrix);
+    const Standing* first = leader(standings);
+    json["kinds"][kind_]["best"] = first->lost.empty() ? Json(first->label) : Json(nullptr);
+    json["kinds"][kind_]["rule"] = family_rule(matrix).head;
+    return family_heat_map(matrix);
+  }
+
+ private:
+  std::string kind_;
+  const std::vector<ScenarioDocument>& scenarios_;
+  std::shared_ptr<const PolicySet> policies_;
+};
+
+using AllRows = std::vector<std::unique_ptr<RowsOfKind>>;
+
+// The runs of all kinds are one list of tasks.
+std::vector<Task> tasks_of(const AllRows& kinds) {
+  std::vector<Task> all;
+  for (const auto& kind : kinds) std::ranges::move(kind->tasks(), std::back_inserter(all));
+  return all;
+}
+
+// Returns the heat map of the last.
+HeatMap show(const AllRows& kinds, const std::vector<Json>& results, Output& output, Json& json) {
+  HeatMap map;
+  auto next = results.begin();
+  for (const auto& kind : kinds) {
+    if (kind != kinds.front()) output.line("");
+    const auto end = next + std::ssize(kind->tasks());
+    map = kind->show({next, end}, output, json);
+    next = end;
+  }
+  return map;
 }
 
 int run_matrix(const Arguments& arguments, Output& output) {
   const std::string picture = text_of(arguments, "picture");
-  require_output_names(operands(arguments), {text_of(arguments, "json"), picture});
+  require_output_names(operands(arguments),
+                       {text_of(arguments, "json"), picture, text_of(arguments, "results")});
   if (!picture.empty() && fs::path(picture).extension() != ".svg") {
     throw InputError(picture, "a heat map's name must end in .svg.");
   }
@@ -394,14 +474,18 @@ int run_matrix(const Arguments& arguments, Output& output) {
   if (!picture.empty() && all.size() > 1) {
     throw InputError(picture, "a heat map is of one kind of scenarios; choose it with --kind.");
   }
-  Json json = Json::object();
-  HeatMap map;
+  AllRows kinds;
   for (const auto& [kind, scenarios] : all) {
-    if (&kind != &all.front().first) output.line("");
-    map = kind == "training"
-              ? show_tuners(arguments, read_training_scenarios(scenarios), policies, output, json)
-              : show_family(arguments, kind, scenarios, policies, output, json);
+    if (kind == "training") {
+      kinds.push_back(std::make_unique<TunerRows>(arguments, scenarios, policies));
+    } else {
+      kinds.push_back(std::make_unique<FamilyRows>(arguments, kind, scenarios, policies));
+    }
   }
+  const TaskResults done = perform_tasks(tasks_of(kinds), "runs", arguments, output);
+  if (done.all().empty()) return done.shows ? kStoppedByUser : kDone;
+  Json json = Json::object();
+  const HeatMap map = show(kinds, done.all(), output, json);
   if (!picture.empty()) {
     draw_heat_map(map, picture);
     output.wrote(picture);
@@ -419,7 +503,8 @@ Verb matrix_verb() {
           .count = {1, 1000},
           .example = "vramlab matrix scenarios --picture matrix.svg",
           .add_options = add_matrix_options,
-          .run = run_matrix};
+          .run = run_matrix,
+          .has_tasks = true};
 }
 
 }  // namespace vramlab

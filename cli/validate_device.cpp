@@ -9,6 +9,7 @@
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "core/error.hpp"
 #include "cuda/card.hpp"
 #include "cuda/card_performer.hpp"
@@ -305,14 +306,21 @@ int validate_device(const Arguments& arguments, Output& output) {
     json["held_by_second_process_bytes"] = holder->leave_free(*leave);
   }
   std::vector<Validated> all;
-  for (ReplayableRecording& program : programs) all.push_back(validate(std::move(program), !leave));
+  LongWork work{programs.size() + scenarios.size(), "recordings and scenarios", arguments, output};
+  bool all_done = work.for_each(
+      programs, [&](ReplayableRecording& program) { all.push_back(validate(std::move(program), !leave)); });
   report_replays(all, card, output, json);
   holder.reset();
-  for (ScenarioOnBoth& scenario : scenarios) scenario.run();
-  report_decisions(scenarios, card, output, json);
+  std::vector<ScenarioOnBoth> decided;
+  all_done = all_done && work.for_each(scenarios, [&](ScenarioOnBoth& scenario) {
+    scenario.run();
+    decided.push_back(std::move(scenario));
+  });
+  report_decisions(decided, card, output, json);
   output.json(json);
+  if (!all_done) return kStoppedByUser;
   const bool alike = std::ranges::all_of(all, [](const Validated& one) { return one.replay.agrees(); }) &&
-                     std::ranges::all_of(scenarios, [](const ScenarioOnBoth& one) { return one.agrees(); });
+                     std::ranges::all_of(decided, [](const ScenarioOnBoth& one) { return one.agrees(); });
   return alike ? kDone : kExpectationFailed;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ using Options = po::options_description;
 using Arguments = po::variables_map;
 
 class Output;
+class Workers;
 struct LibraryCall;
 
 /// How many operands a verb takes.
@@ -39,6 +41,7 @@ struct Verb {
   std::string example;     ///< one command that works in the source tree
   void (*add_options)(Options&) = nullptr;
   int (*run)(const Arguments&, Output&) = nullptr;  ///< returns an ExitCode; throws InputError
+  bool has_tasks = false;  ///< that ranks of an MPI job can do (cli/output/tasks.hpp)
 };
 
 /// The verbs for those who have one thing in hand.
@@ -81,9 +84,10 @@ const Verb& find_verb(const std::string& name);
 /// What `vramlab help VERB` prints.
 std::string help_of(const Verb& verb);
 
-/// Runs the verb that the first of `words` names, for the program or for `call`. Returns an ExitCode; throws
-/// InputError, and what else the verb throws.
-int run_verb(const std::vector<std::string>& words, LibraryCall* call = nullptr);
+/// Runs the verb that the first of `words` names, for the program, alone or with `ranks`, or for `call`.
+/// Returns an ExitCode; throws InputError, and what else the verb throws.
+int run_verb(const std::vector<std::string>& words, LibraryCall* call = nullptr,
+             const std::shared_ptr<Workers>& ranks = nullptr);
 
 /// An ExitCode, and what is to be said on standard error: empty where nothing failed.
 struct Ending {

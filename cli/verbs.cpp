@@ -75,7 +75,8 @@ std::string help_of(const Verb& verb) {
   return text.str();
 }
 
-int run_verb(const std::vector<std::string>& words, LibraryCall* call) {
+int run_verb(const std::vector<std::string>& words, LibraryCall* call,
+             const std::shared_ptr<Workers>& ranks) {
   const Verb& verb = find_verb(words.front());
   try {
     const Arguments arguments = parse(verb, {words.begin() + 1, words.end()});
@@ -84,7 +85,7 @@ int run_verb(const std::vector<std::string>& words, LibraryCall* call) {
       return kDone;
     }
     check_operands(verb, arguments);
-    Output output{arguments, call};
+    Output output{arguments, call, ranks};
     return verb.run(arguments, output);
   } catch (const po::error& error) {
     throw InputError("", explain(error, verb));

@@ -3,6 +3,7 @@
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/verb.hpp"
 #include "recordings/open.hpp"
 #include "recordings/replay/verification.hpp"
@@ -112,8 +113,12 @@ void add_verify_options(Options& options) {
 int run_verify(const Arguments& arguments, Output& output) {
   require_output_names(with_siblings(operands(arguments)), {text_of(arguments, "json")});
   const ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
-  const auto recordings = read_each(operands(arguments),
-                                    [&](const std::string& file) { return verify_recording(file, options); });
+  std::vector<VerifiedRecording> recordings;
+  LongWork work{operands(arguments).size(), "files", arguments, output};
+  const bool all_done = work.for_each(operands(arguments), [&](const std::string& file) {
+    std::ranges::move(verify_recording(file, options), std::back_inserter(recordings));
+  });
+  if (recordings.empty()) return kStoppedByUser;
   output.line(verdict(recordings));
   output.next_table(recordings_table(recordings));
   for (const VerifiedRecording& recording : recordings) print_details(recording, output);
@@ -122,6 +127,7 @@ int run_verify(const Arguments& arguments, Output& output) {
   output.json({{"files", std::move(list)}});
   const bool all_exact = std::all_of(recordings.begin(), recordings.end(),
                                      [](const VerifiedRecording& r) { return r.replay.exact(); });
+  if (!all_done) return kStoppedByUser;
   return all_exact ? kDone : kExpectationFailed;
 }
 

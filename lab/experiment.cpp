@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -68,6 +71,14 @@ std::vector<CheckedExpectation> early_ends(const SeededExperiments& seeds) {
   return early;
 }
 
+// Two passes: the squares of far numbers would lose what lies between them.
+double spread_of(const std::vector<double>& values, double mean) {
+  if (values.size() < 2) return std::nan("");
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
 /// What of a question only some kinds can answer, as users ask for it.
 struct Ability {
   const char* option;
@@ -80,7 +91,6 @@ constexpr std::array kAbilities{
             &Kind::has_picture},
     Ability{"--trace-dir", [](const Question& question) { return !question.trace_dir.empty(); },
             &Kind::has_traces},
-    Ability{"--seeds", [](const Question& question) { return question.seeds > 1; }, &Kind::is_drawn},
     Ability{"--device cuda",
             [](const Question& question) { return static_cast<bool>(question.make_performer); },
             &Kind::has_steps},
@@ -161,6 +171,34 @@ std::unique_ptr<Experiment> read_experiment(const ScenarioDocument& document, co
   const Kind& kind = kind_of(document);
   for (const Ability& ability : kAbilities) require_ability(ability, kind, question);
   return kind.read(document, question);
+}
+
+SeededFigures over_seeds(const std::vector<std::vector<LabelledFigures>>& runs) {
+  std::vector<std::string> labels;  // an oracle, or a regret, may be there with some seeds only
+  std::map<std::string, std::vector<std::string>> names;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> values;
+  for (const auto& run : runs) {
+    for (const LabelledFigures& one : run) {
+      if (std::ranges::find(labels, one.label) == labels.end()) labels.push_back(one.label);
+      for (const Metric& metric : one.metrics) {
+        const auto [place, is_new] = values.try_emplace({one.label, metric.name});
+        if (is_new) names[one.label].push_back(metric.name);
+        if (!std::isnan(metric.value)) place->second.push_back(metric.value);
+      }
+    }
+  }
+  SeededFigures all;
+  for (const std::string& label : labels) {
+    all.means.push_back({label, {}});
+    all.spreads.push_back({label, {}});
+    for (const std::string& name : names[label]) {
+      const std::vector<double>& of_seeds = values[{label, name}];
+      const double mean = mean_of(of_seeds);
+      all.means.back().metrics.push_back({name, mean});
+      all.spreads.back().metrics.push_back({name, spread_of(of_seeds, mean)});
+    }
+  }
+  return all;
 }
 
 SeededExperiments read_seeds(const ScenarioDocument& document) {

@@ -28,7 +28,7 @@ namespace vramlab {
 
 /// What an experiment is asked besides its scenario.
 struct Question {
-  std::int64_t seeds = 1;          ///< above 1: means and spreads over this many, from the scenario's seed on
+  std::int64_t seeds = 1;          ///< above 1: take_seeds() will be called in place of run()
   std::string picture;             ///< file, .svg or .png; empty = none
   std::string trace_dir;           ///< folder for what happened in each run; empty = none
   bool report = false;             ///< sections() will be asked for
@@ -44,6 +44,14 @@ struct Decisions {
   std::string label;
   std::vector<std::string> lines;
 };
+
+/// What each of several seeds came to, as one: of every policy the mean of each figure over the seeds that
+/// have it, and how far they lie apart, as the standard deviation of the sample (n - 1).
+struct SeededFigures {
+  std::vector<LabelledFigures> means;
+  std::vector<LabelledFigures> spreads;
+};
+SeededFigures over_seeds(const std::vector<std::vector<LabelledFigures>>& runs);
 
 /// A scenario of one kind that was read. After `run` it can be asked for all that is behind it.
 class Experiment {
@@ -65,6 +73,9 @@ class Experiment {
 
   /// Before `run`: nobody asks for an oracle that takes many runs of its own.
   virtual void leave_out_oracle() {}
+  /// Takes what this many seeds came to (SeededFigures) in place of a run. False for a kind that has no view
+  /// of its own for it.
+  virtual bool take_seeds(const SeededFigures& /*figures*/) { return false; }
 
   /// How its policies stand, and by which rule one is best. Of a kind that ranks nothing there are none.
   [[nodiscard]] virtual std::vector<Standing> standings() const { return {}; }
@@ -110,7 +121,6 @@ struct Kind {
   std::string sweep_metric{};  ///< what a sweep shows first; empty = this kind has no sweeps
   bool has_picture = false;    ///< Question::picture
   bool has_traces = false;     ///< Question::trace_dir
-  bool is_drawn = false;       ///< Question::seeds; every seed gives the others the same run
   bool has_steps = false;      ///< Question::make_performer, and decisions
 };
 

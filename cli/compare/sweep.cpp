@@ -6,14 +6,15 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/compare/spreads.hpp"
 #include "cli/options.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/tasks.hpp"
 #include "core/error.hpp"
 #include "lab/best.hpp"
 #include "lab/experiment.hpp"
@@ -46,9 +47,7 @@ class KeptResults {
   /// A run has ended: JSON lines have it from now on.
   void add(std::size_t run, const std::vector<LabelledFigures>& results) {
     if (!file_ || name_.ends_with(".csv")) return;
-    const std::string lines = run_lines(sweep_, keys_, run, results);
-    const std::lock_guard lock{mutex_};
-    file_->append(lines);
+    file_->append(run_lines(sweep_, keys_, run, results));
     has_new_ = true;
   }
 
@@ -68,51 +67,10 @@ class KeptResults {
   std::string name_;
   std::optional<GrowingFile> file_;
   bool has_new_ = false;
-  std::mutex mutex_;
-};
-
-/// The figures of one policy over all runs that have the metric.
-struct Spread {
-  std::string policy;
-  std::vector<double> values;
-  std::size_t runs = 0;
-  std::size_t finished = 0;
-  std::size_t with_oom = 0;
-  std::size_t best = 0;  ///< runs in which no other policy that finished does better
 };
 
 constexpr std::size_t kMostDown = 40;  // values of an axis that a terminal shows
 constexpr std::size_t kMostAcross = 12;
-
-// The oracle is what the others are measured by, and some metrics rank nothing.
-bool can_be_best(const std::string& policy, const MetricDescription& metric) {
-  return policy != "oracle" && metric.better != Better::neither;
-}
-
-std::optional<double> figure(const LabelledFigures& result, const std::string& name) {
-  const auto value = find_metric(result.metrics, name);
-  return value && !std::isnan(*value) ? value : std::nullopt;
-}
-
-void count_best(const std::vector<LabelledFigures>& run, const MetricDescription& metric,
-                std::vector<Spread>& spreads) {
-  for (const std::size_t i : best_in(run, metric)) {
-    for (Spread& spread : spreads) spread.best += spread.policy == run[i].label ? 1 : 0;
-  }
-}
-
-// What running out of memory is called depends on the kind.
-bool had_oom(const LabelledFigures& result) {
-  constexpr std::array kNames{"ooms", "oom_kills", "probe_ooms", "epoch_ooms"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](const char* name) { return find_metric(result.metrics, name).value_or(0) > 0; });
-}
-
-std::string figure_text(double value, const MetricDescription& metric) {
-  if (metric.unit == "share") return percent_text(value);
-  if (metric.unit == "bytes" && value >= 0) return format_bytes(static_cast<Bytes>(value));
-  return format_number(value);
-}
 
 // Means over what is not shown: the first axis down, the second across.
 Table matrix(const Sweep& sweep, const SweepResults& results, const std::string& policy,
@@ -147,75 +105,6 @@ Table matrix(const Sweep& sweep, const SweepResults& results, const std::string&
   return table;
 }
 
-// One for each policy, in the order of the runs.
-std::vector<Spread> spreads_of(const SweepResults& results, const MetricDescription& metric) {
-  std::vector<Spread> spreads;
-  for (const auto& run : results) {
-    if (!run) continue;
-    for (const LabelledFigures& result : *run) {
-      auto place = std::find_if(spreads.begin(), spreads.end(),
-                                [&](const Spread& spread) { return spread.policy == result.label; });
-      if (place == spreads.end())
-        place = spreads.insert(spreads.end(), Spread{.policy = result.label, .values = {}});
-      ++place->runs;
-      place->finished += has_finished(result.metrics) ? 1 : 0;
-      place->with_oom += had_oom(result) ? 1 : 0;
-      if (const auto value = figure(result, metric.name)) place->values.push_back(*value);
-    }
-    count_best(*run, metric, spreads);
-  }
-  return spreads;
-}
-
-// A row for each policy.
-Table spreads_table(const std::vector<Spread>& spreads, const MetricDescription& metric) {
-  Table table{{left("policy"), "runs", "finished", "with OOM", "best in", "lowest " + metric.title, "mean",
-               "highest"}};
-  for (const Spread& spread : spreads) {
-    std::vector<std::string> cells{
-        spread.policy, fmt::format("{}", spread.runs), fmt::format("{}", spread.finished),
-        fmt::format("{}", spread.with_oom),
-        can_be_best(spread.policy, metric) ? fmt::format("{}", spread.best) : kNoFigure};
-    if (spread.values.empty()) {
-      cells.insert(cells.end(), {kNoFigure, kNoFigure, kNoFigure});
-    } else {
-      const auto [low, high] = std::minmax_element(spread.values.begin(), spread.values.end());
-      double sum = 0;
-      for (const double value : spread.values) sum += value;
-      cells.push_back(figure_text(*low, metric));
-      cells.push_back(figure_text(sum / static_cast<double>(spread.values.size()), metric));
-      cells.push_back(figure_text(*high, metric));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-// Which policy is best, in a sentence; only the number `done` of runs where the metric ranks nothing.
-std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescription& metric,
-                          std::size_t done) {
-  const auto best = std::max_element(spreads.begin(), spreads.end(),
-                                     [](const Spread& a, const Spread& b) { return a.best < b.best; });
-  if (best == spreads.end() || best->best == 0) {
-    const bool any = std::ranges::any_of(
-        spreads, [](const Spread& spread) { return spread.policy != "oracle" && spread.finished > 0; });
-    return fmt::format("{} runs{}.", done, any ? "" : ", and no policy finished in any");
-  }
-  const std::string unfinished = best->finished == best->runs
-                                     ? ""
-                                     : fmt::format("; it did not finish in {}", best->runs - best->finished);
-  return fmt::format(
-      "{} is best in {} of {} runs ({}), {}{}.", best->policy, best->best, done, metric.title,
-      best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom), unfinished);
-}
-
-// What makes a policy the best of a run here; empty where the metric ranks nothing.
-std::string sweep_rule(const MetricDescription& metric) {
-  if (metric.better == Better::neither) return "";
-  return fmt::format("Best of a run: {} {}, of those that finished.",
-                     metric.better == Better::less ? "least" : "most", metric.title);
-}
-
 // For each policy but the oracle. What is wider than a terminal is in the report and in the results.
 void print_matrices(const Sweep& sweep, const SweepResults& results, const std::vector<Spread>& spreads,
                     const MetricDescription& metric, Output& output) {
@@ -230,21 +119,6 @@ void print_matrices(const Sweep& sweep, const SweepResults& results, const std::
                 sweep.axes.size() > 2 ? ", means over the other axes" : "");
     output.table(matrix(sweep, results, spread.policy, metric));
   }
-}
-
-// The metric of --metric, or the first of the scenario's kind.
-const MetricDescription& shown_metric(const ScenarioDocument& scenario, const Arguments& arguments) {
-  const Kind& kind = kind_of(scenario);
-  if (kind.sweep_metric.empty()) {
-    throw InputError(scenario.file + ": /sweep", "scenarios of kind " + kind.name + " have no sweep.");
-  }
-  const std::string asked = text_of(arguments, "metric");
-  const std::string& name = asked.empty() ? kind.sweep_metric : asked;
-  for (const MetricDescription& metric : kind.metrics()) {
-    if (metric.name == name) return metric;
-  }
-  throw InputError("--metric", "\"" + name + "\" is not a metric of such a scenario." +
-                                   suggest_name(name, names_of(kind.metrics())));
 }
 
 Json results_json(const Sweep& sweep, const SweepResults& results) {
@@ -277,18 +151,6 @@ bool assumes_contexts(const Sweep& sweep) {
   };
   const auto end = one_for_all ? sweep.runs.begin() + 1 : sweep.runs.end();
   return std::any_of(sweep.runs.begin(), end, assumes);
-}
-
-// Stopped: what is there is kept, and the user is told how to go on.
-void say_stopped(std::size_t done, std::size_t all, const std::string& file) {
-  std::cerr << fmt::format("Stopped after {} of {} runs. ", done, all);
-  if (file.empty()) {
-    std::cerr << "Nothing was kept; with --results FILE.jsonl a later call goes on from there.\n";
-  } else if (done > 0) {
-    std::cerr << "They are in " << file << "; the same command goes on from there.\n";
-  } else {
-    std::cerr << "There is nothing to keep yet.\n";
-  }
 }
 
 // Says both errors if what was finished cannot be kept either.
@@ -362,41 +224,50 @@ std::size_t missing_runs(const SweepResults& results, const SweepShard& shard) {
 }  // namespace
 
 void add_sweep_options(Options& options) {
-  options.add_options()("results", text_value("FILE"),
-                        "of a sweep: one line a run and policy, .jsonl (written as runs end) or .csv (at the "
-                        "end); what the file "
-                        "has is not run again")(
-      "resume", po::bool_switch(), "of a sweep: go on with --results, which must have runs of it")(
+  options.add_options()(
+      "results", text_value("FILE"),
+      "of a sweep or --seeds: one line a run (and policy), .jsonl (written as runs end) or, of "
+      "a sweep, .csv (at the end); what the file has is not run again")(
+      "resume", po::bool_switch(), "go on with --results, which must have something of this command")(
       "shard", text_value("K/N"),
       "of a sweep: only every N-th run, from the K-th on; vramlab merge joins them")(
       "metric", text_value("NAME"),
-      "of a sweep: the metric to show (default: regret, mean_completion_s, samples_per_s or batch, by its "
+      "of a sweep or --seeds: the metric to show (default: regret, mean_completion_s, samples_per_s or "
+      "batch, by its "
       "kind)");
   add_threads_option(options);
 }
 
 void require_no_sweep_options(const Arguments& arguments) {
-  if (arguments["resume"].as<bool>() || !text_of(arguments, "shard").empty()) {
-    throw InputError("", "--resume and --shard are for scenarios with a \"sweep\".");
+  if (!text_of(arguments, "shard").empty()) {
+    throw InputError("", "--shard is for scenarios with a \"sweep\".");
+  }
+  if (arguments["seeds"].as<std::int64_t>() > 1) return;  // which are many runs as well
+  if (arguments["resume"].as<bool>()) {
+    throw InputError("", "--resume is for scenarios with a \"sweep\", and for --seeds.");
   }
   if (!text_of(arguments, "results").empty()) {
-    throw InputError("", "--results is for scenarios with a \"sweep\"; --json writes this result.");
+    throw InputError(
+        "", "--results is for scenarios with a \"sweep\", and for --seeds; --json writes this result.");
   }
   if (!text_of(arguments, "metric").empty()) {
-    throw InputError("", "--metric is for scenarios with a \"sweep\"; the table here shows all.");
+    throw InputError(
+        "", "--metric is for scenarios with a \"sweep\", and for --seeds; the table here shows all.");
   }
 }
 
 std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                                   const Arguments& arguments, Output& output) {
   const MetricDescription& metric = shown_metric(scenario, arguments);
-  const std::string file = text_of(arguments, "results");
+  const auto workers = chosen_workers(arguments, output);
+  const std::string file = workers->hands_out() ? text_of(arguments, "results") : "";
   const SweepShard shard = chosen_shard(arguments);
   const Sweep sweep = read_sweep(scenario);
-  KeptResults kept{sweep, sweep_keys(sweep, labels, VRAMLAB_VERSION), file};
+  const auto keys = sweep_keys(sweep, labels, VRAMLAB_VERSION);
+  KeptResults kept{sweep, keys, file};
   SweepResults results = kept.read();
   const std::size_t before = finished_runs(results);
-  if (arguments["resume"].as<bool>() && before == 0) {
+  if (workers->hands_out() && arguments["resume"].as<bool>() && before == 0) {
     throw InputError(file.empty() ? "--resume" : file,
                      "there is nothing to go on with: no run of this sweep was kept.");
   }
@@ -406,8 +277,15 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
                       output.call() != nullptr || arguments["quiet"].as<bool>()};
     run_sweep(sweep,
               {.labels = labels,
-               .threads = chosen_threads(arguments),
+               .threads = own_threads(arguments, output),
+               .workers = workers.get(),
+               .keys = keys,
                .stop = &interrupt.flag(),
+               .stopped =
+                   [&] {
+                     std::cerr << stopped_text(finished_runs(results), shard.count(sweep.runs.size()), "runs",
+                                               file);
+                   },
                .shard = shard,
                .on_run =
                    [&](std::size_t run, const std::vector<LabelledFigures>& figures) {
@@ -424,7 +302,6 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
   }
   if (missing_runs(results, shard) > 0) {
     kept.put_in_order(results);
-    say_stopped(finished_runs(results), shard.count(sweep.runs.size()), file);
     return std::nullopt;
   }
   const std::string note = shard.of > 1 ? fmt::format(", part {} of {}", shard.number, shard.of) : "";

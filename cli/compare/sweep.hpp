@@ -19,7 +19,7 @@ void add_sweep_options(Options& options);
 void require_no_sweep_options(const Arguments& arguments);
 
 /// Runs the sweep of `scenario` and prints its tables. Returns the JSON result; nothing if the user stopped
-/// it.
+/// it, which is said, and where another process shows it.
 std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::vector<std::string>& labels,
                                   const Arguments& arguments, Output& output);
 

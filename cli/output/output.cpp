@@ -35,8 +35,9 @@ void add_output_options(Options& options) {
       "quiet", po::bool_switch(), "print nothing but errors");
 }
 
-Output::Output(const Arguments& arguments, LibraryCall* call)
+Output::Output(const Arguments& arguments, LibraryCall* call, std::shared_ptr<Workers> ranks)
     : call_(call),
+      ranks_(std::move(ranks)),
       json_file_(text_of(arguments, "json")),
       format_(parse_table_format(text_of(arguments, "format"))),
       quiet_(arguments["quiet"].as<bool>() || json_file_ == "-"),

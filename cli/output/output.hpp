@@ -19,6 +19,7 @@
 namespace vramlab {
 
 struct PredictionQuestion;
+class Workers;
 
 /// Another program that has us as a library (capi/vramlab.h) and asks: what it gave and what it hears.
 /// Standard streams and signals are then that program's own.
@@ -44,7 +45,8 @@ class Output {
  public:
   /// Throws InputError for a format there is not, and for a report (of a verb that has --report) whose name
   /// does not end in .html or that this build has no page for.
-  explicit Output(const Arguments& arguments, LibraryCall* call = nullptr);
+  explicit Output(const Arguments& arguments, LibraryCall* call = nullptr,
+                  std::shared_ptr<Workers> ranks = nullptr);
 
   /// A line of text for people.
   void line(const std::string& text);
@@ -80,6 +82,9 @@ class Output {
   /// Null in the program itself.
   [[nodiscard]] const LibraryCall* call() const { return call_; }
 
+  /// The other ranks of the MPI job that the program is one of; null if it was started alone.
+  [[nodiscard]] const std::shared_ptr<Workers>& ranks() const { return ranks_; }
+
   /// The text that the library's caller gave for the file `name`, or null.
   [[nodiscard]] const std::string* given_text(const std::string& name) const;
 
@@ -91,6 +96,7 @@ class Output {
   void print(const std::string& text) const;
 
   LibraryCall* call_;
+  std::shared_ptr<Workers> ranks_;
   std::string json_file_;
   TableFormat format_;
   bool quiet_;

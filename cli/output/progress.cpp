@@ -8,12 +8,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/output/output.hpp"
+
 namespace vramlab {
 namespace {
 
+// "312 of 1000 runs", "12 probes" where nobody knows of how many.
+std::string count_text(std::size_t done, std::size_t total, const std::string& what) {
+  return total == 0 ? fmt::format("{} {}", done, what) : fmt::format("{} of {} {}", done, total, what);
+}
+
 // "312 of 1000 runs, 2 min left". `seconds` passed until `done` of `total` were done.
 std::string progress_text(std::size_t done, std::size_t total, const std::string& what, double seconds) {
-  std::string text = fmt::format("{} of {} {}", done, total, what);
+  const std::string text = count_text(done, total, what);
   if (done == 0 || done >= total) return text;
   const double left = seconds / static_cast<double>(done) * static_cast<double>(total - done);
   if (left < 90) return text + fmt::format(", {:.0f} s left", left);
@@ -76,6 +83,24 @@ Interrupt::~Interrupt() {
 const std::atomic<bool>& Interrupt::flag() const {
   static constinit std::atomic<bool> never{false};
   return ours_ ? stop_wanted : never;
+}
+
+LongWork::LongWork(std::size_t total, std::string what, const Arguments& arguments, const Output& output)
+    : total_(total),
+      what_(std::move(what)),
+      interrupt_(output.call() == nullptr),
+      progress_(total, what_, output.call() != nullptr || arguments["quiet"].as<bool>()) {}
+
+bool LongWork::is_stopped() {
+  if (!interrupt_.flag()) return false;
+  if (!said_) fmt::print(stderr, "Stopped after {}.\n", count_text(done_, total_, what_));
+  said_ = true;
+  return true;
+}
+
+void LongWork::step() {
+  ++done_;
+  progress_.step();
 }
 
 }  // namespace vramlab

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "cli/verb.hpp"
+
 namespace vramlab {
 
 /// Shows nothing unless standard error is a terminal and the work lasts over a second.
@@ -49,6 +51,40 @@ class Interrupt {
 
  private:
   bool ours_;
+};
+
+/// Work of a verb on one piece after another, with progress and until Ctrl-C.
+class LongWork {
+ public:
+  /// On `total` pieces, 0 = nobody knows how many, called `what`: "files". Output and arguments say who sees
+  /// it.
+  LongWork(std::size_t total, std::string what, const Arguments& arguments, const Output& output);
+
+  /// Does `work` for each of `pieces`. Returns false if it was stopped before the last.
+  template <class Pieces, class Work>
+  bool for_each(Pieces&& pieces, const Work& work) {
+    for (auto&& piece : pieces) {
+      if (is_stopped()) return false;
+      work(piece);
+      step();
+    }
+    return true;
+  }
+
+  /// Whether no other piece may begin; says how far it came when that is first known.
+  bool is_stopped();
+  /// Whether it was said.
+  [[nodiscard]] bool was_stopped() const { return said_; }
+  /// A piece is done.
+  void step();
+
+ private:
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool said_ = false;
+  std::string what_;
+  Interrupt interrupt_;
+  Progress progress_;
 };
 
 }  // namespace vramlab

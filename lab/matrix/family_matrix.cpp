@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "lab/experiment.hpp"
-#include "lab/parallel.hpp"
+#include "lab/scenario/result_keys.hpp"
 
 namespace vramlab {
 namespace {
@@ -32,6 +32,18 @@ constexpr std::array kFamilies{
 const FamilyOfKind* family_of(std::string_view kind) {
   const auto found = std::ranges::find(kFamilies, kind, &FamilyOfKind::kind);
   return found == kFamilies.end() ? nullptr : &*found;
+}
+
+const FamilyOfKind& required_family(std::string_view kind) {
+  const FamilyOfKind* family = family_of(kind);
+  if (family == nullptr) throw InternalError("a matrix of a kind that has none");
+  return *family;
+}
+
+// What a cell shows: what sweeps of that kind show first.
+const MetricDescription& shown_metric_of(std::string_view kind) {
+  return *std::ranges::find(find_kind(kind).metrics(), find_kind(kind).sweep_metric,
+                            &MetricDescription::name);
 }
 
 std::string default_profile_of(const PolicySet& known, const std::string& name) {
@@ -99,6 +111,37 @@ FamilyRow row_of(const Experiment& run, const FamilyOfKind& family, const std::s
   return row;
 }
 
+// What a task comes to, and the way back.
+Json row_json(const FamilyRow& row) {
+  Json json{{"scenario", row.scenario}, {"context_assumed", row.context_assumed}, {"cells", Json::array()}};
+  for (const FamilyCell& cell : row.cells) {
+    json["cells"].push_back(
+        {{"value", number_json(cell.value)},
+         {"short_of_best", cell.short_of_best ? Json(*cell.short_of_best) : Json(nullptr)},
+         {"ooms", number_json(cell.ooms)},
+         {"lost", cell.lost},
+         {"is_best", cell.is_best}});
+  }
+  return json;
+}
+
+FamilyRow row_from(const Json& json) {
+  const auto number = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
+  FamilyRow row{.scenario = json.at("scenario").get<std::string>(),
+                .context_assumed = json.at("context_assumed").get<bool>(),
+                .cells = {}};
+  for (const Json& cell : json.at("cells")) {
+    row.cells.push_back({.value = number(cell.at("value")),
+                         .ooms = number(cell.at("ooms")),
+                         .lost = cell.at("lost").get<std::string>(),
+                         .is_best = cell.at("is_best").get<bool>()});
+    if (!cell.at("short_of_best").is_null()) {
+      row.cells.back().short_of_best = cell.at("short_of_best").get<double>();
+    }
+  }
+  return row;
+}
+
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t middle = values.size() / 2;
@@ -109,27 +152,44 @@ double median_of(std::vector<double> values) {
 
 bool has_family_matrix(std::string_view kind) { return family_of(kind) != nullptr; }
 
+std::vector<Task> family_matrix_tasks(const std::string& kind, const std::vector<ScenarioDocument>& scenarios,
+                                      const std::vector<std::string>& keys, const PolicySet& known) {
+  const FamilyOfKind& family = required_family(kind);
+  const std::vector<Contestant> contestants = family.contestants(known);
+  const MetricDescription& metric = shown_metric_of(kind);
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    tasks.push_back({.name = scenarios[i].file,
+                     .key = keys.empty() ? std::string{} : hash_text(text_hash("family\n" + keys[i])),
+                     .length = length_of(scenarios[i]),
+                     .perform = [&family, &scenario = scenarios[i], contestants, &metric, &known] {
+                       const auto run = read_experiment(with_family(scenario, contestants, known));
+                       run->leave_out_oracle();
+                       run->run({});
+                       return row_json(row_of(*run, family, metric.name, metric.better));
+                     }});
+  }
+  return tasks;
+}
+
+FamilyMatrix family_matrix_of(const std::string& kind, const std::vector<Json>& results,
+                              const PolicySet& known) {
+  const FamilyOfKind& family = required_family(kind);
+  const MetricDescription& metric = shown_metric_of(kind);
+  FamilyMatrix matrix{.kind = kind,
+                      .metric = metric.name,
+                      .title = metric.title,
+                      .is_count = metric.unit == "count",
+                      .ooms_count_first = family.ooms_count_first,
+                      .labels = all_labels(family.contestants(known)),
+                      .rows = {}};
+  for (const Json& result : results) matrix.rows.push_back(row_from(result));
+  return matrix;
+}
+
 FamilyMatrix family_matrix(const std::string& kind, const std::vector<ScenarioDocument>& scenarios,
                            unsigned threads, const PolicySet& known) {
-  const FamilyOfKind* family = family_of(kind);
-  if (family == nullptr) throw InternalError("a matrix of a kind that has none");
-  const std::vector<Contestant> contestants = family->contestants(known);
-  FamilyMatrix matrix{
-      .kind = kind, .metric = find_kind(kind).sweep_metric, .title = {}, .labels = {}, .rows = {}};
-  const MetricTable& metrics = find_kind(kind).metrics();
-  const auto metric = std::ranges::find(metrics, matrix.metric, &MetricDescription::name);
-  matrix.title = metric->title;
-  matrix.is_count = metric->unit == "count";
-  matrix.ooms_count_first = family->ooms_count_first;
-  matrix.labels = all_labels(contestants);
-  matrix.rows.resize(scenarios.size());
-  for_each_index(scenarios.size(), threads, [&](std::size_t i) {
-    const auto run = read_experiment(with_family(scenarios[i], contestants, known));
-    run->leave_out_oracle();
-    run->run({});
-    matrix.rows[i] = row_of(*run, *family, matrix.metric, metric->better);
-  });
-  return matrix;
+  return family_matrix_of(kind, perform_all(family_matrix_tasks(kind, scenarios, {}, known), threads), known);
 }
 
 std::vector<FamilySummary> summarise(const FamilyMatrix& matrix) {

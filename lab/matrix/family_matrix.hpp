@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "lab/best.hpp"
 #include "lab/scenario/file.hpp"
+#include "lab/tasks.hpp"
 #include "policies/contract/policy_set.hpp"
 
 namespace vramlab {
@@ -101,9 +102,18 @@ struct FamilyMatrix {
 /// Whether scenarios of `kind` have such a matrix.
 bool has_family_matrix(std::string_view kind);
 
-/// Runs the policies of `known` on scenarios of `kind`, on up to `threads` threads; the result does not
-/// depend on them. A policy that a scenario names itself keeps its options there. Throws InputError with
-/// every problem of a file.
+/// The runs of the policies of `known` on scenarios of `kind`, one task a scenario, with the keys of their
+/// files (ResultKeys) or none. They refer to `scenarios` and `known`. A policy that a scenario names itself
+/// keeps its options there. A task throws InputError with every problem of its file.
+std::vector<Task> family_matrix_tasks(const std::string& kind, const std::vector<ScenarioDocument>& scenarios,
+                                      const std::vector<std::string>& keys,
+                                      const PolicySet& known = *builtin_policies());
+
+/// What those tasks came to, one a scenario, as a matrix.
+FamilyMatrix family_matrix_of(const std::string& kind, const std::vector<Json>& results,
+                              const PolicySet& known = *builtin_policies());
+
+/// Both, on up to `threads` threads. The result does not depend on them.
 FamilyMatrix family_matrix(const std::string& kind, const std::vector<ScenarioDocument>& scenarios,
                            unsigned threads, const PolicySet& known = *builtin_policies());
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.hpp"
 #include "lab/matrix/family_matrix.hpp"
-#include "lab/parallel.hpp"
+#include "lab/scenario/result_keys.hpp"
 
 namespace vramlab {
 namespace {
@@ -80,11 +81,36 @@ double largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-MatrixCell cell_of(const std::vector<Comparison>& runs, const std::string& label, std::int64_t iterations) {
+/// What is kept of the run of one tuner.
+struct TunerRun {
+  std::vector<Metric> metrics;
+  bool ended_early = false;
+};
+
+// The records of every step are not looked at again.
+Json runs_json(const Comparison& comparison) {
+  Json list = Json::array();
+  for (const PolicyResult& result : comparison.policies) {
+    Json one = labelled_json({result}).front();
+    one["ended_early"] = !result.run.ended_early.empty();
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+TunerRun run_from(const Json& list, const std::string& label) {
+  const std::vector<LabelledFigures> all = labelled_from(list);
+  const auto found = std::ranges::find(all, label, &LabelledFigures::label);
+  if (found == all.end()) throw InternalError("a matrix without a run of " + label);
+  const auto place = static_cast<std::size_t>(found - all.begin());
+  return {found->metrics, list.at(place).at("ended_early").get<bool>()};
+}
+
+MatrixCell cell_of(const std::vector<TunerRun>& runs, std::int64_t iterations) {
   const auto all = [&](const char* name) {
     std::vector<double> values;
-    for (const Comparison& run : runs) {
-      if (const auto value = find_metric(run.find(label)->metrics, name)) values.push_back(*value);
+    for (const TunerRun& run : runs) {
+      if (const auto value = find_metric(run.metrics, name)) values.push_back(*value);
     }
     return values;
   };
@@ -100,12 +126,19 @@ MatrixCell cell_of(const std::vector<Comparison>& runs, const std::string& label
     cell.mean_regret = mean(regrets);
     cell.worst_regret = largest(regrets);
   }
-  cell.ended_early = std::any_of(runs.begin(), runs.end(), [&](const Comparison& run) {
-    return !run.find(label)->run.ended_early.empty();
-  });
-  cell.finished = std::all_of(runs.begin(), runs.end(),
-                              [&](const Comparison& run) { return has_finished(run.find(label)->metrics); });
+  cell.ended_early = std::ranges::any_of(runs, &TunerRun::ended_early);
+  cell.finished = std::ranges::all_of(runs, has_finished, &TunerRun::metrics);
   return cell;
+}
+
+/// The seeds of each row: one where nothing is random.
+std::vector<std::int64_t> seeds_of(const std::vector<MatrixTask>& rows, std::int64_t seeds,
+                                   const PolicySet& known) {
+  std::vector<std::int64_t> all;
+  for (const MatrixTask& row : rows) {
+    all.push_back(is_random(disturbed(row, 1, known).setup.faults) ? seeds : 1);
+  }
+  return all;
 }
 
 // Several may be the best of a row. Without a regret there is nothing to compare.
@@ -147,45 +180,56 @@ TrainingScenario with_matrix_tuners(TrainingScenario scenario, const PolicySet& 
   return scenario;
 }
 
-std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
-                                    unsigned threads, const PolicySet& known) {
-  struct Piece {
-    std::size_t task = 0;
-    std::int64_t seed = 0;
-  };
-  std::vector<Piece> pieces;
-  for (std::size_t task = 0; task < tasks.size(); ++task) {
-    const std::int64_t runs = is_random(disturbed(tasks[task], 1, known).setup.faults) ? seeds : 1;
-    for (std::int64_t seed = 1; seed <= runs; ++seed) pieces.push_back({task, seed});
+std::vector<Task> tuner_matrix_tasks(const std::vector<MatrixTask>& rows, std::int64_t seeds,
+                                     const PolicySet& known) {
+  std::vector<Task> tasks;
+  const std::vector<std::int64_t> counts = seeds_of(rows, seeds, known);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MatrixTask& row = rows[i];
+    const std::string name =
+        row.faults != nullptr ? row.scenario->name + " + " + row.faults->name : row.scenario->name;
+    for (std::int64_t seed = 1; seed <= counts[i]; ++seed) {
+      const std::string number = std::to_string(seed);
+      tasks.push_back({.name = counts[i] > 1 ? name + ", seed " + number : name,
+                       .key = hash_text(text_hash("tuners\n" + row.key + '\n' + number)),
+                       .length = static_cast<double>(row.scenario->setup.iterations),
+                       .perform = [&row, seed, &known] {
+                         return runs_json(compare_policies(disturbed(row, seed, known)));
+                       }});
+    }
   }
-  std::vector<Comparison> results(pieces.size());
-  for_each_index(pieces.size(), threads, [&](std::size_t i) {
-    results[i] = compare_policies(disturbed(tasks[pieces[i].task], pieces[i].seed, known));
-    for (PolicyResult& result : results[i].policies) {  // the records of every step are not looked at again
-      result.run.iterations = {};
-      result.run.log = {};
-    }
-  });
+  return tasks;
+}
 
+std::vector<MatrixRow> tuner_matrix_rows(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
+                                         const std::vector<Json>& results, const PolicySet& known) {
   const std::vector<std::string> labels = matrix_labels(known);
+  const std::vector<std::int64_t> counts = seeds_of(tasks, seeds, known);
   std::vector<MatrixRow> rows;
-  for (std::size_t task = 0, piece = 0; task < tasks.size(); ++task) {
-    std::vector<Comparison> runs;
-    for (; piece < pieces.size() && pieces[piece].task == task; ++piece) {
-      runs.push_back(std::move(results[piece]));
-    }
+  for (std::size_t task = 0, result = 0; task < tasks.size(); ++task) {
     MatrixRow row{.scenario = tasks[task].scenario->name,
                   .faults = tasks[task].faults != nullptr ? tasks[task].faults->name : "",
                   .objective = objective_name(tasks[task].scenario->objective),
-                  .seeds = std::ssize(runs),
+                  .seeds = counts[task],
                   .context_assumed = tasks[task].scenario->context_assumed,
                   .cells = {}};
     for (const std::string& label : labels) {
-      row.cells.push_back(cell_of(runs, label, tasks[task].scenario->setup.iterations));
+      std::vector<TunerRun> runs;
+      for (std::int64_t seed = 0; seed < counts[task]; ++seed) {
+        runs.push_back(run_from(results[result + static_cast<std::size_t>(seed)], label));
+      }
+      row.cells.push_back(cell_of(runs, tasks[task].scenario->setup.iterations));
     }
+    result += static_cast<std::size_t>(counts[task]);
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
+                                    unsigned threads, const PolicySet& known) {
+  return tuner_matrix_rows(tasks, seeds, perform_all(tuner_matrix_tasks(tasks, seeds, known), threads),
+                           known);
 }
 
 std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,

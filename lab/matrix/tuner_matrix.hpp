@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lab/kinds/training/run.hpp"
+#include "lab/tasks.hpp"
 
 namespace vramlab {
 
@@ -46,14 +47,24 @@ struct MatrixRow {
   std::vector<MatrixCell> cells;  ///< in the order of matrix_labels()
 };
 
-/// A scenario and the faults to run it with.
+/// A scenario and the faults to run it with: a row.
 struct MatrixTask {
   const TrainingScenario* scenario = nullptr;
   const TrainingScenario* faults = nullptr;  ///< faults and other processes are taken from it; null = its own
+  std::string key{};                         ///< of both files (ResultKeys); may be empty
 };
 
-/// Runs the tuners of `known` on every task with seeds 1 to `seeds`, on up to `threads` threads. The result
-/// does not depend on them.
+/// The runs of the tuners of `known` on every row with seeds 1 to `seeds`, seed by seed and row by row. They
+/// refer to all that is given here.
+std::vector<Task> tuner_matrix_tasks(const std::vector<MatrixTask>& rows, std::int64_t seeds,
+                                     const PolicySet& known = *builtin_policies());
+
+/// What those tasks came to, one a task, as rows.
+std::vector<MatrixRow> tuner_matrix_rows(const std::vector<MatrixTask>& rows, std::int64_t seeds,
+                                         const std::vector<Json>& results,
+                                         const PolicySet& known = *builtin_policies());
+
+/// Both, on up to `threads` threads. The result does not depend on them.
 std::vector<MatrixRow> tuner_matrix(const std::vector<MatrixTask>& tasks, std::int64_t seeds,
                                     unsigned threads, const PolicySet& known = *builtin_policies());
 

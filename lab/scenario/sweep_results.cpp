@@ -15,41 +15,13 @@
 #include "lab/metric.hpp"
 #include "lab/parallel.hpp"
 #include "lab/scenario/file.hpp"
+#include "lab/scenario/result_keys.hpp"
 #include "recordings/input_file.hpp"
 
 namespace vramlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-// FNV-1a, 64 bits.
-std::uint64_t hash(std::string_view text, std::uint64_t start = 14695981039346656037ULL) {
-  for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return start;
-}
-
-/// By path.
-using FileHashes = std::map<fs::path, std::uint64_t>;
-
-// Each file is read once.
-std::uint64_t hash_of(const fs::path& file, FileHashes& known) {
-  const auto [place, fresh] = known.try_emplace(file, 0);
-  if (fresh) place->second = hash(read_input_file(file));
-  return place->second;
-}
-
-// Any text of a scenario may name a file; most name none.
-void add_files(const Json& json, const fs::path& scenario, FileHashes& files, std::uint64_t& sum) {
-  if (json.is_string()) {
-    const auto& name = json.get_ref<const std::string&>();
-    if (name.find('.') == std::string::npos || name.size() > 4096) return;
-    if (const auto file = find_data_file(name, scenario))
-      sum = hash(fmt::format("{:x}", hash_of(*file, files)), sum);
-  }
-  if (json.is_structured()) {
-    for (const Json& inside : json) add_files(inside, scenario, files, sum);
-  }
-}
 
 // `rows`: how many the run has, so that a part of it is known for one.
 Json row_json(const Sweep& sweep, const SweepRun& run, const std::string& key, std::size_t rows,
@@ -252,6 +224,49 @@ auto at_point(const Sweep& sweep, const SweepRun& run, const Work& work) {
   }
 }
 
+/// The runs of a sweep as tasks.
+class RunsToMake {
+ public:
+  RunsToMake(const Sweep& sweep, const std::vector<std::string>& labels)
+      : sweep_(sweep), labels_(labels), read_(sweep.runs.size()) {}
+
+  /// Throws InputError, which names the combination, if it is not a usable scenario.
+  void read(std::size_t i) {
+    read_[i] = at_point(sweep_, sweep_.runs[i], [&] {
+      auto experiment = read_experiment(sweep_.runs[i].scenario);
+      experiment->require_labels(labels_);
+      return experiment;
+    });
+  }
+
+  /// They refer to this. `keys`: one a run, or none.
+  std::vector<Task> tasks(const std::vector<std::string>& keys) {
+    std::vector<Task> tasks;
+    for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+      tasks.push_back({.name = sweep_.point_text(sweep_.runs[i]),
+                       .key = keys.empty() ? std::string{} : keys[i],
+                       .length = length_of(sweep_.runs[i].scenario),
+                       .perform = [this, i] { return perform(i); }});
+    }
+    return tasks;
+  }
+
+ private:
+  Json perform(std::size_t i) {
+    if (!read_[i]) read(i);
+    const auto experiment = std::move(read_[i]);
+    return at_point(sweep_, sweep_.runs[i], [&] {
+      experiment->leave_out_oracle();  // each would take as many runs again as it has choices
+      experiment->run(labels_);
+      return labelled_json(experiment->figures());
+    });
+  }
+
+  const Sweep& sweep_;
+  const std::vector<std::string>& labels_;
+  std::vector<std::unique_ptr<Experiment>> read_;  ///< until they are run
+};
+
 }  // namespace
 
 std::size_t finished_runs(const SweepResults& results) {
@@ -266,21 +281,9 @@ void require_results_name(const fs::path& file) {
 
 std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
                                     std::string_view version) {
-  FileHashes files;
+  ResultKeys result_keys{version};
   std::vector<std::string> keys;
-  std::uint64_t start =
-      hash(version);  // and which figures there are: a row without one is of another program
-  for (const std::string& name : names_of(kind_of(sweep.runs.front().scenario).metrics())) {
-    start = hash(name + '\n', start);
-  }
-  for (const SweepRun& run : sweep.runs) {
-    std::uint64_t sum = hash(run.scenario.json.dump(), start);
-    for (const std::string& label : labels) sum = hash(label + '\n', sum);
-    for (const PolicyPlugin& plugin : run.scenario.policies->plugins)
-      sum = hash(fmt::format("{:x}", hash_of(plugin.file, files)), sum);
-    add_files(run.scenario.json, run.scenario.file, files, sum);
-    keys.push_back(fmt::format("{:016x}", sum));
-  }
+  for (const SweepRun& run : sweep.runs) keys.push_back(result_keys.of(run.scenario, labels));
   return keys;
 }
 
@@ -334,34 +337,26 @@ SweepResults read_sweep_results(const Sweep& sweep, const std::vector<std::strin
 }
 
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results) {
-  std::atomic<bool> failed{false};
-  const auto stopped = [&] { return failed || (options.stop != nullptr && options.stop->load()); };
-  std::vector<std::unique_ptr<Experiment>> runs(sweep.runs.size());
-  for_each_index(runs.size(), options.threads, [&](std::size_t i) {
-    if (results[i] || !options.shard.has(i) || stopped()) return;
-    const SweepRun& run = sweep.runs[i];
-    runs[i] = at_point(sweep, run, [&] {
-      auto experiment = read_experiment(run.scenario);
-      experiment->require_labels(options.labels);
-      return experiment;
+  Threads own{options.threads};
+  Workers& workers = options.workers != nullptr ? *options.workers : own;
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    if (!results[i] && options.shard.has(i)) wanted.push_back(i);
+  }
+  RunsToMake runs{sweep, options.labels};
+  if (workers.hands_out()) {  // who is handed a run reads it then
+    for_each_index(wanted.size(), options.threads, [&](std::size_t i) {
+      if (options.stop == nullptr || !options.stop->load()) runs.read(wanted[i]);
     });
-  });
-  for_each_index(runs.size(), options.threads, [&](std::size_t i) {
-    if (!runs[i] || stopped()) return;
-    results[i] = at_point(sweep, sweep.runs[i], [&] {
-      runs[i]->leave_out_oracle();  // each would take as many runs again as it has choices
-      runs[i]->run(options.labels);
-      return runs[i]->figures();
-    });
-    runs[i] = nullptr;
-    if (!options.on_run) return;
-    try {
-      options.on_run(i, *results[i]);
-    } catch (...) {
-      failed = true;
-      throw;
-    }
-  });
+  }
+  workers.perform(runs.tasks(options.keys), std::move(wanted),
+                  {.take =
+                       [&](std::size_t run, const Json& rows) {
+                         results[run] = labelled_from(rows);
+                         if (options.on_run) options.on_run(run, *results[run]);
+                       },
+                   .stop = options.stop,
+                   .stopped = options.stopped});
 }
 
 }  // namespace vramlab

@@ -10,6 +10,7 @@
 
 #include "lab/metric.hpp"
 #include "lab/scenario/sweep.hpp"
+#include "lab/tasks.hpp"
 
 namespace vramlab {
 
@@ -19,8 +20,7 @@ using SweepResults = std::vector<std::optional<std::vector<LabelledFigures>>>;
 /// How many runs are done.
 std::size_t finished_runs(const SweepResults& results);
 
-/// What a result depends on, in 16 hexadecimal digits: the combination, the labels chosen, the program's
-/// version, and the content of every file that the scenario names and of every plugin given besides.
+/// What the result of each combination depends on (ResultKeys), with the labels chosen.
 std::vector<std::string> sweep_keys(const Sweep& sweep, const std::vector<std::string>& labels,
                                     std::string_view version);
 
@@ -55,20 +55,25 @@ struct SweepShard {
 /// "3/16". Throws InputError for anything but two whole numbers, the first from 1 to the second.
 SweepShard parse_shard(const std::string& text);
 
-// Runs a sweep on several threads; the results do not depend on how many.
+// Makes the runs of a sweep; the results do not depend on where.
 
 struct SweepOptions {
   std::vector<std::string> labels;  ///< policies to run; empty = all
-  unsigned threads = 1;
+  unsigned threads = 1;             ///< of this process
+  Workers* workers = nullptr;       ///< where the runs are made; null = on those threads
+  std::vector<std::string>
+      keys{};  ///< of the runs (sweep_keys); may be empty where no other process makes them
   const std::atomic<bool>* stop = nullptr;  ///< when it turns true, runs that have not begun are left out
-  SweepShard shard;                         ///< the others are left out
-  /// After each run, from any thread; what it throws stops the sweep.
-  std::function<void(std::size_t run, const std::vector<LabelledFigures>& results)> on_run;
+  std::function<void()> stopped{};          ///< once, when no more runs begin because of it
+  SweepShard shard{};                       ///< the others are left out
+  /// After each run, one call at a time; what it throws stops the sweep.
+  std::function<void(std::size_t run, const std::vector<LabelledFigures>& results)> on_run{};
 };
 
 /// Reads every combination that `results` does not have, and then runs them into it. Throws InputError, which
 /// names the combination: before the first run if one of them is not a usable scenario, and after all runs if
-/// one could not be made (weights that do not fit, for one); the others are in `results` then.
+/// one could not be made (weights that do not fit, for one); the others are in `results` then. Where another
+/// process hands out the runs, `results` stays as it is.
 void run_sweep(const Sweep& sweep, const SweepOptions& options, SweepResults& results);
 
 }  // namespace vramlab

@@ -165,9 +165,6 @@ TEST_F(JobsCliTest, SeedsAreRefusedWhereNothingIsDrawn) {
   const auto [code, out] = run("compare two.json --seeds 3");
   EXPECT_EQ(code, 2);
   EXPECT_THAT(out, HasSubstr("every seed gives the same run"));
-  const auto [training, said] = run("compare " + shipped("ratchet.json") + " --seeds 3");
-  EXPECT_EQ(training, 2);
-  EXPECT_THAT(said, HasSubstr("--seeds is for scenarios of kind jobs"));
   EXPECT_EQ(run("compare two.json --seeds 0").first, 2);
 }
 

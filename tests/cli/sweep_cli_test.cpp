@@ -1,14 +1,15 @@
 // Sweeps, pictures and completion, as a user meets them.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <gmock/gmock.h>
 
 #include "lab/json.hpp"
 #include "tests/cli/cli_rig.hpp"
+#include "tests/cli/killed_program.hpp"
 
 namespace vramlab {
 namespace {
@@ -138,19 +139,16 @@ TEST_F(SweepCliTest, AKilledSweepKeepsWhatHadEndedAndGoesOnToTheSameBytes) {
   json["workload"]["iterations"] = 500;
   json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 150}])");
   std::ofstream{folder.file("sweep.json")} << json.dump();
-  const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(run("compare sweep.json --results whole.jsonl").code, 0);
-  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
-  for (int moment = 1; moment <= 20; ++moment) {  // each further on than the one before
-    const std::string wait = std::to_string(whole.count() * moment / 40);
-    ASSERT_EQ(shell("('" VRAMLAB_PROGRAM
-                    "' compare sweep.json --results killed.jsonl -j 2 >out 2>err & p=$!; sleep " +
-                    wait + "; kill -9 $p; wait $p)") &
-                  0xff,
-              0);
+  std::mt19937 random{7};
+  std::uniform_int_distribution<std::int64_t> more{0, 24};  // lines: three a run
+  for (int moment = 1; moment <= 20; ++moment) {            // each further on than the one before
+    const std::int64_t lines = lines_of(folder.file("killed.jsonl")) + more(random);
+    act_at("exec '" VRAMLAB_PROGRAM "' compare sweep.json --results killed.jsonl -j 2 >out 2>err", folder,
+           "killed.jsonl", lines, [](pid_t program) { ::kill(program, SIGKILL); });
     if (!std::filesystem::exists(folder.file("killed.jsonl"))) continue;
-    const std::string lines = text("killed.jsonl");
-    EXPECT_TRUE(lines.empty() || lines.back() == '\n');
+    const std::string text_so_far = text("killed.jsonl");
+    EXPECT_TRUE(text_so_far.empty() || text_so_far.back() == '\n');
   }
   const Ran rest = run("compare sweep.json --results killed.jsonl");
   EXPECT_EQ(rest.code, 0) << rest.err;

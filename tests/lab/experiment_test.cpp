@@ -56,7 +56,6 @@ TEST(Experiment, AQuestionThatGoesWithOtherKindsIsRefused) {
               HasSubstr("--picture is for scenarios of kind training and jobs."));
   EXPECT_THAT(refusal("search", {.trace_dir = "a"}),
               HasSubstr("--trace-dir is for scenarios of kind training, jobs and epoch."));
-  EXPECT_THAT(refusal("training", {.seeds = 2}), HasSubstr("--seeds is for scenarios of kind jobs."));
   EXPECT_EQ(refusal("training", {.picture = "a.svg", .trace_dir = "a"}), "none");
 }
 

@@ -58,10 +58,6 @@ const RecordBase& jobs_table();
 std::vector<JobsResult> compare_queues(const JobsScenario& scenario,
                                        const std::vector<std::string>& labels = {});
 
-/// The same on each of several scenarios, at least two: one scenario, one seed each.
-std::vector<JobsResult> compare_seeds(const std::vector<JobsScenario>& scenarios,
-                                      const std::vector<std::string>& labels);
-
 /// The oracle by the scenario's objective: under each of its policies, all tuners of jobs stand still at
 /// points within their bounds, and composers make batches of at most so many samples; the best of these runs
 /// without OOM (oracle.cpp). Always on pretended cards. Empty without an objective, and where nothing that

@@ -322,17 +322,25 @@ std::vector<std::string> queue_decisions(const JobQueueSetup& setup, const JobQu
 /// Admitters side by side, on one draw of the jobs or on several: then means, and how far they lie apart.
 class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsResult>> {
  public:
-  /// `seeds` are the draws where there are several, `scenario` the first of them.
-  JobsExperiment(JobsScenario scenario, std::vector<JobsScenario> seeds, Question question)
-      : ScenarioExperiment(std::move(scenario), std::move(question)), seeds_(std::move(seeds)) {}
+  using ScenarioExperiment::ScenarioExperiment;
 
   void run(const std::vector<std::string>& labels) override {
-    results_ = is_seeded() ? compare_seeds(seeds_, labels) : compare_queues(scenario_, labels);
-    if (!has_oracle_ || is_seeded() || question_.decisions) return;
+    results_ = compare_queues(scenario_, labels);
+    if (!has_oracle_ || question_.decisions) return;
     auto oracle = find_queue_oracle(scenario_, question_.threads);
     if (!oracle) return;
     results_.push_back(*std::move(oracle));
     add_regrets(scenario_, results_.back(), results_);
+  }
+  bool take_seeds(const SeededFigures& figures) override {
+    results_.clear();
+    for (std::size_t i = 0; i < figures.means.size(); ++i) {
+      const auto& policies = scenario_.policies;
+      const auto entry = std::ranges::find(policies, figures.means[i].label, &PolicyEntry::label);
+      results_.push_back({named_after(*entry), {}, figures.spreads[i].metrics});
+      results_.back().metrics = figures.means[i].metrics;
+    }
+    return true;
   }
   void leave_out_oracle() override { has_oracle_ = false; }
 
@@ -354,8 +362,8 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     return fmt::format("{}: {} jobs on {} card{}{}", scenario_.name, scenario_.setup.jobs.size(), cards,
                        cards == 1 ? "" : "s", scenario_.setup.steps ? ", step by step" : "") +
            (scenario_.context_assumed ? " (contexts assumed)" : "") +
-           (is_seeded() ? fmt::format(", seeds {} to {}: means and ± standard deviations",
-                                      seeds_.front().seed, seeds_.back().seed)
+           (is_seeded() ? fmt::format(", seeds {} to {}: means and ± standard deviations", scenario_.seed,
+                                      scenario_.seed + static_cast<std::uint64_t>(question_.seeds) - 1)
                         : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override {
@@ -397,7 +405,7 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   }
   [[nodiscard]] Json json() const override {
     Json json = jobs_json(scenario_, results_, traces_);
-    if (is_seeded()) json["seeds"] = seeds_.size();
+    if (is_seeded()) json["seeds"] = question_.seeds;
     return judged(std::move(json));
   }
   [[nodiscard]] std::vector<Json> sections() const override {
@@ -421,10 +429,9 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
   }
 
  private:
-  [[nodiscard]] bool is_seeded() const { return !seeds_.empty(); }
+  [[nodiscard]] bool is_seeded() const { return question_.seeds > 1; }
 
   bool has_oracle_ = true;
-  std::vector<JobsScenario> seeds_;                         ///< empty for one draw
   std::map<std::string, std::vector<std::string>> traces_;  ///< written, by label
 };
 
@@ -449,24 +456,15 @@ void perform_on_card(const Question& question, JobsScenario& scenario) {
 
 std::unique_ptr<Experiment> read_questioned(const ScenarioDocument& document, const Question& question) {
   const bool shows_run = !question.picture.empty() || !question.trace_dir.empty() || question.report;
-  if (question.seeds > 1 && shows_run) {
-    throw InputError("", "--picture, --trace-dir and --report show one run; leave --seeds out.");
-  }
-  std::vector<JobsScenario> seeds;
-  for (std::int64_t i = 0; i < question.seeds; ++i) {
-    seeds.push_back(read_jobs(at_seed(document, static_cast<std::uint64_t>(i))));
-    seeds.back().setup.keep_moments = shows_run || question.decisions;
-    perform_on_card(question, seeds.back());
-  }
-  if (question.seeds == 1)
-    return std::make_unique<JobsExperiment>(std::move(seeds.front()), std::vector<JobsScenario>{}, question);
-  if (!seeds.front().draws) {
+  JobsScenario scenario = read_jobs(document);
+  scenario.setup.keep_moments = shows_run || question.decisions;
+  perform_on_card(question, scenario);
+  if (question.seeds > 1 && !scenario.draws) {
     throw InputError(
         document.file,
         "nothing of it is drawn (\"generate\", \"estimate_error\"): every seed gives the same run.");
   }
-  JobsScenario first = seeds.front();
-  return std::make_unique<JobsExperiment>(std::move(first), std::move(seeds), question);
+  return std::make_unique<JobsExperiment>(std::move(scenario), question);
 }
 
 }  // namespace
@@ -530,7 +528,6 @@ Kind jobs_kind() {
           .sweep_metric = "mean_completion_s",
           .has_picture = true,
           .has_traces = true,
-          .is_drawn = true,
           .has_steps = true};
 }
 
