@@ -201,8 +201,7 @@ struct FilesToCheck {
   }
 };
 
-FilesToCheck read_files(const std::vector<std::string>& files, const Arguments& arguments,
-                        const Output& output) {
+FilesToCheck read_files(const std::vector<std::string>& files, const Arguments& arguments, Output& output) {
   FilesToCheck read;
   const auto policies = chosen_policies(arguments, output);
   for (const std::string& file : files) read.documents.push_back(output.scenario(file, policies));

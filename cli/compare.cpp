@@ -146,6 +146,9 @@ int run_compare(const Arguments& arguments, Output& output) {
                      "ranks share the runs of a sweep or of --seeds N; this is one run of each policy.");
   }
   auto experiments = read_all(documents, labels, question);
+  if (!question.trace_dir.empty()) {
+    require_kept(output.inputs(), experiments.front()->labels(), question.trace_dir);
+  }
   Json results = Json::array();
   for (auto& experiment : experiments) {
     experiment->run(labels);

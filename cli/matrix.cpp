@@ -58,12 +58,12 @@ using DocumentsByKind = std::vector<std::pair<std::string, std::vector<ScenarioD
 
 // Of a folder the scenarios of `wanted`, or else those of training; whatever else is named.
 DocumentsByKind read_all(const std::vector<std::string>& paths, const std::string& wanted,
-                         const std::shared_ptr<const PolicySet>& policies) {
+                         const std::shared_ptr<const PolicySet>& policies, Output& output) {
   DocumentsByKind all;
   for (const Kind& kind : kinds()) all.push_back({kind.name, {}});
   bool any = false;
   for (const std::string& file : scenario_files(paths)) {
-    ScenarioDocument document = read_document(file, policies);
+    ScenarioDocument document = output.scenario(file, policies);
     const Kind& kind = kind_of(document);
     const bool is_named = std::find(paths.begin(), paths.end(), file) != paths.end();
     const bool takes = wanted.empty() ? is_named || kind.name == "training" : kind.name == wanted;
@@ -252,7 +252,7 @@ std::string objectives(const std::vector<MatrixRow>& rows) {
 class TunerRows : public RowsOfKind {
  public:
   TunerRows(const Arguments& arguments, const std::vector<ScenarioDocument>& scenarios,
-            std::shared_ptr<const PolicySet> policies)
+            std::shared_ptr<const PolicySet> policies, Output& output)
       : policies_(std::move(policies)), seeds_(arguments["seeds"].as<std::int64_t>()) {
     ResultKeys keys{VRAMLAB_VERSION};
     const auto read = [&](const std::vector<ScenarioDocument>& documents) {
@@ -264,7 +264,7 @@ class TunerRows : public RowsOfKind {
     };
     scenarios_ = read(scenarios);
     if (arguments.count("faults") > 0) {
-      faults_ = read(read_all(texts_of(arguments, "faults"), "training", policies_).front().second);
+      faults_ = read(read_all(texts_of(arguments, "faults"), "training", policies_, output).front().second);
     }
     for (const Keyed& one : scenarios_) {
       rows_.push_back({&one.scenario, nullptr, one.key});
@@ -470,14 +470,14 @@ int run_matrix(const Arguments& arguments, Output& output) {
   const std::int64_t seeds = arguments["seeds"].as<std::int64_t>();
   if (seeds < 1 || seeds > 1000) throw InputError("", "--seeds must be from 1 to 1000.");
   const auto policies = chosen_policies(arguments, output);
-  const DocumentsByKind all = read_all(operands(arguments), chosen_kind(arguments), policies);
+  const DocumentsByKind all = read_all(operands(arguments), chosen_kind(arguments), policies, output);
   if (!picture.empty() && all.size() > 1) {
     throw InputError(picture, "a heat map is of one kind of scenarios; choose it with --kind.");
   }
   AllRows kinds;
   for (const auto& [kind, scenarios] : all) {
     if (kind == "training") {
-      kinds.push_back(std::make_unique<TunerRows>(arguments, scenarios, policies));
+      kinds.push_back(std::make_unique<TunerRows>(arguments, scenarios, policies, output));
     } else {
       kinds.push_back(std::make_unique<FamilyRows>(arguments, kind, scenarios, policies));
     }

@@ -9,9 +9,11 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "cli/output/output.hpp"
 #include "core/error.hpp"
+#include "lab/experiment.hpp"
 #include "plugins/plugin_loader.hpp"
 #include "recordings/snapshot/marks.hpp"
 
@@ -22,17 +24,36 @@ namespace fs = std::filesystem;
 void add_plugin_option(Options& options) {
   options.add_options()(
       "plugin", po::value<std::vector<std::string>>()->composing()->default_value({}, "")->value_name("FILE"),
-      "a shared library with further policies; may be given several times (docs/plugins.md)");
+      "a shared library with further policies; may be given several times (docs/plugins.md)")(
+      "isolate", po::bool_switch(),
+      "try each policy of a plugin in a process of its own first: what crashes, exits or never answers ends "
+      "its own run only");
+  options.add_options()("isolate-limit", po::value<std::int64_t>()->default_value(60)->value_name("SECONDS"),
+                        "with --isolate: how long a run may take there");
 }
 
-std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, const Output& output) {
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, Output& output) {
   const char* folders = std::getenv("VRAMLAB_PLUGIN_PATH");
   const auto known = output.call() != nullptr ? output.call()->policies : builtin_policies();
   auto policies = with_plugin_path(known, folders == nullptr ? "" : folders);
   for (const auto& file : texts_of(arguments, "plugin")) {
     policies = with_plugin(policies, file);
   }
+  std::vector<std::string> plugins;
+  for (const PolicyPlugin& plugin : policies->plugins) plugins.push_back(plugin.file);
+  output.reads(plugins);
   return policies;
+}
+
+std::optional<std::chrono::seconds> chosen_isolation(const Arguments& arguments) {
+  if (!arguments.contains("isolate") || !arguments["isolate"].as<bool>()) return std::nullopt;
+  constexpr std::int64_t kMost = 86400;
+  const auto limit = arguments["isolate-limit"].as<std::int64_t>();
+  if (limit < 1 || limit > kMost) {
+    throw InputError("--isolate-limit",
+                     fmt::format("{} is out of range; allowed is 1 to {} seconds.", limit, kMost));
+  }
+  return std::chrono::seconds{limit};
 }
 
 void add_torch_version_option(Options& options) {
@@ -113,12 +134,87 @@ Grouping chosen_grouping(const Arguments& arguments) {
 
 namespace {
 
+constexpr const char* kInputOptions[] = {"plugin", "marks",  "times",      "against",
+                                         "oom",    "faults", "calibration"};
+constexpr const char* kOutputOptions[] = {"json",  "report", "picture", "trace",  "export",
+                                          "junit", "folded", "results", "output", "profile"};
+
 fs::path canonical(const std::string& name) {
   std::error_code ignored;
   return fs::weakly_canonical(name, ignored);
 }
 
+// The value of an option, whether it may be repeated or not.
+void add_names(const Arguments& arguments, const char* option, std::vector<std::string>& names) {
+  if (!arguments.contains(option)) return;
+  const boost::any& value = arguments[option].value();
+  if (const auto* one = boost::any_cast<std::string>(&value)) names.push_back(*one);
+  if (const auto* all = boost::any_cast<std::vector<std::string>>(&value))
+    names.insert(names.end(), all->begin(), all->end());
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+
+// Of a regular file, whatever name it is called by: a device may be read and written.
+std::optional<FileId> id_of(const std::string& name) {
+  struct stat file {};
+  if (::stat(name.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  return FileId{file.st_dev, file.st_ino};
+}
+
+std::set<FileId> ids_of(const std::vector<std::string>& names) {
+  std::set<FileId> ids;
+  for (const std::string& name : names) {
+    if (const auto id = id_of(name)) ids.insert(*id);
+  }
+  return ids;
+}
+
+// What is there by the names that a run gives its files: NAME.csv, NAME.jobs.csv, or the folder NAME.
+std::vector<std::string> files_named_after(const fs::path& base) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(base.parent_path(), ignored)) {
+    if (entry.path().filename().string().starts_with(base.filename().string() + ".")) {
+      files.push_back(entry.path().string());
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(base, ignored)) files.push_back(entry.path().string());
+  return files;
+}
+
+constexpr const char* kReadToo = "is read and would be overwritten; name another file.";
+
 }  // namespace
+
+std::vector<std::string> input_names(const Arguments& arguments) {
+  std::vector<std::string> names = operands(arguments);
+  for (const char* option : kInputOptions) add_names(arguments, option, names);
+  return names;
+}
+
+std::vector<std::string> output_names(const Arguments& arguments) {
+  std::vector<std::string> names;
+  for (const char* option : kOutputOptions) add_names(arguments, option, names);
+  std::erase_if(names, [](const std::string& name) { return name.empty() || name == "-"; });
+  return names;
+}
+
+void require_kept(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  if (outputs.empty()) return;
+  const auto read = ids_of(inputs);
+  for (const std::string& output : outputs) {
+    const auto id = id_of(output);
+    if (id && read.contains(*id)) throw InputError(output, kReadToo);
+  }
+}
+
+void require_kept(const std::vector<std::string>& inputs, const std::vector<std::string>& labels,
+                  const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) return;
+  for (const auto& [label, base] : file_bases(labels, folder)) require_kept(inputs, files_named_after(base));
+}
 
 std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots) {
   std::vector<std::string> files = snapshots;
@@ -131,8 +227,7 @@ std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots
 }
 
 void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
-  std::set<fs::path> read;
-  for (const std::string& input : inputs) read.insert(canonical(input));
+  require_kept(inputs, outputs);
   std::set<fs::path> written;
   for (const std::string& output : outputs) {
     if (output.empty() || output == "-") continue;
@@ -141,8 +236,6 @@ void require_output_names(const std::vector<std::string>& inputs, const std::vec
     if (!folder.empty() && !fs::is_directory(folder, ignored)) {
       throw InputError(output, "cannot be written: there is no folder " + folder.string() + ".");
     }
-    if (read.contains(canonical(output)))
-      throw InputError(output, "is read and would be overwritten; name another file.");
     if (!written.insert(canonical(output)).second)
       throw InputError(output, "is named twice for different outputs.");
   }

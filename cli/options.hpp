@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -52,8 +53,12 @@ void add_plugin_option(Options& options);
 
 /// The built-in policies, those of the library's caller, and those of all plugins: first of the folders that
 /// the environment names, then of the option, in the order given. Throws InputError for the first that cannot
-/// be loaded.
-std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, const Output& output);
+/// be loaded, and for one that would be overwritten.
+std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, Output& output);
+
+/// How long a policy of a plugin may take in a process of its own; empty if it gets none. Throws InputError
+/// for a limit out of range.
+std::optional<std::chrono::seconds> chosen_isolation(const Arguments& arguments);
 
 // The option --policies: labels of a scenario.
 
@@ -90,8 +95,24 @@ std::optional<TorchVersion> chosen_torch_version(const Arguments& arguments);
 /// `snapshots`, and what lies beside them and is read with them: their truth and marks files.
 std::vector<std::string> with_siblings(const std::vector<std::string>& snapshots);
 
-/// Throws InputError if one of `outputs` lies in a folder that is missing, is an input, or is named twice.
-/// Empty names and "-" are passed over.
+/// What `arguments` name to be read: operands, and options of every verb that name files. Folders and what is
+/// not there are among them.
+std::vector<std::string> input_names(const Arguments& arguments);
+
+/// What `arguments` name to be written, by options of every verb.
+std::vector<std::string> output_names(const Arguments& arguments);
+
+/// Throws InputError if one of `outputs` is the same file as one of `inputs`, whatever both are called: by
+/// links of either sort, or another spelling. Names of no regular file are passed over.
+void require_kept(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+/// The same for what is to be written into `folder`, which may not be there yet, under names that begin with
+/// those of `labels` (lab/experiment.hpp: file_bases).
+void require_kept(const std::vector<std::string>& inputs, const std::vector<std::string>& labels,
+                  const std::string& folder);
+
+/// Throws InputError as require_kept does, and if one of `outputs` lies in a folder that is missing or is
+/// named twice. Empty names and "-" are passed over.
 void require_output_names(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// What `read` makes of each of `files`, in one list.

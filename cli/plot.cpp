@@ -47,7 +47,7 @@ fs::path trace_of(const Json& policy, const std::string& result) {
   return !fs::exists(given, ignored) && fs::exists(beside, ignored) ? beside : given;
 }
 
-void add_result(InputFile& in, Pictured& picture) {
+void add_result(InputFile& in, Pictured& picture, Output& output) {
   const std::string file = in.name();
   const Json json = parse_json(in.rest(), file);
   const bool whole = json.is_object() && json.contains("policies") && json["policies"].is_array() &&
@@ -57,7 +57,9 @@ void add_result(InputFile& in, Pictured& picture) {
   for (const Json& policy : json["policies"]) {
     const bool named = policy.is_object() && policy.contains("label") && policy["label"].is_string();
     if (!named) throw InputError(file, "has a policy without a label.");
-    picture.runs.push_back({policy["label"].get<std::string>(), read_run_trace(trace_of(policy, file))});
+    const fs::path trace = trace_of(policy, file);
+    output.reads({trace.string()});
+    picture.runs.push_back({policy["label"].get<std::string>(), read_run_trace(trace)});
   }
   picture.frame.title = json["scenario"].get<std::string>();
   const Json target = json.value("target", Json::object());
@@ -67,12 +69,12 @@ void add_result(InputFile& in, Pictured& picture) {
   picture.frame.band_high = target["usage"].get<double>() + target["margin"].get<double>();
 }
 
-Pictured read_all(const std::vector<std::string>& files) {
+Pictured read_all(const std::vector<std::string>& files, Output& output) {
   Pictured picture;
   for (const std::string& file : files) {
     InputFile in(file);
     if (require_kind(in, {FileKind::result, FileKind::run_trace, FileKind::run_table}) == FileKind::result) {
-      add_result(in, picture);
+      add_result(in, picture, output);
     } else {
       picture.runs.push_back({fs::path{file}.stem().string(), read_run_trace(in)});
     }
@@ -93,7 +95,7 @@ int run_plot(const Arguments& arguments, Output& output) {
   if (file.empty()) throw InputError("", "name the picture: -o FILE.svg or -o FILE.png.");
   require_picture_name(file);
   require_output_names(operands(arguments), {file, text_of(arguments, "json")});
-  Pictured picture = read_all(operands(arguments));
+  Pictured picture = read_all(operands(arguments), output);
   const auto title = text_of(arguments, "title");
   if (!title.empty()) picture.frame.title = title;
   std::vector<PictureRun> runs;

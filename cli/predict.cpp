@@ -8,6 +8,7 @@
 #include "lab/model/file.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/prediction.hpp"
+#include "lab/scenario/cards.hpp"
 #include "lab/scenario/file.hpp"
 #include "models/gpu_catalogue.hpp"
 
@@ -30,8 +31,10 @@ void add_predict_options(Options& options) {
   // clang-format on
 }
 
-std::unique_ptr<WorkloadModel> read_model(const std::string& name) {
-  return load_model_file(find_data_file(name, {}).value_or(name));
+std::unique_ptr<WorkloadModel> read_model(const std::string& name, Output& output) {
+  const auto file = find_data_file(name, {}).value_or(name);
+  output.reads({file.string()});
+  return load_model_file(file);
 }
 
 // ---- at given parameters
@@ -81,6 +84,7 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
       throw InputError("--limit", "\"" + text_of(arguments, "limit") +
                                       "\" is not a size. Write 12GiB, 12288MiB or a number of bytes.");
     }
+    require_limit_on_card(*limit, question.gpu->total, "--limit");
     question.allocator.limit = *limit;
   }
   const double fraction = question.allocator.settings.per_process_memory_fraction;
@@ -234,7 +238,7 @@ int run_predict(const Arguments& arguments, Output& output) {
   Texts inputs = operands(arguments);
   if (against) inputs.push_back(text_of(arguments, "against"));
   require_output_names(inputs, {text_of(arguments, "json")});
-  const auto model = read_model(operands(arguments)[0]);
+  const auto model = read_model(operands(arguments)[0], output);
   return against ? compare(arguments, *model, output) : predict(arguments, *model, output);
 }
 

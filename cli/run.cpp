@@ -1,5 +1,6 @@
 // vramlab run: one policy, its full trace.
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -25,8 +26,8 @@ void add_run_options(Options& options) {
       "first-iterations", po::value<std::int64_t>()->default_value(0)->value_name("N"),
       "run no more than N iterations (0 = all)")(
       "max-entries", po::value<std::uint64_t>()->default_value(0)->value_name("N"),
-      "keep the newest N entries of the exported history (0 = all; 48 bytes of memory each)")(
-      "log", po::bool_switch(), "print the lines the policy logs");
+      "keep the newest N entries of the exported history (0 = all)")("log", po::bool_switch(),
+                                                                     "print the lines the policy logs");
   add_device_options(options);
   add_plugin_option(options);
   add_report_option(options);
@@ -68,6 +69,39 @@ void cut_short(TrainingScenario& scenario, std::int64_t iterations) {
   if (iterations > 0) scenario.setup.iterations = std::min(scenario.setup.iterations, iterations);
 }
 
+/// What is wanted of the history of a run.
+struct HistoryWanted {
+  std::string file;  ///< of the snapshot; empty = none
+  bool map = false;
+  std::uint64_t max_entries = 0;
+};
+
+/// A run whose history is kept: twice the same one, as it is long, but for that of a real card.
+struct WatchedRun {
+  RunSurvey survey;
+  RunRecorder recorder;
+  std::unique_ptr<RunHistory> history;
+
+  PolicyResult run(TrainingScenario& scenario, const PolicyEntry& entry, const HistoryWanted& wanted) {
+    const auto begin = [&](const RunSurvey& seen) {
+      history = std::make_unique<RunHistory>(seen, scenario.setup.bounds, wanted.file, wanted.map,
+                                             wanted.max_entries);
+    };
+    if (scenario.setup.make_performer) {
+      scenario.setup.watcher = &recorder;
+      PolicyResult result = run_policy(scenario, entry);
+      begin(recorder.survey());
+      recorder.replay(*history);
+      return result;
+    }
+    scenario.setup.watcher = &survey;
+    run_policy(scenario, entry);
+    begin(survey);
+    scenario.setup.watcher = history.get();
+    return run_policy(scenario, entry);
+  }
+};
+
 int run_run(const Arguments& arguments, Output& output) {
   const std::string trace = text_of(arguments, "trace");
   const std::string exported = text_of(arguments, "export");
@@ -86,10 +120,14 @@ int run_run(const Arguments& arguments, Output& output) {
   require_one_card({.make_performer = scenario.setup.make_performer}, scenario,
                    1 + scenario.setup.more_cards.size(), "/more_devices");
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
-  RunHistory history{scenario.setup.bounds, arguments["max-entries"].as<std::uint64_t>()};
-  if (!exported.empty() || output.wants_report()) scenario.setup.watcher = &history;
+  WatchedRun watched;
   Comparison comparison;
-  comparison.policies.push_back(run_policy(scenario, entry));
+  if (exported.empty() && !output.wants_report()) {
+    comparison.policies.push_back(run_policy(scenario, entry));
+  } else {
+    const HistoryWanted wanted{exported, output.wants_report(), arguments["max-entries"].as<std::uint64_t>()};
+    comparison.policies.push_back(watched.run(scenario, entry, wanted));
+  }
   const PolicyResult& result = comparison.policies.front();
   output.line(verdict(scenario, result));
   if (result.search) output.line(search_line(scenario, result));
@@ -106,21 +144,20 @@ int run_run(const Arguments& arguments, Output& output) {
     output.wrote(trace);
   }
   if (!exported.empty()) {
-    history.write(exported);
+    watched.history->finish(result.run.iterations);
     output.wrote(exported);
-    if (history.lost() > 0) {
-      output.line("{} older entries are not in it (--max-entries).", history.lost());
+    if (watched.history->lost() > 0) {
+      output.line("{} older entries are not in it (--max-entries).", watched.history->lost());
     }
   }
   if (output.wants_report()) {
     output.add_section(training_section(scenario, comparison, {verdict(scenario, result), ""}));
-    if (history.lost() > 0) {  // a map begins with an empty allocator
-      output.line("The report has no map of segments: --max-entries left out the beginning of the history.");
-    } else {
-      const SegmentMap map = history.map();
+    if (const auto map = watched.history->map()) {
       output.add_section(
-          segments_section(map, "Memory of " + result.label,
-                           {"", fmt::format("{} entries of the allocator's history", map.entries)}));
+          segments_section(*map, "Memory of " + result.label,
+                           {"", fmt::format("{} entries of the allocator's history", map->entries)}));
+    } else {  // a map begins with an empty allocator
+      output.line("The report has no map of segments: --max-entries left out the beginning of the history.");
     }
   }
   output.write_report();

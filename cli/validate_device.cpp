@@ -291,7 +291,7 @@ int validate_device(const Arguments& arguments, Output& output) {
   const DeviceMakers device = makers_of(shared);
   std::vector<ScenarioOnBoth> scenarios;
   for (auto file = files.begin(); file != recordings; ++file) {
-    scenarios.emplace_back(read_document(*file),
+    scenarios.emplace_back(output.scenario(*file, builtin_policies()),
                            Question{.make_performer = device.performer, .make_job_card = device.job_card});
   }
   auto programs = read_each(std::vector<std::string>(recordings, files.end()), read_replayable);

@@ -1,11 +1,17 @@
 // The verbs by name: how the words of one are parsed, and how it ends.
+#include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <iterator>
+#include <new>
+#include <optional>
 #include <sstream>
 
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
+#include "recordings/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -51,6 +57,41 @@ std::string explain(const po::error& error, const Verb& verb) {
   return text;
 }
 
+// Those that read no file of the user's.
+constexpr const char* kWithoutFiles[] = {"policies", "new-policy", "gpus",      "models",
+                                         "schema",   "metrics",    "completion"};
+
+bool reads_files(const Verb& verb) {
+  return std::ranges::find(kWithoutFiles, verb.name) == std::end(kWithoutFiles);
+}
+
+std::optional<InflationLimit> chosen_inflation(const Arguments& arguments) {
+  const std::string text = text_of(arguments, "max-inflated");
+  if (text.empty()) return std::nullopt;
+  const auto size = parse_bytes(text);
+  if (!size || *size == 0) {
+    throw InputError("--max-inflated",
+                     '"' + text + "\" is not a size. Write 8GiB, 8192MiB or a number of bytes.");
+  }
+  return std::optional<InflationLimit>{std::in_place, *size};
+}
+
+// The library's caller has its own standard input; `explain` tells by "-" that nothing was named.
+void read_standard_input(const Verb& verb, Arguments& arguments) {
+  if (!arguments.contains("operand") || verb.name == "explain") return;
+  auto& words = arguments.at("operand").as<std::vector<std::string>>();
+  std::ranges::replace(words, "-", "/dev/stdin");
+}
+
+// Memory that runs out is no fault of the program: something that was asked for is too large.
+[[noreturn]] void say_memory_ran_out(const Arguments& arguments) {
+  std::string files;
+  for (const std::string& file : operands(arguments)) files += (files.empty() ? "" : ", ") + file;
+  throw InputError(files,
+                   "is too large for the memory that this program may have. Give it more, or ask for "
+                   "less: fewer iterations, no report, a smaller file.");
+}
+
 }  // namespace
 
 const Verb& find_verb(const std::string& name) {
@@ -78,17 +119,22 @@ std::string help_of(const Verb& verb) {
 int run_verb(const std::vector<std::string>& words, LibraryCall* call,
              const std::shared_ptr<Workers>& ranks) {
   const Verb& verb = find_verb(words.front());
+  Arguments arguments;
   try {
-    const Arguments arguments = parse(verb, {words.begin() + 1, words.end()});
+    arguments = parse(verb, {words.begin() + 1, words.end()});
     if (arguments.contains("help")) {
       print_to(call, help_of(verb));
       return kDone;
     }
     check_operands(verb, arguments);
+    if (call == nullptr) read_standard_input(verb, arguments);
+    const auto inflation = chosen_inflation(arguments);
     Output output{arguments, call, ranks};
     return verb.run(arguments, output);
   } catch (const po::error& error) {
     throw InputError("", explain(error, verb));
+  } catch (const std::bad_alloc&) {
+    say_memory_ran_out(arguments);
   }
 }
 
@@ -99,6 +145,8 @@ Ending ending_of(const std::function<int()>& work) {
     return {kBadInput, std::string{error.what()} + '\n'};
   } catch (const std::filesystem::filesystem_error& error) {
     return {kBadInput, error.path1().string() + ": " + error.code().message() + ".\n"};
+  } catch (const std::bad_alloc&) {
+    return {kBadInput, "there is too little memory for this.\n"};
   } catch (const std::exception& error) {
     return {kInternalError, std::string{"internal error: "} + error.what() +
                                 "\nThis is a fault of vramlab; please report it.\n"};
@@ -108,6 +156,11 @@ Ending ending_of(const std::function<int()>& work) {
 Options options_of(const Verb& verb) {
   Options options{"options"};
   verb.add_options(options);
+  if (reads_files(verb)) {
+    options.add_options()(
+        "max-inflated", text_value("SIZE"),
+        "what one compressed file may unpack to (default: 4GiB; 512MiB if it is read whole)");
+  }
   options.add_options()("help", "print this");
   return options;
 }

@@ -50,14 +50,23 @@ double figure(const Expectation& expectation, const Experiment& run) {
   return ratio(value, run.value(expectation, expectation.relative_to));
 }
 
+// Whether it says that the run ends early.
+bool expects_early_end(const Expectation& one) {
+  return one.subject == Expectation::Subject::metric && one.name == "finished" && one.relative_to.empty() &&
+         !check_value(one, 1).ok;
+}
+
 // A failed one for each policy of an expectation whose run ended early, where the file does not say that it
-// may.
+// does.
 std::vector<CheckedExpectation> early_ends(const SeededExperiments& seeds) {
   const auto& expectations = seeds.front()->scenario().expectations;
   std::set<std::string> policies;
-  for (const Expectation& one : expectations) policies.insert(one.policy);
   for (const Expectation& one : expectations) {
-    if (one.subject == Expectation::Subject::metric && one.name == "finished") policies.erase(one.policy);
+    policies.insert(one.policy);
+    if (!one.relative_to.empty()) policies.insert(one.relative_to);
+  }
+  for (const Expectation& one : expectations) {
+    if (expects_early_end(one)) policies.erase(one.policy);
   }
   std::vector<CheckedExpectation> early;
   for (const std::string& policy : policies) {
@@ -66,7 +75,7 @@ std::vector<CheckedExpectation> early_ends(const SeededExperiments& seeds) {
     if (ended == seeds.end()) continue;
     early.push_back({.policy = policy, .metric = "finished", .value = 0, .bound = "= 1"});
     early.back().around = {"  ended early: " + (*ended)->ended_early(policy),
-                           "  Where it may, expect its \"finished\"."};
+                           "  Where it should, expect its \"finished\" to equal 0."};
   }
   return early;
 }
@@ -77,6 +86,36 @@ double spread_of(const std::vector<double>& values, double mean) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// A failed one for everything that never came, with any seed.
+std::vector<CheckedExpectation> never_came(const SeededExperiments& seeds) {
+  std::vector<Unmet> unmet = seeds.front()->unmet();
+  for (const auto& one : seeds) {
+    const std::vector<Unmet> here = one->unmet();
+    std::erase_if(unmet, [&](const Unmet& other) {
+      return std::ranges::find(here, other.where, &Unmet::where) == here.end();
+    });
+  }
+  std::vector<CheckedExpectation> never;
+  for (const Unmet& one : unmet) {
+    never.push_back({.policy = "scenario", .metric = one.where, .value = 0, .bound = "comes in the run"});
+    never.back().around = {
+        "  never comes: " + one.why,
+        "  What is expected of the run says nothing about it. Let it come, or leave it out."};
+  }
+  return never;
+}
+
+// An expectation that could not fail is no test.
+void fail_if_empty(const Expectation& expectation, const Experiment& run, CheckedExpectation& checked) {
+  const ValueRange range = run.range(expectation);
+  if (!checked.ok || !cannot_fail(expectation, range.low, range.high)) return;
+  checked.ok = false;
+  const std::string most = std::isinf(range.high) ? "" : " to " + format_number(range.high);
+  checked.around = {fmt::format("  can never fail: {} is {}{} whatever happens", checked.metric,
+                                format_number(range.low), most.empty() ? " or more" : most),
+                    "  Expect what would not hold if something went wrong."};
 }
 
 /// What of a question only some kinds can answer, as users ask for it.
@@ -131,6 +170,13 @@ void require_known(const std::string& file, const std::string& what, const std::
 
 std::vector<std::string> Experiment::labels() const { return all_labels(scenario().policies); }
 
+ValueRange Experiment::range(const Expectation& expectation) const {
+  if (kind_ == nullptr || expectation.subject != Expectation::Subject::metric) return {};
+  const MetricTable& table = kind_->metrics();
+  const auto metric = std::ranges::find(table, expectation.name, &MetricDescription::name);
+  return metric == table.end() ? ValueRange{} : metric->values();
+}
+
 void Experiment::require_labels(const std::vector<std::string>& labels) const {
   require_known(scenario().file, labelled(), this->labels(), labels);
 }
@@ -170,7 +216,9 @@ const Kind& find_kind(std::string_view name) {
 std::unique_ptr<Experiment> read_experiment(const ScenarioDocument& document, const Question& question) {
   const Kind& kind = kind_of(document);
   for (const Ability& ability : kAbilities) require_ability(ability, kind, question);
-  return kind.read(document, question);
+  auto experiment = kind.read(document, question);
+  experiment->kind_ = &kind;
+  return experiment;
 }
 
 SeededFigures over_seeds(const std::vector<std::vector<LabelledFigures>>& runs) {
@@ -219,12 +267,16 @@ std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seed
     std::vector<double> values;
     for (const auto& one : seeds) values.push_back(figure(expectation, *one));
     checked.push_back(check_values(expectation, values));
-    if (checked.back().ok) continue;
+    if (checked.back().ok) {
+      fail_if_empty(expectation, *seeds.front(), checked.back());
+      continue;
+    }
     const auto bad = std::find_if(values.begin(), values.end(),
                                   [&](double value) { return !check_value(expectation, value).ok; });
     checked.back().around = seeds[static_cast<std::size_t>(bad - values.begin())]->around(expectation);
   }
   for (CheckedExpectation& early : early_ends(seeds)) checked.push_back(std::move(early));
+  for (CheckedExpectation& never : never_came(seeds)) checked.push_back(std::move(never));
   return checked;
 }
 

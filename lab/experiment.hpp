@@ -52,6 +52,7 @@ struct SeededFigures {
   std::vector<LabelledFigures> spreads;
 };
 SeededFigures over_seeds(const std::vector<std::vector<LabelledFigures>>& runs);
+struct Kind;
 
 /// A scenario of one kind that was read. After `run` it can be asked for all that is behind it.
 class Experiment {
@@ -104,10 +105,20 @@ class Experiment {
   [[nodiscard]] virtual double value(const Expectation& expectation, const std::string& label) const = 0;
   /// Why the run labelled `label` ended before its end; empty if it did not, or was not made.
   [[nodiscard]] virtual std::string ended_early(const std::string& /*label*/) const { return {}; }
+  /// What that figure can be, whatever happens.
+  [[nodiscard]] virtual ValueRange range(const Expectation& expectation) const;
+  /// What the scenario declares and no run came to: a phase, a fault, a process. What a run that ended early
+  /// would still have come to is not among it.
+  [[nodiscard]] virtual std::vector<Unmet> unmet() const { return {}; }
   /// For an expectation that does not hold: what happened around it, a few lines for people.
   [[nodiscard]] virtual std::vector<std::string> around(const Expectation& /*expectation*/) const {
     return {};
   }
+
+ private:
+  friend std::unique_ptr<Experiment> read_experiment(const ScenarioDocument& document,
+                                                     const Question& question);
+  const Kind* kind_ = nullptr;  ///< that it was read as
 };
 
 /// One kind of scenario.
@@ -148,9 +159,10 @@ using SeededExperiments = std::vector<std::unique_ptr<Experiment>>;
 SeededExperiments read_seeds(const ScenarioDocument& document);
 
 /// Runs them, as far as expectations ask for it, and holds the runs against every expectation, in the order
-/// of the file. A run that ended early bears nothing out: for each policy that something is expected of and
-/// whose run did, one that does not hold is added, unless the file expects something of the policy's
-/// `finished`.
+/// of the file. One that no value could break fails. A run that ended early bears nothing out: for each
+/// policy that something is expected of and whose run did, one that does not hold is added, unless the file
+/// expects its `finished` to be 0. Another is added for everything that the scenario declares and no run came
+/// to.
 std::vector<CheckedExpectation> check_expectations(const SeededExperiments& seeds);
 
 /// `folder`, made if missing. Throws InputError if it cannot be.

@@ -15,6 +15,11 @@ std::string_view better_name(Better better) {
   return kNames[static_cast<std::size_t>(better)];
 }
 
+ValueRange MetricDescription::values() const {
+  if (range) return *range;
+  return unit == "share" ? ValueRange{0, 1} : ValueRange{.low = 0};
+}
+
 std::vector<std::string> names_of(const MetricTable& table) {
   std::vector<std::string> names;
   for (const MetricDescription& metric : table) names.push_back(metric.name);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,18 @@ enum class Better : std::uint8_t { neither, more, less };
 /// "more", "less" or "".
 std::string_view better_name(Better better);
 
+/// What a figure can be, whatever happens.
+struct ValueRange {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+/// A figure that is 1 or 0.
+inline constexpr ValueRange kTruth{0, 1};
+
+/// A share of reserved bytes: above 1 only by the rounding of a limit up to whole pages.
+inline constexpr ValueRange kReservedShare{0, 1.0 + 0x1p-20};
+
 /// What one metric means.
 struct MetricDescription {
   std::string name;   ///< as in JSON and in expectations
@@ -27,6 +40,9 @@ struct MetricDescription {
   Better better = Better::neither;
   std::string about;      ///< one sentence without its full stop
   std::string formula{};  ///< in names of other metrics and of the trace; empty if `about` says it all
+  std::optional<ValueRange> range{};  ///< where it is not from 0 on, and of a share from 0 to 1
+
+  [[nodiscard]] ValueRange values() const;
 };
 
 /// The metrics of one kind of scenario, in the order of its results.

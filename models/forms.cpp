@@ -17,8 +17,10 @@ struct Fraction {
 
 std::optional<Fraction> sum_of(const std::vector<SizeTerm>& terms, std::span<const std::int64_t> monomials) {
   Fraction sum;
-  for (const SizeTerm& term : terms) sum.denominator = std::lcm(sum.denominator, term.denominator);
-  if (sum.denominator <= 0 || sum.denominator > 1'000'000) return std::nullopt;
+  for (const SizeTerm& term : terms) {
+    sum.denominator = std::lcm(sum.denominator, term.denominator);
+    if (sum.denominator <= 0 || sum.denominator > kMostDenominator) return std::nullopt;
+  }
   for (const SizeTerm& term : terms) {
     const Wide product = static_cast<Wide>(term.numerator) * monomials[term.monomial];
     if (product > kMost || product < -static_cast<Wide>(kMost)) return std::nullopt;
@@ -34,7 +36,7 @@ std::optional<std::int64_t> Monomial::value(std::span<const std::int64_t> variab
   for (std::size_t i = 0; i < powers.size(); ++i) {
     for (unsigned power = 0; power < powers[i]; ++power) {
       product *= variables[i];
-      if (product > kMost) return std::nullopt;
+      if (product > kMost || product < -static_cast<Wide>(kMost)) return std::nullopt;
     }
   }
   return static_cast<std::int64_t>(product);

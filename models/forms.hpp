@@ -19,7 +19,7 @@ using VariableValues = std::vector<std::int64_t>;
 struct Monomial {
   std::vector<std::uint8_t> powers;
 
-  /// The product; empty if it exceeds 2^62.
+  /// The product; empty if it, or a part of it, lies beyond ±2^62.
   [[nodiscard]] std::optional<std::int64_t> value(std::span<const std::int64_t> variables) const;
 
   /// "batch*seq^2"; "1" for the number 1.
@@ -32,11 +32,14 @@ struct Monomial {
   friend auto operator<=>(const Monomial&, const Monomial&) = default;
 };
 
+/// The largest denominator of a form, and of the sum of its terms.
+inline constexpr std::int64_t kMostDenominator = 1'000'000;
+
 /// One term of a form: numerator / denominator times a monomial, given by its number in a list.
 struct SizeTerm {
   std::uint32_t monomial = 0;
   std::int64_t numerator = 0;
-  std::int64_t denominator = 1;  ///< at least 1
+  std::int64_t denominator = 1;  ///< 1 to kMostDenominator
 
   friend auto operator<=>(const SizeTerm&, const SizeTerm&) = default;
 };

@@ -14,13 +14,24 @@ constexpr double kParameterWeight = 0.1;  // of a parameter's ratio beside that 
 constexpr double kTie = 1e-9;
 constexpr double kMostBytes = 0x1p60;
 constexpr const char* kTooLarge = "a size at these parameters exceeds 2^62 bytes. Take smaller values.";
+constexpr std::int64_t kMostOperations = 10'000'000;  // of a step: some hundred times what real ones have
+
+// a + b · c. Throws InputError beyond 64 bits.
+std::int64_t plus_product(std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t product = 0;
+  std::int64_t sum = 0;
+  if (__builtin_mul_overflow(b, c, &product) || __builtin_add_overflow(a, product, &sum)) {
+    throw InputError("", kTooLarge);
+  }
+  return sum;
+}
 
 std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions& conditions,
                       std::int64_t item) {
   std::int64_t total = 0;
   for (std::size_t f = 0; f < variable.weights.size(); ++f) {
     if (variable.weights[f] == 0) continue;
-    total += variable.weights[f] * conditions.fields[f][static_cast<std::size_t>(item)];
+    total = plus_product(total, variable.weights[f], conditions.fields[f][static_cast<std::size_t>(item)]);
   }
   return total;
 }
@@ -41,7 +52,8 @@ std::int64_t global_value(const RecordedVariable& variable, const RecordedCondit
       std::int64_t total = 0;
       for (std::int64_t item = 0; item < items; ++item) {
         const std::int64_t one = weighted(variable, conditions, item);
-        total = variable.kind == RecordedVariable::Kind::sum ? total + one : std::max(total, one);
+        total =
+            variable.kind == RecordedVariable::Kind::sum ? plus_product(total, one, 1) : std::max(total, one);
       }
       return total;
     }
@@ -280,6 +292,11 @@ class Writer {
     std::size_t end = begin + 1;
     while (spec_.program[end].kind != Kind::end) ++end;
     const std::int64_t rounds = values_.rounds(loop);
+    if (rounds > kMostOperations / static_cast<std::int64_t>(end - begin)) {
+      throw InputError("",
+                       "a step at these parameters has more than 10000000 operations. Take smaller "
+                       "values.");
+    }
     for (std::int64_t round = 0; round < rounds; ++round) {
       values_.enter(&loop, round);
       for (std::size_t at = begin + 1; at < end; ++at) perform(at, round);

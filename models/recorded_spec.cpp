@@ -13,7 +13,9 @@ namespace {
 constexpr std::int64_t kLargestPlace = 1'000'000;
 constexpr std::int64_t kLargestValue = 1'000'000;  // of a parameter; it may be the rounds of a loop
 constexpr std::uint32_t kMostKept = 1'000'000;
-constexpr Bytes kLargestWorkspace = Bytes{1} << 50;
+constexpr Bytes kLargestSize = Bytes{1} << 50;                 // of one tensor
+constexpr std::int64_t kMostItems = 1'000'000'000;             // what a field of one item counts
+constexpr std::int64_t kMostVariable = std::int64_t{1} << 62;  // as products of variables (models/forms.hpp)
 
 class RecordedCheck {
  public:
@@ -38,6 +40,9 @@ class RecordedCheck {
     if (!ok && problems_.size() < 20) fail(what + (" (number " + std::to_string(number) + ")."));
   }
 
+  static bool is_factor(std::int64_t value) { return value >= -kMostVariable && value <= kMostVariable; }
+  static bool is_value(std::int64_t value) { return value >= 0 && value <= kMostVariable; }
+
   [[nodiscard]] bool is_monomial(std::uint32_t number) const { return number < spec_.monomials.size(); }
 
   void variables() {
@@ -48,6 +53,11 @@ class RecordedCheck {
       need(range.low >= 0 && range.low <= range.high && range.high <= kLargestValue,
            "a parameter's range is not within 0 to 1000000", p);
     }
+    for (std::size_t p = 0; p < spec_.recorded.size(); ++p) {
+      const Parameter& range = spec_.recorded[p];
+      need(range.low >= 0 && range.low <= range.high && range.high <= kLargestValue,
+           "a recorded range is not within 0 to 1000000", p);
+    }
     if (spec_.kept > kMostKept) fail("more tensors are kept than a step can have.");
     if (spec_.recorded.size() != parameters) fail("the recorded ranges are not those of the parameters.");
     if (spec_.variables.size() < parameters) fail("parameters are missing among the variables.");
@@ -56,12 +66,22 @@ class RecordedCheck {
       const bool is_parameter = variable.kind == RecordedVariable::Kind::parameter;
       need(is_parameter == (v < parameters), "a variable is in the wrong place", v);
       need(variable.weights.size() <= spec_.fields.size(), "a variable has more weights than fields", v);
+      need(is_value(variable.value), "a variable's value is not within 0 to 2^62", v);
+      for (const std::int64_t weight : variable.weights) {
+        need(weight >= -kLargestValue && weight <= kLargestValue,
+             "a variable's weight is not within -1000000 to 1000000", v);
+      }
     }
     for (std::size_t k = 0; k < spec_.item_kinds.size(); ++k) {
       const RecordedItemKind& kind = spec_.item_kinds[k];
       need(kind.parameter < parameters, "a kind of item counts by no parameter", k);
       need(kind.columns.size() == spec_.fields.size(), "a kind of item lacks fields", k);
-      for (const auto& column : kind.columns) need(!column.empty(), "a kind of item has an empty field", k);
+      for (const auto& column : kind.columns) {
+        need(!column.empty(), "a kind of item has an empty field", k);
+        for (const std::int64_t value : column) {
+          need(value >= 0 && value <= kMostItems, "a field of an item is not within 0 to 1000000000", k);
+        }
+      }
     }
     for (std::size_t m = 0; m < spec_.monomials.size(); ++m) {
       need(spec_.monomials[m].powers.size() == spec_.variables.size(), "a product has wrong variables", m);
@@ -75,13 +95,19 @@ class RecordedCheck {
       fail("needed are 1 to 64 recorded shapes.");
     for (std::size_t s = 0; s < spec_.shapes.size(); ++s) {
       need(spec_.shapes[s].size() == spec_.variables.size(), "a shape has other variables", s);
+      for (const std::int64_t value : spec_.shapes[s]) {
+        need(is_value(value), "a variable at a shape is not within 0 to 2^62", s);
+      }
     }
   }
 
   void sizes() {
     for (std::size_t f = 0; f < spec_.forms.size(); ++f) {
       for (const SizeTerm& term : spec_.forms[f].terms) {
-        need(is_monomial(term.monomial) && term.denominator > 0, "a form has an unknown product", f);
+        need(is_monomial(term.monomial), "a form has an unknown product", f);
+        need(is_factor(term.numerator), "a form's factor is not within ±2^62", f);
+        need(term.denominator >= 1 && term.denominator <= kMostDenominator,
+             "a form's denominator is not within 1 to 1000000", f);
       }
     }
     for (std::size_t t = 0; t < spec_.tables.size(); ++t) {
@@ -90,12 +116,18 @@ class RecordedCheck {
            "a table has not one size and form a shape", t);
       need(std::any_of(table.sizes.begin(), table.sizes.end(), [](Bytes size) { return size > 0; }),
            "a table is empty", t);
+      need(std::all_of(table.sizes.begin(), table.sizes.end(),
+                       [](Bytes size) { return size <= kLargestSize; }),
+           "a table's size is above 2^50 bytes", t);
       for (const std::int32_t form : table.forms) {
         need(form >= -1 && form < static_cast<std::int32_t>(spec_.forms.size()),
              "a table has an unknown form", t);
       }
     }
-    for (std::size_t e = 0; e < spec_.extras.size(); ++e) need(spec_.extras[e] > 0, "an extra is empty", e);
+    for (std::size_t e = 0; e < spec_.extras.size(); ++e) {
+      need(spec_.extras[e] > 0 && spec_.extras[e] <= kLargestSize,
+           "an extra's size is not within 1 to 2^50 bytes", e);
+    }
   }
 
   void groups() {
@@ -108,6 +140,7 @@ class RecordedCheck {
            "a group names shapes that are not there", g);
       need(group.monomial < 0 || is_monomial(static_cast<std::uint32_t>(group.monomial)),
            "a group has an unknown product", g);
+      need(is_factor(group.from), "a group's threshold is not within ±2^62", g);
     }
   }
 
@@ -132,8 +165,11 @@ class RecordedCheck {
       need(is_kernel(spec_.kernels[k]), "a kernel has no list of sizes at a recorded shape", k);
     }
     for (std::size_t l = 0; l < spec_.loops.size(); ++l) {
-      need(spec_.loops[l].count < spec_.variables.size() && spec_.loops[l].plus <= 0,
+      const RecordedLoop& loop = spec_.loops[l];
+      need(loop.count < spec_.variables.size() && loop.plus <= 0 && loop.plus >= -kLargestPlace,
            "a loop has an unknown count", l);
+      need(loop.skipped >= -kLargestPlace && loop.skipped <= kLargestPlace,
+           "a loop passes over more than 1000000 items", l);
     }
   }
 
@@ -141,7 +177,7 @@ class RecordedCheck {
     const auto is_list = [&](const RecordedKernel::Refusal& refusal) {
       return refusal.shape < spec_.shapes.size() && !refusal.sizes.empty() &&
              std::all_of(refusal.sizes.begin(), refusal.sizes.end(),
-                         [](Bytes size) { return size > 0 && size <= kLargestWorkspace; });
+                         [](Bytes size) { return size > 0 && size <= kLargestSize; });
     };
     return !kernel.refusals.empty() && std::all_of(kernel.refusals.begin(), kernel.refusals.end(), is_list);
   }
@@ -174,7 +210,8 @@ class RecordedCheck {
         need(other < spec_.tensors.size() && spec_.tensors[other].kept < 0, "a free has an unknown tensor",
              i);
       }
-      need(std::abs(std::int64_t{op.place.offset}) < kLargestPlace && std::abs(op.place.step) <= 1,
+      need(std::abs(std::int64_t{op.place.offset}) < kLargestPlace && op.place.step >= -1 &&
+               op.place.step <= 1,
            "a free has a wrong place", i);
       if (op.kind == Kind::loop) mark_body(i, may_be_there);
       in_loop = op.kind == Kind::loop || (in_loop && op.kind != Kind::end);
@@ -196,10 +233,11 @@ class RecordedCheck {
     for (std::size_t i = 0; i < spec_.build.size(); ++i) {
       const std::int64_t entry = spec_.build[i];
       if (entry > 0) {
+        need(static_cast<Bytes>(entry) <= kLargestSize, "building allocates more than 2^50 bytes", i);
         live.push_back(true);
         continue;
       }
-      const bool known = entry < 0 && -entry <= static_cast<std::int64_t>(live.size()) &&
+      const bool known = entry < 0 && entry >= -static_cast<std::int64_t>(live.size()) &&
                          live[static_cast<std::size_t>(-entry - 1)];
       need(known, "building frees what is not there", i);
       if (known) live[static_cast<std::size_t>(-entry - 1)] = false;
@@ -209,6 +247,10 @@ class RecordedCheck {
   void time() {
     for (std::size_t s = 0; s < spec_.time.slopes.size(); ++s) {
       need(is_monomial(spec_.time.slopes[s].monomial), "the time law has an unknown product", s);
+      need(spec_.time.slopes[s].seconds >= 0, "the time law falls", s);
+    }
+    if (!(spec_.time.floor_seconds >= 0 && spec_.time.base_seconds >= 0)) {
+      fail("the time law has a negative part.");
     }
   }
 

@@ -112,7 +112,7 @@ class Guard {
   /// Throws PolicyFault where it `did` more than `most`: "saved a state of 9 bytes; 8 are the most".
   void require_at_most(std::size_t most, const char* did, std::size_t found, const char* unit);
 
-  /// Throws PolicyFault for texts that no answer needs.
+  /// Throws PolicyFault for texts that no answer needs, and for one that is not UTF-8.
   void require_short(const std::string& reason, const std::vector<std::string>& log = {});
 
   [[nodiscard]] bool failed() const { return fault_.has_value(); }
@@ -141,6 +141,11 @@ class Guard {
 /// what they make is guarded, and their options are checked against their description before the plugin sees
 /// them. A composer without an option `guardian` gets the guardian of batches and its options.
 void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code);
+
+/// `known`, in which every run of the policy `name` of a plugin ends at its first question: it `did` what no
+/// policy may.
+std::shared_ptr<const PolicySet> with_fault(const std::shared_ptr<const PolicySet>& known,
+                                            const std::string& name, const std::string& did);
 
 /// `given` with every value as its description's type has it. Throws InputError with every problem.
 OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,

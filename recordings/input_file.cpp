@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -15,6 +17,7 @@
 #include <boost/iostreams/filtering_stream.hpp>
 
 #include "core/error.hpp"
+#include "core/records/field.hpp"
 
 namespace vramlab {
 namespace {
@@ -27,6 +30,10 @@ constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd"sv;
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 constexpr std::size_t kBeginning = std::size_t{1} << 16;
 
+// Of cells in a table: the ranges that scenarios have for the same (lab/scenario/cards.hpp).
+constexpr double kMostSeconds = 1e9;
+constexpr Bytes kMostBytes = 1024_GiB;
+
 template <class Filter>
 std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter) {
   auto in = std::make_unique<io::filtering_istream>();
@@ -35,6 +42,10 @@ std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter)
   in->exceptions(std::ios::badbit);  // else a damaged file looks like its end
   return in;
 }
+
+// Readers are many and deep; what one may unpack is said once, for the process.
+std::atomic<Bytes> most_in_pieces{InflatedSizes{}.in_pieces};
+std::atomic<Bytes> most_whole{InflatedSizes{}.whole};
 
 // A pipe cannot go back to its first bytes.
 std::unique_ptr<std::istream> content_of(std::istream& in) {
@@ -46,6 +57,15 @@ std::unique_ptr<std::istream> content_of(std::istream& in) {
 
 }  // namespace
 
+InflationLimit::InflationLimit(Bytes most) : before_{most_in_pieces, most_whole} {
+  most_in_pieces = most_whole = most;
+}
+
+InflationLimit::~InflationLimit() {
+  most_in_pieces = before_.in_pieces;
+  most_whole = before_.whole;
+}
+
 InputFile::InputFile(const std::filesystem::path& file)
     : file_(file), raw_(std::make_unique<std::ifstream>(file, std::ios::binary)) {
   const int reason = errno;
@@ -53,8 +73,7 @@ InputFile::InputFile(const std::filesystem::path& file)
   if (std::filesystem::is_directory(file, ignored)) {
     throw InputError(file.string(), "is a folder; a file is needed.");
   }
-  if (!*raw_ && !std::filesystem::exists(file, ignored))
-    throw InputError(file.string(), "there is no such file.");
+  if (!*raw_ && !std::filesystem::exists(file, ignored)) throw InputError(file.string(), "does not exist.");
   if (!*raw_) throw InputError(file.string(), "cannot be read: " + std::string(std::strerror(reason)) + '.');
   if (!std::filesystem::is_regular_file(file, ignored)) raw_ = content_of(*raw_);
   recognise_compression();
@@ -81,11 +100,24 @@ std::size_t InputFile::unpack(char* place, std::size_t size) {
     std::istream& in = unpacked_ ? *unpacked_ : *raw_;
     if (!in) return 0;
     in.read(place, static_cast<std::streamsize>(size));
-    return static_cast<std::size_t>(in.gcount());
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (unpacked_) inflated_ += got;
+    if (inflated_ > most_in_pieces) refuse_inflated(most_in_pieces);
+    return got;
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     const char* const what = unpacked_ ? "the compressed file is damaged or cut off: " : "cannot be read: ";
     throw InputError(file_.string(), what + std::string(error.what()));
   }
+}
+
+void InputFile::refuse_inflated(Bytes most) const {
+  throw InputError(file_.string(), "unpacks to more than " + format_bytes(most) +
+                                       ". If that is right, allow more: --max-inflated " +
+                                       exact_size_text(4 * most) + '.');
 }
 
 void InputFile::look_ahead(std::size_t size) {
@@ -94,6 +126,7 @@ void InputFile::look_ahead(std::size_t size) {
     const std::size_t piece = std::min(size - before, kPiece);
     ahead_.resize(before + piece);
     ahead_.resize(before + unpack(ahead_.data() + before, piece));
+    if (unpacked_ && ahead_.size() > most_whole) refuse_inflated(most_whole);
     if (ahead_.size() < before + piece) return;
   }
 }
@@ -148,9 +181,15 @@ void CsvTable::read(InputFile& file) {
   LineProblems problems;
   for (CsvRecord& record : csv_records(file.rest())) {
     const std::string place = file_ + ":" + std::to_string(record.line);
-    if (!record.closed) throw InputError(place, "a quoted cell never ends.");
-    if (header_.empty()) {
+    if (record.fault) {
+      const Problem problem{file_ + ":" + std::to_string(record.fault->line), record.fault->what};
+      problems.guarded([&] { throw InputError({problem}); });
+      if (header_.empty()) break;
+    } else if (header_.empty()) {
       header_ = std::move(record.cells);
+      for (auto column = header_.begin(); column != header_.end(); ++column) {
+        if (std::find(header_.begin(), column, *column) != column) twice_.push_back(*column);
+      }
     } else if (record.cells.size() == header_.size()) {
       rows_.push_back(std::move(record));
     } else {
@@ -184,6 +223,9 @@ std::size_t CsvTable::find(std::string_view column) const {
 bool CsvTable::has(std::string_view column) const { return find(column) < header_.size(); }
 
 std::string_view CsvTable::text(std::size_t row, std::string_view column, bool required) const {
+  if (std::find(twice_.begin(), twice_.end(), column) != twice_.end()) {
+    throw InputError(file_ + ":1", "has the column \"" + std::string(column) + "\" twice.");
+  }
   const std::size_t at = find(column);
   if (at < header_.size()) return rows_[row].cells[at];
   if (!required) return {};
@@ -194,14 +236,42 @@ double CsvTable::number(std::size_t row, std::string_view column) const {
   const std::string_view cell = text(row, column);
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0) || value > 1e15) {
+  if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0)) {
     wrong(row, column, "is not a number of at least 0.");
   }
+  if (value > 1e15) wrong(row, column, "is out of range; allowed is 0 to 1e15.");
   return value;
 }
 
 double CsvTable::number_or(std::size_t row, std::string_view column, double otherwise) const {
   return text(row, column, false).empty() ? otherwise : number(row, column);
+}
+
+std::int64_t CsvTable::whole(std::size_t row, std::string_view column, std::int64_t low,
+                             std::int64_t high) const {
+  const double value = number(row, column);
+  if (value >= static_cast<double>(low) && value <= static_cast<double>(high) && value == std::floor(value)) {
+    return static_cast<std::int64_t>(value);
+  }
+  wrong(row, column,
+        "is not a whole number from " + std::to_string(low) + " to " + std::to_string(high) + '.');
+}
+
+SimTime CsvTable::seconds(std::size_t row, std::string_view column) const {
+  const double value = number(row, column);
+  if (value > kMostSeconds) {
+    wrong(row, column,
+          "is out of range; allowed is 0 to 1000000000 seconds (31 years). Give seconds from "
+          "the beginning of the list, not milliseconds or dates.");
+  }
+  return from_seconds(value);
+}
+
+Bytes CsvTable::size(std::size_t row, std::string_view column) const {
+  const auto size = parse_bytes(text(row, column));
+  if (!size) wrong(row, column, "is not a size. Write 12GiB, 12288MiB or a number of bytes.");
+  if (*size > kMostBytes) wrong(row, column, "is out of range; allowed is up to 1024.0 GiB.");
+  return *size;
 }
 
 void CsvTable::wrong(std::size_t row, std::string_view column, const std::string& what) const {

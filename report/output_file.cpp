@@ -25,6 +25,9 @@ class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
       : target_(target), path_(target.string() + ".part" + std::to_string(::getpid())) {
+    struct stat old {};
+    const bool replaces = ::stat(target.c_str(), &old) == 0;
+    if (replaces && ::access(target.c_str(), W_OK) != 0) fail();  // a rename would not ask
     const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
     descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
     named_ = descriptor_ < 0;
@@ -33,6 +36,7 @@ class TemporaryFile {
       named_ = false;
       fail();
     }
+    if (replaces) take_over(old);
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -62,6 +66,12 @@ class TemporaryFile {
   }
 
  private:
+  // Owner and group as far as we may; without them, nothing of the mode that would act for another owner.
+  void take_over(const struct stat& old) const {
+    const bool owned = ::fchown(descriptor_, old.st_uid, old.st_gid) == 0;
+    if (::fchmod(descriptor_, old.st_mode & (owned ? 07777U : 0777U)) != 0) fail();
+  }
+
   [[noreturn]] void fail() const {
     throw InputError(target_.string(), std::string{"cannot be written: "} + std::strerror(errno) + ".");
   }
@@ -71,6 +81,18 @@ class TemporaryFile {
   int descriptor_ = -1;
   bool named_ = false;  ///< `path_` is there and ours
 };
+
+// Where a link leads, even if nothing is there yet.
+fs::path link_target(fs::path path) {
+  constexpr int kLongestChain = 40;  // as the kernel
+  std::error_code failed;
+  for (int i = 0; i < kLongestChain && fs::is_symlink(path, failed); ++i) {
+    const fs::path next = fs::read_symlink(path, failed);
+    if (failed) break;
+    path = path.parent_path() / next;  // an absolute one replaces all
+  }
+  return path;
+}
 
 // A device or a pipe is written to; it must not be replaced by a file.
 class Stream {
@@ -107,8 +129,7 @@ class OutputFile::Target {
       stream_.emplace(path);
       return;
     }
-    const fs::path resolved = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
-    file_.emplace(resolved.empty() ? path : resolved);
+    file_.emplace(link_target(path));
   }
 
   void write(std::string_view piece) { file_ ? file_->write(piece) : stream_->write(piece); }

@@ -1,9 +1,13 @@
 #include "cli/output/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
+#include "cli/options.hpp"
 #include "core/error.hpp"
+#include "lab/isolation.hpp"
 #include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
 #include "report/html_page.hpp"
@@ -41,7 +45,14 @@ Output::Output(const Arguments& arguments, LibraryCall* call, std::shared_ptr<Wo
       json_file_(text_of(arguments, "json")),
       format_(parse_table_format(text_of(arguments, "format"))),
       quiet_(arguments["quiet"].as<bool>() || json_file_ == "-"),
-      report_file_(text_of(arguments, "report")) {
+      report_file_(text_of(arguments, "report")),
+      isolation_(chosen_isolation(arguments)),
+      outputs_(output_names(arguments)),
+      is_writing_(!outputs_.empty() || !text_of(arguments, "trace-dir").empty()) {
+  const auto names = with_siblings(input_names(arguments));
+  std::ranges::copy_if(names, std::back_inserter(inputs_),
+                       [&](const std::string& name) { return given_text(name) == nullptr; });
+  require_kept(inputs_, outputs_);
   if (!wants_report()) return;
   if (!report_file_.ends_with(".html")) throw InputError(report_file_, "a report's name must end in .html.");
   require_html_page();
@@ -78,10 +89,20 @@ const std::string* Output::given_text(const std::string& name) const {
   return found == call_->texts.end() ? nullptr : &found->second;
 }
 
-ScenarioDocument Output::scenario(const std::string& file, std::shared_ptr<const PolicySet> policies) const {
+ScenarioDocument Output::scenario(const std::string& file, std::shared_ptr<const PolicySet> policies) {
   const std::string* text = given_text(file);
-  return text != nullptr ? parse_document(*text, file, std::move(policies))
-                         : read_document(file, std::move(policies));
+  ScenarioDocument document = text != nullptr ? parse_document(*text, file, std::move(policies))
+                                              : read_document(file, std::move(policies));
+  if (is_writing_) reads(with_siblings(files_named_by(document)));
+  if (!isolation_) return document;
+  if (call_ != nullptr) throw InputError("--isolate", "is for the program: a library makes no processes.");
+  return isolated(std::move(document), *isolation_);
+}
+
+void Output::reads(const std::vector<std::string>& files) {
+  if (!is_writing_) return;
+  require_kept(files, outputs_);
+  inputs_.insert(inputs_.end(), files.begin(), files.end());
 }
 
 void Output::json(const Json& json) {

@@ -1,8 +1,10 @@
 // How verbs answer: a verdict, a table, the page of --report, the files written; or JSON alone.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +45,8 @@ void add_output_options(Options& options);
 /// JSON and nothing else.
 class Output {
  public:
-  /// Throws InputError for a format there is not, and for a report (of a verb that has --report) whose name
-  /// does not end in .html or that this build has no page for.
+  /// Throws InputError for a format there is not, for a report (of a verb that has --report) whose name does
+  /// not end in .html or that this build has no page for, and for a file that would be read and overwritten.
   explicit Output(const Arguments& arguments, LibraryCall* call = nullptr,
                   std::shared_ptr<Workers> ranks = nullptr);
 
@@ -88,9 +90,15 @@ class Output {
   /// The text that the library's caller gave for the file `name`, or null.
   [[nodiscard]] const std::string* given_text(const std::string& name) const;
 
-  /// The scenario `file`, or the text that was given for it. Throws InputError.
-  [[nodiscard]] ScenarioDocument scenario(const std::string& file,
-                                          std::shared_ptr<const PolicySet> policies) const;
+  /// The scenario `file`, or the text that was given for it. Throws InputError, also where one of the files
+  /// that it names would be overwritten.
+  [[nodiscard]] ScenarioDocument scenario(const std::string& file, std::shared_ptr<const PolicySet> policies);
+
+  /// Notes files that the verb reads. Throws InputError where one of them would be overwritten.
+  void reads(const std::vector<std::string>& files);
+
+  /// All of them so far, as far as anything is to be written.
+  [[nodiscard]] const std::vector<std::string>& inputs() const { return inputs_; }
 
  private:
   void print(const std::string& text) const;
@@ -102,6 +110,10 @@ class Output {
   bool quiet_;
   std::string report_file_;
   Json sections_ = Json::array();
+  std::optional<std::chrono::seconds> isolation_;  ///< of policies of plugins
+  std::vector<std::string> inputs_;
+  std::vector<std::string> outputs_;  ///< every file that the arguments name to be written
+  bool is_writing_ = false;           ///< these, or into a folder
 };
 
 // How several verbs show parameters of models.

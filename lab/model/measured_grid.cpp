@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/records/field.hpp"
+#include "recordings/exact_json.hpp"
 #include "sim/runs/step_executor.hpp"
 
 namespace vramlab {
@@ -14,17 +16,47 @@ namespace {
 
 constexpr int kStepsPerRow = 4;
 
-GridRow read_row(const Json& json, const std::string& place) {
+constexpr Bytes kLargestMemory = 1024_GiB;  // above any card
+constexpr double kLongestStepMs = 1e6;
+constexpr std::int64_t kLargestOfRow = 1'000'000;
+constexpr std::int64_t kLargestCount = 1'000'000'000;  // of what one item of a step counts
+
+// Does `read`, and puts what it finds wrong at `place`.
+template <class Read>
+auto read_value(const std::string& place, const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    throw InputError(place, error.problems().front().what);
+  }
+}
+
+const Json& member_of(const Json& json, const std::string& place, const char* key) {
+  if (!json.is_object()) throw InputError(place, "is not an object in { }.");
+  if (!json.contains(key)) throw InputError(place + '/' + key, "is missing in a grid of measured points.");
+  return json[key];
+}
+
+GridRow read_row(const Json& json, const std::string& place, Bytes total) {
   GridRow row{.parameters = json};
-  row.ok = json.value("ok", true);
+  if (!json.is_object()) throw InputError(place, "is not an object in { }.");
+  if (json.contains("ok")) row.ok = read_value(place + "/ok", [&] { return exact<bool>(json["ok"]); });
   if (!row.ok) return row;
-  row.base = json.value("base", Bytes{0});
-  row.peak_allocated = json.at("peak_allocated");
-  row.peak_reserved = json.at("peak_reserved");
-  row.step_ms = json.value("step_ms", Json::array()).get<std::vector<double>>();
-  if (row.peak_allocated == 0 || row.peak_reserved == 0) throw InputError(place, "has a peak of 0 bytes.");
+  const auto size = [&](const char* key, Bytes least) {
+    const Json& value = member_of(json, place, key);
+    return read_value(place + '/' + key, [&] { return exact<Bytes>(value, least, total); });
+  };
+  if (json.contains("base")) row.base = size("base", 0);
+  row.peak_allocated = size("peak_allocated", 1);
+  row.peak_reserved = size("peak_reserved", 1);
+  if (!json.contains("step_ms")) return row;
+  row.step_ms = read_value(place + "/step_ms", [&] { return exact<std::vector<double>>(json["step_ms"]); });
   for (const double ms : row.step_ms) {
-    if (!(ms > 0)) throw InputError(place + "/step_ms", "holds a time that is not above 0.");
+    if (!(ms > 0 && ms <= kLongestStepMs)) {
+      throw InputError(place + "/step_ms", fmt::format("{} is out of range; a step takes above 0 and up to "
+                                                       "1000000 milliseconds.",
+                                                       shortest_text(ms)));
+    }
   }
   return row;
 }
@@ -44,10 +76,12 @@ class Asker {
   [[nodiscard]] Question ask(const Json& row) const {
     Question question;
     for (const Parameter& parameter : model_.parameters().parameters) {
-      if (!row.contains(parameter.name) || !row[parameter.name].is_number_integer()) {
+      if (!row.contains(parameter.name)) {
         throw InputError("/rows", '"' + parameter.name + "\" is missing in a row; the model needs it.");
       }
-      const std::int64_t value = row[parameter.name];
+      const auto value = read_value("/rows: " + parameter.name, [&] {
+        return exact<std::int64_t>(row[parameter.name], 0, kLargestOfRow);
+      });
       question.conditions.point.push_back(value);
       question.label += fmt::format("{}{} {}", question.label.empty() ? "" : ", ", parameter.name, value);
     }
@@ -78,7 +112,11 @@ class Asker {
       const bool whole = value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& one) {
                            return one.is_number_integer();
                          });
-      if (whole) fields[key] = value.get<std::vector<std::int64_t>>();
+      if (!whole) continue;
+      for (const Json& one : value) {
+        fields[key].push_back(
+            read_value("/rows: " + key, [&] { return exact<std::int64_t>(one, 0, kLargestCount); }));
+      }
     }
     return fields;
   }
@@ -97,17 +135,21 @@ MeasuredGrid read_grid_file(const std::filesystem::path& file) {
   const std::string name = file.string();
   const Json json = read_json_file(file);
   MeasuredGrid grid;
-  try {
-    grid.name = json.value("name", name);
-    grid.device = json.value("device", "");
-    grid.total_memory = json.at("total_memory");
-    grid.warm_up = json.value("warm_up", Json::array()).get<std::vector<Json>>();
-    const Json& rows = json.at("rows");
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      grid.rows.push_back(read_row(rows[i], fmt::format("{}: /rows/{}", name, i)));
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(name, std::string("is not a grid of measured points: ") + error.what());
+  const std::string place = name + ": ";
+  const auto text = [&](const char* key, const std::string& otherwise) {
+    if (!json.contains(key)) return otherwise;
+    return read_value(place + '/' + key, [&] { return exact<std::string>(json[key]); });
+  };
+  const Json& total = member_of(json, place, "total_memory");
+  grid.name = text("name", name);
+  grid.device = text("device", "");
+  grid.total_memory =
+      read_value(place + "/total_memory", [&] { return exact<Bytes>(total, 1, kLargestMemory); });
+  for (const Json& row : json.value("warm_up", Json::array())) grid.warm_up.push_back(row);
+  const Json& rows = member_of(json, place, "rows");
+  if (!rows.is_array()) throw InputError(place + "/rows", "is not a list in [ ].");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    grid.rows.push_back(read_row(rows[i], fmt::format("{}/rows/{}", place, i), grid.total_memory));
   }
   if (grid.rows.empty()) throw InputError(name + ": /rows", "is empty.");
   return grid;

@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "recordings/exact_json.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -37,11 +39,11 @@ Json cell(VariableKind kind) {
 
 template <class T>
 void read_cell(const Json& json, T& value) {
-  value = json.get<T>();
+  value = exact<T>(json);
 }
-void read_cell(const Json& json, bool& value) { value = json.get<int>() != 0; }
+void read_cell(const Json& json, bool& value) { value = exact<std::int32_t>(json, 0, 1) != 0; }
 void read_cell(const Json& json, VariableKind& kind) {
-  const auto word = json.get<std::string>();
+  const auto word = exact<std::string>(json);
   const auto found =
       std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return one.first == word; });
   if (found == kKinds.end()) throw InputError("", '"' + word + "\" is not a kind of variable.");
@@ -59,7 +61,7 @@ struct Part {
 template <class T>
 Part whole(const char* key, T RecordedSpec::*member) {
   return {key, [=](const RecordedSpec& spec) { return Json(spec.*member); },
-          [=](const Json& json, RecordedSpec& spec) { spec.*member = json.get<T>(); }};
+          [=](const Json& json, RecordedSpec& spec) { spec.*member = exact<T>(json); }};
 }
 
 // A list with a row for each entry: the `columns` of the entry.
@@ -93,7 +95,7 @@ Json products_json(const RecordedSpec& spec) {
 void read_products(const Json& json, RecordedSpec& spec) {
   const std::vector<std::string> names = variable_names(spec);
   for (const Json& text : json) {
-    const auto product = Monomial::parse(text.get<std::string>(), names);
+    const auto product = Monomial::parse(exact<std::string>(text), names);
     if (!product) throw InputError("", text.dump() + " is not a product of the model's variables.");
     spec.monomials.push_back(*product);
   }
@@ -114,7 +116,8 @@ void read_forms(const Json& json, RecordedSpec& spec) {
   for (const Json& numbers : json) {
     SizeForm& form = spec.forms.emplace_back();
     for (std::size_t i = 0; i < numbers.size(); i += 3) {
-      form.terms.push_back({numbers.at(i), numbers.at(i + 1), numbers.at(i + 2)});
+      form.terms.push_back({exact<std::uint32_t>(numbers.at(i)), exact<std::int64_t>(numbers.at(i + 1)),
+                            exact<std::int64_t>(numbers.at(i + 2))});
     }
   }
 }
@@ -134,19 +137,19 @@ Json tensors_json(const RecordedSpec& spec) {
 }
 
 void read_tensors(const Json& json, RecordedSpec& spec) {
-  const auto sizes = json.at("size").get<std::vector<std::int32_t>>();
-  const auto groups = json.at("group").get<std::vector<std::uint32_t>>();
+  const auto sizes = exact<std::vector<std::int32_t>>(json.at("size"));
+  const auto groups = exact<std::vector<std::uint32_t>>(json.at("group"));
   if (sizes.size() != groups.size()) throw InputError("", "has columns of different lengths.");
   for (std::size_t t = 0; t < sizes.size(); ++t) spec.tensors.push_back({sizes[t], groups[t]});
   const auto tensor = [&](const Json& number) -> RecordedTensor& {
-    const auto place = number.get<std::size_t>();
+    const auto place = exact<std::size_t>(number);
     if (place >= spec.tensors.size()) throw InputError("", "names a tensor that is not there.");
     return spec.tensors[place];
   };
-  for (const Json& kept : json.at("kept")) tensor(kept.at(0)).kept = kept.at(1);
+  for (const Json& kept : json.at("kept")) tensor(kept.at(0)).kept = exact<std::int32_t>(kept.at(1));
   for (const Json& number : json.at("workspace")) tensor(number).workspace = true;
   if (!json.contains("kernel")) return;
-  for (const Json& kernel : json["kernel"]) tensor(kernel.at(0)).kernel = kernel.at(1);
+  for (const Json& kernel : json["kernel"]) tensor(kernel.at(0)).kernel = exact<std::int32_t>(kernel.at(1));
 }
 
 // A size that repeats is written once, with its number.
@@ -176,11 +179,10 @@ void read_kernels(const Json& json, RecordedSpec& spec) {
     RecordedKernel& kernel = spec.kernels.emplace_back();
     for (const Json& list : lists) {
       RecordedKernel::Refusal& refusal = kernel.refusals.emplace_back();
-      refusal.shape = list.at(0);
+      refusal.shape = exact<std::uint32_t>(list.at(0));
       for (std::size_t i = 0; i < list.at(1).size(); i += 2) {
-        const auto times = list.at(1).at(i + 1).get<std::size_t>();
-        if (times > kMostAttempts) throw InputError("", "repeats a size too often.");
-        refusal.sizes.insert(refusal.sizes.end(), times, list.at(1).at(i).get<Bytes>());
+        const auto times = exact<std::size_t>(list.at(1).at(i + 1), 0, kMostAttempts);
+        refusal.sizes.insert(refusal.sizes.end(), times, exact<Bytes>(list.at(1).at(i)));
       }
     }
   }
@@ -208,7 +210,7 @@ const std::vector<Part>& parts() {
       whole("extras", &S::extras),
       whole("kept", &S::kept),
       {"program", program_text,
-       [](const Json& json, S& spec) { read_program_text(json.get<std::string>(), spec); }},
+       [](const Json& json, S& spec) { read_program_text(exact<std::string>(json), spec); }},
       whole("build", &S::build)};
   return all;
 }
@@ -221,25 +223,47 @@ Json ranges_json(const std::vector<Parameter>& parameters) {
 
 std::vector<Parameter> read_ranges(const Json& json) {
   std::vector<Parameter> ranges;
-  for (const auto& [name, range] : json.items()) ranges.push_back({name, range[0], range[1]});
+  for (const auto& [name, range] : json.items()) {
+    ranges.push_back({name, exact<std::int64_t>(range[0]), exact<std::int64_t>(range[1])});
+  }
   return ranges;
 }
 
+// Does `read`, and puts what it finds wrong at `place`.
+template <class Read>
+auto read_at(const std::string& place, const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    throw InputError(place, error.problems().front().what);
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(place, "is damaged. Fit the model again (vramlab fit).");
+  }
+}
+
 void read_time(const Json& json, const std::string& where, RecordedSpec& spec) {
-  spec.time.floor_seconds = json.value("floor_ms", 0.0) * 1e-3;
-  spec.time.base_seconds = json.value("base_ms", 0.0) * 1e-3;
+  constexpr double kLongest = 1e6;  // milliseconds of a step, or microseconds for each unit of a product
+  const auto seconds = [&](const Json& object, const std::string& key, double unit) {
+    if (!object.contains(key)) return 0.0;
+    return exact<double>(object[key], 0, kLongest) * unit;
+  };
+  for (const auto& [key, member] : {std::pair{"floor_ms", &StepTimeForm::floor_seconds},
+                                    std::pair{"base_ms", &StepTimeForm::base_seconds}}) {
+    spec.time.*member =
+        read_at(where + "/step_time/" + key, [&, &name = key] { return seconds(json, name, 1e-3); });
+  }
   const std::vector<std::string> names = variable_names(spec);
   const Json slopes = json.value("us_per", Json::object());
+  if (!slopes.is_object()) throw InputError(where + "/step_time/us_per", "is not an object in { }.");
   for (const auto& [text, slope] : slopes.items()) {
+    const std::string place = where + "/step_time/us_per/" + text;
     const auto product = Monomial::parse(text, names);
-    if (!product || !slope.is_number() || slope.get<double>() < 0) {
-      throw InputError(where + "/step_time/us_per/" + text,
-                       "must be a product of the model's variables, with its microseconds.");
-    }
+    if (!product) throw InputError(place, "is not a product of the model's variables.");
     const auto known = std::find(spec.monomials.begin(), spec.monomials.end(), *product);
     const auto number = static_cast<std::uint32_t>(known - spec.monomials.begin());
     if (known == spec.monomials.end()) spec.monomials.push_back(*product);
-    spec.time.slopes.push_back({number, slope.get<double>() * 1e-6});
+    spec.time.slopes.push_back(
+        {number, read_at(place, [&, &name = text] { return seconds(slopes, name, 1e-6); })});
   }
 }
 
@@ -294,13 +318,7 @@ RecordedSpec read_recorded_spec(const Json& json, const std::string& where) {
       if (part.may_lack) continue;
       throw InputError(place, "is missing. Fit the model again (vramlab fit).");
     }
-    try {
-      part.read(data[part.key], spec);
-    } catch (const InputError& error) {
-      throw InputError(place, error.problems().front().what);
-    } catch (const nlohmann::json::exception&) {
-      throw InputError(place, "is damaged. Fit the model again (vramlab fit).");
-    }
+    read_at(place, [&] { part.read(data[part.key], spec); });
   }
   read_time(json["step_time"], where, spec);
   spec.workspace_refusals = json.value("workspace_refusals", spec.workspace_refusals);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -34,6 +35,10 @@ bool releases(const TraceEntry& entry) {
   return entry.action == Action::segment_free || entry.action == Action::segment_unmap;
 }
 
+}  // namespace
+
+namespace drawing {  // not local: a class that others know of has them as members
+
 /// A stretch of addresses that was reserved at some time.
 struct Stretch {
   Address begin = 0;
@@ -41,28 +46,11 @@ struct Stretch {
   std::uint32_t row = 0;
 };
 
-std::vector<Stretch> stretches_of(const std::vector<TraceEntry>& history) {
-  std::vector<Stretch> all;
-  for (const TraceEntry& entry : history) {
-    if (reserves(entry)) all.push_back({entry.address, entry.address + entry.size});
-  }
-  std::ranges::sort(all, {}, &Stretch::begin);
-  std::vector<Stretch> merged;
-  for (const Stretch& one : all) {
-    if (!merged.empty() && one.begin <= merged.back().end) {
-      merged.back().end = std::max(merged.back().end, one.end);
-    } else {
-      merged.push_back(one);
-    }
-  }
-  return merged;
-}
-
 /// Follows the history and writes down, column by column, what each row holds.
 class MapMaker {
  public:
-  MapMaker(const std::vector<TraceEntry>& history, SegmentMap& map)
-      : map_(map), stretches_(stretches_of(history)) {
+  MapMaker(const std::map<Address, Address>& reserved, SegmentMap& map) : map_(map) {
+    for (const auto& [begin, end] : reserved) stretches_.push_back({begin, end});
     Bytes all = 0;
     for (const Stretch& one : stretches_) all += one.end - one.begin;
     map_.row_bytes = std::max(kSmallestRow, std::bit_ceil((all + kRows - 1) / kRows));
@@ -182,7 +170,7 @@ class MapMaker {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace
+}  // namespace drawing
 
 std::size_t curve_stride(std::size_t count, std::size_t most) {
   if (count <= most) return 1;
@@ -190,21 +178,39 @@ std::size_t curve_stride(std::size_t count, std::size_t most) {
   return (count + stretches - 1) / stretches;
 }
 
+void CurveThinner::add(const CurvePoint& point) {
+  if (count_ == 0) low_ = high_ = point;
+  if (point.value < low_.value) {
+    low_ = point;
+    high_first_ = true;
+  }
+  if (point.value > high_.value) {
+    high_ = point;
+    high_first_ = false;
+  }
+  last_ = point;
+  if (++count_ == stride_) end_stretch();
+}
+
+void CurveThinner::end_stretch() {
+  if (count_ == 0) return;
+  vramlab::add(curve_, high_first_ ? high_ : low_);
+  if (low_ != high_) vramlab::add(curve_, high_first_ ? low_ : high_);
+  count_ = 0;
+  high_first_ = false;
+}
+
+std::vector<CurvePoint> CurveThinner::finish() {
+  end_stretch();
+  if (!curve_.empty() && curve_.back() != last_) vramlab::add(curve_, last_);
+  return std::move(curve_);
+}
+
 std::vector<CurvePoint> thinned_curve(std::size_t count, std::size_t stride,
                                       const std::function<CurvePoint(std::size_t)>& point) {
-  std::vector<CurvePoint> curve;
-  for (std::size_t first = 0; first < count; first += stride) {
-    std::size_t low = first;
-    std::size_t high = first;
-    for (std::size_t i = first + 1; i < std::min(first + stride, count); ++i) {
-      if (point(i).value < point(low).value) low = i;
-      if (point(i).value > point(high).value) high = i;
-    }
-    add(curve, point(std::min(low, high)));
-    if (low != high) add(curve, point(std::max(low, high)));
-  }
-  if (count > 0 && curve.back() != point(count - 1)) add(curve, point(count - 1));
-  return curve;
+  CurveThinner thinner{stride};
+  for (std::size_t i = 0; i < count; ++i) thinner.add(point(i));
+  return thinner.finish();
 }
 
 std::vector<RunMark> merged_marks(const std::vector<RunMark>& marks, std::size_t most) {
@@ -226,29 +232,70 @@ std::vector<RunMark> merged_marks(const std::vector<RunMark>& marks, std::size_t
   return merged;
 }
 
-SegmentMap segment_map(const std::vector<TraceEntry>& history) {
-  SegmentMap map;
-  map.entries = history.size();
-  map.stride = std::max<std::uint64_t>(1, (history.size() + kMostColumns - 1) / kMostColumns);
-  MapMaker maker{history, map};
-  std::vector<Bytes> live;
-  std::vector<Bytes> reserved;
-  for (std::size_t i = 0; i < history.size(); ++i) {
-    maker.apply(history[i]);
-    live.push_back(maker.live());
-    reserved.push_back(maker.reserved());
-    const bool last = i + 1 == history.size();
-    if ((i + 1) % map.stride == 0 || last) maker.end_column(i / map.stride * map.stride, i + 1);
+void SegmentSurvey::add(const TraceEntry& entry) {
+  ++entries_;
+  if (!reserves(entry)) return;
+  Address begin = entry.address;
+  Address end = entry.address + entry.size;
+  auto next = reserved_.upper_bound(begin);
+  if (next != reserved_.begin() && std::prev(next)->second >= begin) {
+    --next;
+    if (next->second >= end) return;
+    begin = next->first;
   }
-  maker.finish();
-  const auto curve = [&](const std::vector<Bytes>& values) {
-    return thinned_curve(values.size(), curve_stride(values.size(), kMostCurvePoints), [&](std::size_t i) {
-      return CurvePoint{static_cast<std::int64_t>(i), static_cast<std::int64_t>(values[i])};
-    });
-  };
-  map.live = curve(live);
-  map.reserved = curve(reserved);
-  return map;
+  while (next != reserved_.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = reserved_.erase(next);
+  }
+  reserved_.emplace_hint(next, begin, end);
+}
+
+class SegmentMapMaker::Impl {
+ public:
+  explicit Impl(const SegmentSurvey& survey)
+      : maker_(survey.reserved(), map_),
+        live_(curve_stride(survey.entries(), kMostCurvePoints)),
+        reserved_(curve_stride(survey.entries(), kMostCurvePoints)) {
+    map_.entries = survey.entries();
+    map_.stride = std::max<std::uint64_t>(1, (map_.entries + kMostColumns - 1) / kMostColumns);
+  }
+
+  void add(const TraceEntry& entry) {
+    maker_.apply(entry);
+    const auto at = static_cast<std::int64_t>(seen_);
+    live_.add({at, static_cast<std::int64_t>(maker_.live())});
+    reserved_.add({at, static_cast<std::int64_t>(maker_.reserved())});
+    ++seen_;
+    const bool ends_column = seen_ % map_.stride == 0 || seen_ == map_.entries;
+    if (ends_column) maker_.end_column((seen_ - 1) / map_.stride * map_.stride, seen_);
+  }
+
+  SegmentMap finish() {
+    maker_.finish();
+    map_.live = live_.finish();
+    map_.reserved = reserved_.finish();
+    return std::move(map_);
+  }
+
+ private:
+  SegmentMap map_;
+  drawing::MapMaker maker_;
+  CurveThinner live_;
+  CurveThinner reserved_;
+  std::uint64_t seen_ = 0;
+};
+
+SegmentMapMaker::SegmentMapMaker(const SegmentSurvey& survey) : impl_(std::make_unique<Impl>(survey)) {}
+SegmentMapMaker::~SegmentMapMaker() = default;
+void SegmentMapMaker::add(const TraceEntry& entry) { impl_->add(entry); }
+SegmentMap SegmentMapMaker::finish() { return impl_->finish(); }
+
+SegmentMap segment_map(const std::vector<TraceEntry>& history) {
+  SegmentSurvey survey;
+  for (const TraceEntry& entry : history) survey.add(entry);
+  SegmentMapMaker maker{survey};
+  for (const TraceEntry& entry : history) maker.add(entry);
+  return maker.finish();
 }
 
 }  // namespace vramlab

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,30 @@ struct CurvePoint {
 /// 1 = each is there.
 std::size_t curve_stride(std::size_t count, std::size_t most);
 
-/// The points `point(0)` … `point(count − 1)`. Of each stretch of `stride` the lowest and the highest stay,
-/// in the order they came; a point between two equal ones is left out. The last one is there always.
+/// Makes a curve small while its points come one after another: of each stretch of `stride` the lowest and
+/// the highest stay, in the order they came; a point between two equal ones is left out. The last one is
+/// there always.
+class CurveThinner {
+ public:
+  explicit CurveThinner(std::size_t stride) : stride_(stride) {}
+
+  void add(const CurvePoint& point);
+  /// Everything that came. Last of all calls.
+  std::vector<CurvePoint> finish();
+
+ private:
+  void end_stretch();
+
+  std::size_t stride_;
+  std::size_t count_ = 0;  ///< points of the stretch so far
+  CurvePoint low_;
+  CurvePoint high_;
+  bool high_first_ = false;
+  CurvePoint last_;
+  std::vector<CurvePoint> curve_;
+};
+
+/// The points `point(0)` … `point(count − 1)`, thinned so.
 std::vector<CurvePoint> thinned_curve(std::size_t count, std::size_t stride,
                                       const std::function<CurvePoint(std::size_t)>& point);
 
@@ -79,5 +103,35 @@ struct SegmentMap {
 /// The map of a history that begins with an empty allocator. At most 800 columns, and some 240 rows more than
 /// there are ranges.
 SegmentMap segment_map(const std::vector<TraceEntry>& history);
+
+/// What must be known of a history before its map can be made while it goes by once more.
+class SegmentSurvey {
+ public:
+  void add(const TraceEntry& entry);
+  [[nodiscard]] std::uint64_t entries() const { return entries_; }
+  /// What was reserved at some time, by its beginning: the end. Neighbours are one.
+  [[nodiscard]] const std::map<Address, Address>& reserved() const { return reserved_; }
+
+ private:
+  std::uint64_t entries_ = 0;
+  std::map<Address, Address> reserved_;
+};
+
+/// The map of the history that `survey` saw, entry by entry; its memory does not grow with them.
+class SegmentMapMaker {
+ public:
+  explicit SegmentMapMaker(const SegmentSurvey& survey);
+  ~SegmentMapMaker();
+  SegmentMapMaker(const SegmentMapMaker&) = delete;
+  SegmentMapMaker& operator=(const SegmentMapMaker&) = delete;
+
+  void add(const TraceEntry& entry);
+  /// Without marks. Last of all calls.
+  SegmentMap finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace vramlab

@@ -99,7 +99,12 @@ class CardsReader {
     if (process.context_bytes > process.card_total) {
       problems_.add(pointer + "/context", "the context is larger than the card.");
     }
-    if (device.limit) process.allocator.limit = *device.limit;
+    if (device.limit) {
+      problems_.guarded(pointer + "/limit", [&] {
+        if (process.card_total > 0) require_limit_on_card(*device.limit, process.card_total, {});
+      });
+      process.allocator.limit = *device.limit;
+    }
     for (std::size_t i = 0; i < device.others.size(); ++i) {
       if (device.others[i].to <= device.others[i].from) {
         problems_.add(pointer + "/others/" + std::to_string(i), "\"to_s\" must be later than \"from_s\".");
@@ -141,6 +146,13 @@ std::vector<Row<CardSections>> device_rows() {
 std::vector<Row<CardSections>> allocator_rows() {
   return {{"allocator", object_of(&CardSections::allocator, allocator_table()), "", 0, 0,
            "settings of the caching allocator"}};
+}
+
+void require_limit_on_card(Bytes limit, Bytes card, const std::string& where) {
+  if (limit <= card) return;
+  throw InputError(where, "a limit of " + format_bytes(limit) + " is more than the " + format_bytes(card) +
+                              " of the card. Allowed is up to " + std::to_string(card) +
+                              " bytes; leave it out for no limit.");
 }
 
 ScenarioCards read_cards(const CardSections& sections, const std::filesystem::path& file,

@@ -67,6 +67,10 @@ struct ScenarioCards {
   std::vector<OtherProcess> others;  ///< on all of them
 };
 
+/// Throws InputError at `where` for a `limit` above the `card`: shares of the limit would be of memory that
+/// is not there.
+void require_limit_on_card(Bytes limit, Bytes card, const std::string& where);
+
 /// Reads what a file says of cards; `file` is the scenario's.
 ScenarioCards read_cards(const CardSections& sections, const std::filesystem::path& file,
                          FileProblems& problems);

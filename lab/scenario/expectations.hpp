@@ -55,6 +55,18 @@ void require_metric_expectations(const std::vector<Expectation>& expectations,
                                  const std::set<std::string>& labels, bool labels_are_complete,
                                  const std::vector<std::string>& metrics, FileProblems& problems);
 
+/// Whether `expectation` holds for every value from `low` to `high`: then it states nothing. Of a figure that
+/// is divided by another one, anything from 0 on can come out, or anything at all where `low` is below 0.
+bool cannot_fail(const Expectation& expectation, double low, double high);
+
+/// Something that a scenario declares and that no run of it came to.
+struct Unmet {
+  std::string where;  ///< JSON pointer: "/workload/phases/0"
+  std::string why;    ///< "validation comes after every 1000 iterations, and the run has 30"
+
+  friend bool operator==(const Unmet&, const Unmet&) = default;
+};
+
 /// One expectation with what was found.
 struct CheckedExpectation {
   std::string policy;

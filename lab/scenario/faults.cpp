@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "lab/scenario/cards.hpp"
 
 namespace vramlab {
@@ -85,6 +87,41 @@ const Record<Faults>& faults_table(FaultsOf kind) {
   static const Record<Faults> search =
       table_without({"optimizer_state", "apply_delay", "readings", "restart"});
   return kind == FaultsOf::training ? training : kind == FaultsOf::epoch ? epoch : search;
+}
+
+std::vector<Unmet> unmet_faults(const Faults& faults, std::int64_t iterations) {
+  std::vector<Unmet> unmet;
+  const auto late = [&](bool is_there, const char* key, std::int64_t iteration) {
+    if (!is_there || iteration <= iterations) return;
+    unmet.push_back({std::string{"/faults/"} + key,
+                     fmt::format("comes at iteration {}, and the run has {}", iteration, iterations)});
+  };
+  const auto chance = [&](bool is_there, const char* key, bool (Faults::*meets)(std::int64_t) const) {
+    if (!is_there) return;
+    for (std::int64_t i = 1; i <= iterations; ++i) {
+      if ((faults.*meets)(i)) return;
+    }
+    unmet.push_back({std::string{"/faults/"} + key,
+                     fmt::format("meets none of the run's {} iterations by its chance", iterations)});
+  };
+  late(faults.leak.per_step > 0, "leak", faults.leak.from);
+  late(faults.restart.after > 0, "restart", faults.restart.after);
+  chance(faults.outlier > 0, "outliers", &Faults::has_outlier);
+  chance(faults.error_chance > 0, "errors", &Faults::has_error);
+  chance(faults.missing_readings > 0, "readings", &Faults::reading_is_missing);
+  return unmet;
+}
+
+std::vector<Unmet> unmet_others(const std::vector<OtherProcess>& others, SimTime end) {
+  std::vector<Unmet> unmet;
+  for (const OtherProcess& one : others) {
+    if (one.from <= end) continue;
+    const std::string card = one.card == 0 ? "/device" : fmt::format("/more_devices/{}", one.card - 1);
+    unmet.push_back(
+        {card + "/others", fmt::format("the process that comes at {} s: the run ends at {} s",
+                                       shortest_text(to_seconds(one.from)), shortest_text(to_seconds(end)))});
+  }
+  return unmet;
 }
 
 Faults read_faults(const std::optional<Faults>& section, std::uint64_t seed, FileProblems& problems) {

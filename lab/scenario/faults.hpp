@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/records/record.hpp"
+#include "lab/scenario/expectations.hpp"
 #include "lab/scenario/file.hpp"
 #include "sim/runs/faults.hpp"
+#include "sim/runs/stepped_run.hpp"
 
 namespace vramlab {
 
@@ -20,5 +23,11 @@ inline constexpr const char* kFaultsHelp = "what goes wrong in every run (defaul
 
 /// The faults of a scenario with this seed. Adds what does not go together to `problems`.
 Faults read_faults(const std::optional<Faults>& section, std::uint64_t seed, FileProblems& problems);
+
+/// The faults that none of `iterations` steps meets: too late, or by a chance too small for them.
+std::vector<Unmet> unmet_faults(const Faults& faults, std::int64_t iterations);
+
+/// The processes that come after a run's `end`, by their clock.
+std::vector<Unmet> unmet_others(const std::vector<OtherProcess>& others, SimTime end);
 
 }  // namespace vramlab

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include <dlfcn.h>
@@ -31,6 +32,27 @@ fs::path our_file() {
   const bool found = ::dladdr1(here, &info, &object, RTLD_DL_LINKMAP) != 0 && object != nullptr;
   const char* name = found ? static_cast<const link_map*>(object)->l_name : "";
   return *name != '\0' ? fs::canonical(name, ignored) : fs::read_symlink("/proc/self/exe", ignored);
+}
+
+void add_named_files(const Json& json, const fs::path& scenario, std::set<std::string>& files) {
+  constexpr std::size_t kLongestName = 4096;  // of a path
+  if (json.is_string()) {
+    const auto& name = json.get_ref<const std::string&>();
+    if (name.empty() || name.size() > kLongestName) return;
+    if (const auto file = find_data_file(name, scenario)) files.insert(file->string());
+  }
+  if (!json.is_structured()) return;
+  for (const Json& inside : json) add_named_files(inside, scenario, files);
+}
+
+// A list of jobs in JSON; another list names no files, and what is wrong with one its reader says.
+Json list_of_jobs(const Json& scenario, const fs::path& file) {
+  const Json::json_pointer place("/trace/jobs");
+  if (!scenario.contains(place) || !scenario[place].is_string()) return {};
+  const auto list = find_data_file(scenario[place].get<std::string>(), file);
+  if (!list) return {};
+  const std::string text = read_input_file(*list);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
 }
 
 }  // namespace
@@ -68,6 +90,14 @@ ScenarioDocument parse_document(std::string text, const std::filesystem::path& f
   const bool says = json.is_object() && json.contains("kind") && json["kind"].is_string();
   if (says) document.kind = json["kind"].get<std::string>();
   return document;
+}
+
+std::vector<std::string> files_named_by(const ScenarioDocument& document) {
+  std::set<std::string> files;
+  add_named_files(document.json, document.file, files);
+  add_named_files(list_of_jobs(document.json, document.file), document.file, files);
+  for (const PolicyPlugin& plugin : document.policies->plugins) files.insert(plugin.file);
+  return {files.begin(), files.end()};
 }
 
 ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more) {

@@ -42,6 +42,10 @@ ScenarioDocument read_document(const std::filesystem::path& file,
 ScenarioDocument parse_document(std::string text, const std::filesystem::path& file,
                                 std::shared_ptr<const PolicySet> policies = builtin_policies());
 
+/// Every file that a text of `document` names, as find_data_file finds it, and that of a list of jobs, which
+/// may name models; and the plugins of its policies. What is not a file's name seldom is one by chance.
+std::vector<std::string> files_named_by(const ScenarioDocument& document);
+
 /// `document`, whose seed was checked, with a seed that is `more` above its own.
 ScenarioDocument at_seed(ScenarioDocument document, std::uint64_t more);
 

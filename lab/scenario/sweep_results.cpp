@@ -181,7 +181,12 @@ void read_csv(const fs::path& file, Collector& collector) {
   const std::vector<std::string>& columns = table.columns();
   const auto last = std::find(columns.begin(), columns.end(), "run_rows");
   const std::size_t first = std::min(columns.size(), static_cast<std::size_t>(last - columns.begin()) + 1);
-  for (std::size_t c = first; c < columns.size(); ++c) collector.require_metric(file.string(), columns[c]);
+  for (std::size_t c = first; c < columns.size(); ++c) {
+    collector.require_metric(file.string(), columns[c]);
+    if (std::count(columns.begin() + static_cast<std::ptrdiff_t>(first), columns.end(), columns[c]) > 1) {
+      throw InputError(file.string() + ":1", "has the column \"" + columns[c] + "\" twice.");
+    }
+  }
   for (std::size_t row = 0; row < table.rows(); ++row) {
     ReadRow read{std::string{table.text(row, "key")},
                  table.number(row, "run_rows"),

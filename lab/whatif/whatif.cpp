@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "lab/parallel.hpp"
+#include "lab/scenario/cards.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "recordings/snapshot/writer.hpp"
 
@@ -208,6 +209,11 @@ std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQues
   for (const WhatIfCard& asked_card : cards) {
     const WhatIfCard card = with_outside(asked_card, program);
     for (const std::optional<Bytes>& limit : limits) {
+      const bool is_known =
+          card.capacity && (!own || program.device_total);  // else it follows from a failure
+      if (limit && is_known && !question.limits.empty()) {
+        require_limit_on_card(*limit, *card.capacity, card.name);
+      }
       for (std::size_t i = 0; i < question.confs.size(); ++i) {
         WhatIfRow row;
         row.conf = question.confs[i];

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -49,19 +50,36 @@ class Line {
   }
 
   [[nodiscard]] const std::string& type() const { return cells_[0]; }
-  [[nodiscard]] double steps() const { return number(cells_.size() == 7 ? 4 : 5, "steps", 1, 1e15); }
+  [[nodiscard]] double steps() const { return whole(cells_.size() == 7 ? 4 : 5, "steps", 1, 1e15); }
   [[nodiscard]] double arrival() const { return number(cells_.size() == 7 ? 5 : 9, "arrival", 0, 1e9); }
-  [[nodiscard]] std::int32_t cards() const { return static_cast<std::int32_t>(number(6, "cards", 1, 1024)); }
+  [[nodiscard]] std::int32_t cards() const { return static_cast<std::int32_t>(whole(6, "cards", 1, 1024)); }
+
+  /// Throws InputError at the steps where `seconds` of them are more than anything may take.
+  [[nodiscard]] SimTime duration(double seconds) const {
+    if (seconds > kLongestRun) fail("these steps take longer than 31 years at the measured throughput.");
+    return std::max(SimTime{1}, from_seconds(seconds));
+  }
 
  private:
+  static constexpr double kLongestRun = 1e9;  // seconds, as durations of other lists
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(where_, what); }
+
+  [[nodiscard]] double whole(std::size_t cell, const char* what, double low, double high) const {
+    const double value = number(cell, what, low, high);
+    if (value == std::floor(value)) return value;
+    fail(std::string{what} + " \"" + cells_[cell] + "\" in column " + std::to_string(cell + 1) +
+         " is not a whole number.");
+  }
+
   [[nodiscard]] double number(std::size_t cell, const char* what, double low, double high) const {
     const std::string& text = cells_[cell];
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc{} && end == text.data() + text.size() && value >= low && value <= high)
       return value;
-    throw InputError(where_, std::string{what} + " \"" + text + "\" in column " + std::to_string(cell + 1) +
-                                 " is not a number in range.");
+    fail(std::string{what} + " \"" + text + "\" in column " + std::to_string(cell + 1) +
+         " is not a number in range.");
   }
 
   std::string where_;
@@ -91,7 +109,7 @@ GavelTrace read_gavel(const std::filesystem::path& trace, const std::filesystem:
     job.arrival = arrival;
     job.demand.cards = line.cards();
     job.demand.share_milli = options.share_milli;
-    job.phases = {{.duration = std::max(SimTime{1}, from_seconds(steps / rate->second))}};
+    job.phases = {{.duration = line.duration(steps / rate->second)}};
     read.jobs.push_back(std::move(job));
   };
   for (std::string row; std::getline(text, row);) {

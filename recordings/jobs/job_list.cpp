@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "recordings/input_file.hpp"
 #include "recordings/jobs/job_lists.hpp"
@@ -7,37 +5,24 @@
 namespace vramlab {
 namespace {
 
-Bytes size_of(const CsvTable& table, std::size_t row, std::string_view column) {
-  const auto size = parse_bytes(table.text(row, column));
-  if (!size) table.wrong(row, column, "is not a size. Write 12GiB, 12288MiB or a number of bytes.");
-  return *size;
-}
-
 JobSpec job_of(const CsvTable& table, std::size_t row) {
   JobSpec job;
   job.name = table.text(row, "name", false);
   if (job.name.empty()) job.name = "job " + std::to_string(row);
-  job.arrival = from_seconds(table.number(row, "arrival_s"));
-  job.demand.fixed = size_of(table, row, "need");
-  const auto whole = [&](std::string_view column, double otherwise, double low, double high,
-                         const char* allowed) {
-    const double value = table.number_or(row, column, otherwise);
-    const auto number = static_cast<std::int32_t>(std::clamp(value, low, high));
-    if (number != value) table.wrong(row, column, allowed);
-    return number;
+  job.arrival = table.seconds(row, "arrival_s");
+  job.demand.fixed = table.size(row, "need");
+  const auto is_given = [&](std::string_view column) { return !table.text(row, column, false).empty(); };
+  const auto whole = [&](std::string_view column, std::int64_t low, std::int64_t high) {
+    return static_cast<std::int32_t>(table.whole(row, column, low, high));
   };
-  job.demand.cards = whole("cards", 1, 1, 1024, "is not a whole number from 1 to 1024.");
-  job.demand.priority = whole("priority", 0, 0, 1000, "is not a whole number from 0 to 1000.");
-  JobPhase phase{.duration = from_seconds(table.number(row, "duration_s"))};
+  if (is_given("cards")) job.demand.cards = whole("cards", 1, 1024);
+  if (is_given("priority")) job.demand.priority = whole("priority", 0, 1000);
+  JobPhase phase{.duration = table.seconds(row, "duration_s")};
   if (phase.duration <= SimTime{0}) table.wrong(row, "duration_s", "must be above 0.");
-  if (!table.text(row, "use", false).empty()) phase.fixed_use = size_of(table, row, "use");
+  if (is_given("use")) phase.fixed_use = table.size(row, "use");
   job.phases = {phase};
-  if (!table.text(row, "expected_s", false).empty()) {
-    job.expected = from_seconds(table.number(row, "expected_s"));
-  }
-  if (!table.text(row, "crash_after_s", false).empty()) {
-    job.crash_after = from_seconds(table.number(row, "crash_after_s"));
-  }
+  if (is_given("expected_s")) job.expected = table.seconds(row, "expected_s");
+  if (is_given("crash_after_s")) job.crash_after = table.seconds(row, "crash_after_s");
   return job;
 }
 

@@ -57,43 +57,35 @@ class Kinds {
 void read_nodes(const CsvTable& table, Kinds& kinds, ClusterSetup& cluster) {
   CardId first = 0;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto count = static_cast<std::uint32_t>(table.number(row, "gpu"));
+    const auto count = static_cast<std::uint32_t>(table.whole(row, "gpu", 0, 1024));
     if (count == 0) continue;
-    if (count > 1024) table.wrong(row, "gpu", "cards in one node cannot be.");
     cluster.nodes.push_back({kinds.pool_of(table, row), first, count});
     first += count;
   }
 }
 
 SimTime duration_of(const CsvTable& table, std::size_t row, OpenbTrace& trace) {
-  double from = 0;
-  if (table.text(row, "scheduled_time").empty()) {
-    from = table.number(row, "creation_time");
-    ++trace.never_scheduled;
-  } else {
-    from = table.number(row, "scheduled_time");
-  }
-  const double to = table.number(row, "deletion_time");
+  const bool was_scheduled = !table.text(row, "scheduled_time").empty();
+  if (!was_scheduled) ++trace.never_scheduled;
+  const SimTime from = table.seconds(row, was_scheduled ? "scheduled_time" : "creation_time");
+  const SimTime to = table.seconds(row, "deletion_time");
   if (to < from) table.wrong(row, "deletion_time", "is before the pod began.");
-  if (to > from) return from_seconds(to - from);
+  if (to > from) return to - from;
   ++trace.without_duration;
   return std::chrono::seconds{1};
 }
 
 void read_pod(const CsvTable& table, std::size_t row, const Kinds& kinds, OpenbTrace& trace) {
-  const auto cards = static_cast<std::int32_t>(table.number(row, "num_gpu"));
+  const auto cards = static_cast<std::int32_t>(table.whole(row, "num_gpu", 0, 1024));
   if (cards == 0) {
     ++trace.without_gpu;
     return;
   }
   JobSpec job;
   job.name = table.text(row, "name");
-  job.arrival = from_seconds(table.number(row, "creation_time"));
+  job.arrival = table.seconds(row, "creation_time");
   job.demand.cards = cards;
-  job.demand.share_milli = cards > 1 ? 1000 : static_cast<std::int64_t>(table.number(row, "gpu_milli"));
-  if (job.demand.share_milli < 1 || job.demand.share_milli > 1000) {
-    table.wrong(row, "gpu_milli", "is not 1 to 1000 thousandths of a card.");
-  }
+  job.demand.share_milli = cards > 1 ? 1000 : table.whole(row, "gpu_milli", 1, 1000);
   job.demand.pools = kinds.mask_of(table.text(row, "gpu_spec", false));
   job.phases = {{.duration = duration_of(table, row, trace)}};
   trace.jobs.push_back(std::move(job));

@@ -6,12 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "recordings/exact_json.hpp"
 #include "recordings/input_file.hpp"
 
 namespace vramlab {
 namespace {
 
 using nlohmann::json;
+
+constexpr Bytes kMostBytes = Bytes{1} << 60;  // rounded up and added, it still fits 64 bits
 
 constexpr std::array kKinds{"init",          "alloc",          "alloc_t",         "oom",        "free",
                             "free_deferred", "empty_cache",    "reset_peak",      "pool_alloc", "graph_alloc",
@@ -27,7 +30,9 @@ class LogReader {
     log.torch = field<std::string>("/torch");
     log.device = field<std::string>("/device");
     log.total_memory = field<Bytes>("/total_memory");
+    if (log.total_memory > kMostBytes) fail("/total_memory", "is above 2^60 bytes.");
     log.fraction = field<double>("/fraction");
+    if (!(log.fraction >= 0)) fail("/fraction", "is negative.");
     log.conf = field<std::string>("/conf");
     log.keys = field<std::vector<std::string>>("/keys");
     if (root_.contains("streams")) log.streams = field<std::vector<StreamId>>("/streams");
@@ -51,23 +56,23 @@ class LogReader {
   }
 
   template <class Value>
-  Value field(const std::string& pointer) const {
-    const json& value = at(pointer);
+  Value exact_at(const json& value, const std::string& pointer) const {
     try {
-      return value.get<Value>();
-    } catch (const json::exception&) {
-      fail(pointer, "is of the wrong type: " + value.dump().substr(0, 60));
+      return exact<Value>(value);
+    } catch (const InputError& error) {
+      fail(pointer, error.problems().front().what);
     }
+  }
+
+  template <class Value>
+  Value field(const std::string& pointer) const {
+    return exact_at<Value>(at(pointer), pointer);
   }
 
   // One of the fields of an operation; `fields` was checked to have it.
   template <class Value>
   Value operation_field(const json& fields, std::size_t operation, std::size_t field) const {
-    try {
-      return fields[field].get<Value>();
-    } catch (const json::exception&) {
-      fail(place(operation, field), "is of the wrong type: " + fields[field].dump().substr(0, 60));
-    }
+    return exact_at<Value>(fields[field], place(operation, field));
   }
 
   static std::string place(std::size_t operation, std::size_t field) {
@@ -85,6 +90,7 @@ class LogReader {
                                 suggest_name(op.kind, {kKinds.begin(), kKinds.end()}));
     }
     op.bytes = operation_field<Bytes>(fields, index, 1);
+    if (op.bytes > kMostBytes) fail(place(index, 1), "is above 2^60 bytes.");
     op.tag = operation_field<std::int64_t>(fields, index, 2);
     if (fields[3].is_string()) {
       op.argument = fields[3].get<std::string>();

@@ -35,19 +35,19 @@ void require_iterations(const std::string& where, bool has_iterations) {
 // Up to here a double tells every whole number from the next; no run has more of anything.
 constexpr double kMost = 0x1p53;
 
-/// One line, whatever its form: `number(column)` throws where the column is missing or holds no number from 0
-/// to kMost at the most, `flag(column, otherwise)` where it is neither true nor false; a column without
-/// `otherwise` must be there.
+/// One line, whatever its form: `number(column, whole)` throws where the column is missing or holds no number
+/// (or whole number) from 0 to kMost at the most, `flag(column, otherwise)` where it is neither true nor
+/// false; a column without `otherwise` must be there.
 template <class Number, class Flag>
 IterationRecord record_of(const std::vector<std::string>& parameters, const Number& number,
                           const Flag& flag) {
-  const auto whole = [&](const std::string& column) { return std::llround(number(column)); };
-  const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column)); };
+  const auto whole = [&](const std::string& column) { return std::llround(number(column, true)); };
+  const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column, true)); };
   const bool oom = flag("oom", std::nullopt);
   const bool error = flag("error", false);  // older traces lack it and `kept`
   IterationRecord record{.iteration = whole("iteration"),
-                         .start = from_seconds(number("start_s")),
-                         .duration = from_seconds(number("duration_s")),
+                         .start = from_seconds(number("start_s", false)),
+                         .duration = from_seconds(number("duration_s", false)),
                          .point = {},
                          .result = oom     ? StepResult::oom
                                    : error ? StepResult::error
@@ -59,7 +59,7 @@ IterationRecord record_of(const std::vector<std::string>& parameters, const Numb
                          .delta = {},
                          .reason = {}};
   record.memory.total = bytes("limit");
-  record.memory.alloc_retries = static_cast<std::uint64_t>(number("alloc_retries"));
+  record.memory.alloc_retries = static_cast<std::uint64_t>(number("alloc_retries", true));
   for (const std::string& name : parameters) record.point.push_back(whole(name));
   return record;
 }
@@ -83,11 +83,12 @@ RunTrace read_jsonl(InputFile& file) {
       for (const auto& [key, value] : row.items()) columns.push_back(key);
       trace.parameters = parameters_in(columns, [&](const std::string& name) { return row.contains(name); });
     }
-    const auto number = [&](const std::string& column) {
+    const auto number = [&](const std::string& column, bool whole) {
       const auto found = row.find(column);
       const double value = found != row.end() && found->is_number() ? found->get<double>() : -1;
-      if (value >= 0 && value <= kMost) return value;
-      throw InputError(where, "\"" + column + "\" is missing or no number from 0 to 2^53.");
+      if (value >= 0 && value <= kMost && (!whole || value == std::floor(value))) return value;
+      throw InputError(
+          where, "\"" + column + "\" is missing or no " + (whole ? "whole " : "") + "number from 0 to 2^53.");
     };
     const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
       const auto found = row.find(column);
@@ -106,7 +107,10 @@ RunTrace read_csv(InputFile& file) {
   RunTrace trace;
   trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
   for (std::size_t i = 0; i < table.rows(); ++i) {
-    const auto number = [&](const std::string& column) { return table.number(i, column); };
+    const auto number = [&](const std::string& column, bool whole) {
+      return whole ? static_cast<double>(table.whole(i, column, 0, std::int64_t{1} << 53))
+                   : table.number(i, column);
+    };
     const auto flag = [&](const std::string& column, std::optional<bool> otherwise) {
       if (otherwise && !table.has(column)) return *otherwise;
       const std::string_view cell = table.text(i, column);

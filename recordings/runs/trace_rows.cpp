@@ -82,7 +82,8 @@ Json stay_row(const std::vector<JobSpec>& jobs, const JobStay& stay) {
 template <class Items, class RowOf>
 std::string as_jsonl(const Items& items, const RowOf& row_of) {
   std::string text;
-  for (const auto& item : items) text += row_of(item).dump() + '\n';
+  for (const auto& item : items)
+    text += row_of(item).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   return text;
 }
 

@@ -90,6 +90,7 @@ class ScriptReader {
 
   bool read_header(const CsvRecord& record) {
     line_ = record.line;
+    if (record.fault) return fail(record.fault->what);
     const std::vector<std::string> known(kColumns.begin(), kColumns.end());
     for (const std::string& cell : record.cells) {
       const auto found = std::find(known.begin(), known.end(), cell);
@@ -113,7 +114,10 @@ class ScriptReader {
   bool read_line(const CsvRecord& record, ClientAction& action) {
     line_ = record.line;
     cells_ = {};
-    if (!record.closed) return fail("a quoted cell never ends.");
+    if (record.fault) {
+      line_ = record.fault->line;
+      return fail(record.fault->what);
+    }
     if (record.cells.size() > columns_.size()) {
       return fail(std::to_string(record.cells.size()) + " cells, but the header names " +
                   std::to_string(columns_.size()) + ". Put a text that holds commas in double quotes.");

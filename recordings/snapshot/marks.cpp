@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "recordings/exact_json.hpp"
 #include "recordings/input_file.hpp"
 #include "sim/memory/memory_stats.hpp"
 
@@ -10,6 +11,9 @@ namespace vramlab {
 namespace {
 
 using nlohmann::json;
+
+constexpr Bytes kMostMemory = Bytes{1} << 50;               // above any card
+constexpr std::int64_t kMostCount = std::int64_t{1} << 53;  // a double tells these from each other
 
 /// A value of a file of marks, and where it stands.
 class Place {
@@ -39,11 +43,13 @@ class Place {
 
   template <class Value>
   [[nodiscard]] Value as() const {
-    try {
-      return value_.get<Value>();
-    } catch (const json::exception&) {
-      fail("is of the wrong type: " + value_.dump().substr(0, 60));
-    }
+    return read([&] { return exact<Value>(value_); });
+  }
+
+  /// The same for a number, of which only `low` to `high` is allowed.
+  template <class Value>
+  [[nodiscard]] Value as(Value low, Value high) const {
+    return read([&] { return exact<Value>(value_, low, high); });
   }
 
   [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise = {}) const {
@@ -51,6 +57,15 @@ class Place {
   }
 
  private:
+  template <class Read>
+  auto read(const Read& reading) const {
+    try {
+      return reading();
+    } catch (const InputError& error) {
+      fail(error.problems().front().what);
+    }
+  }
+
   const json& value_;
   std::string where_;
   const char* file_kind_;
@@ -72,7 +87,7 @@ std::vector<Mark> read_marks(const Place& file, const ReadMore& read_more) {
     Mark mark;
     const Place time = entry.at("t_us");
     if (!time.value().is_number_integer()) time.fail("is not a whole number (Unix time in microseconds).");
-    mark.time_us = time.as<std::int64_t>();
+    mark.time_us = time.as<std::int64_t>(0, kMostCount);
     mark.label = entry.text("label");
     if (!marks.empty() && mark.time_us < marks.back().time_us) {
       time.fail("is earlier than the mark before it.");
@@ -100,8 +115,8 @@ void read_counters(const Place& entry, TruthMark& mark) {
   if (!entry.has("mem_get_info")) return;
   const std::vector<Place> info = entry.at("mem_get_info").entries();
   if (info.size() != 2) entry.at("mem_get_info").fail("is not [free, total].");
-  mark.device_free = info[0].as<Bytes>();
-  mark.device_total = info[1].as<Bytes>();
+  mark.device_free = info[0].as<Bytes>(0, kMostMemory);
+  mark.device_total = info[1].as<Bytes>(0, kMostMemory);
 }
 
 std::vector<std::int64_t> counts(const Place& list) {
@@ -110,6 +125,7 @@ std::vector<std::int64_t> counts(const Place& list) {
     if (!entry.value().is_number_integer()) list.fail("mixes entries of different kinds.");
     numbers.push_back(entry.as<std::int64_t>());
     if (numbers.back() < 0) list.fail("holds a negative number.");
+    if (numbers.back() > kMostCount) list.fail("holds a number above 2^53.");
   }
   return numbers;
 }
@@ -120,8 +136,9 @@ void read_parameters(const Place& params, StepParameters& out) {
     const Place place = params.at(key);
     const bool is_list = value.is_array() && !value.empty();
     if (value.is_number_integer()) {
-      out.scalars[key] = value;
+      out.scalars[key] = place.as<std::int64_t>();
       if (out.scalars[key] < 0) place.fail("is negative.");
+      if (out.scalars[key] > kMostCount) place.fail("is above 2^53.");
     } else if (value.is_array() && key == "micro_batches") {
       if (value.size() != 1) {
         place.fail("has " + std::to_string(value.size()) +
@@ -176,8 +193,8 @@ TruthFile parse_truth_file(std::string_view text, const std::string& name) {
   truth.tag = file.text("tag");
   truth.torch = file.text("torch");
   truth.conf = file.at("conf").as<std::string>();
-  truth.total_memory = file.at("total_memory").as<Bytes>();
-  truth.limit = limit_of(file.at("cap_mib").as<Bytes>(), truth.total_memory);
+  truth.total_memory = file.at("total_memory").as<Bytes>(0, kMostMemory);
+  truth.limit = limit_of(file.at("cap_mib").as<Bytes>(0, kMostMemory / 1_MiB), truth.total_memory);
   truth.entries = file.at("entries").as<std::uint64_t>();
   truth.marks = read_marks<TruthMark>(file, read_counters);
   return truth;

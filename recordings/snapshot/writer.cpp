@@ -103,7 +103,8 @@ class SnapshotWriter::Impl {
     if (entries_ % PickleWriter::kBatch == 0) out_.appends();
   }
 
-  void finish(const AllocatorSettings& settings, std::span<const SnapshotAnnotation> annotations) {
+  void finish(const AllocatorSettings& settings, std::size_t count,
+              const std::function<SnapshotAnnotation(std::size_t)>& annotation) {
     while (devices_left_ > 0) begin_device();
     end_device();
     if (several_devices_ && device_open_) out_.appends();
@@ -111,7 +112,7 @@ class SnapshotWriter::Impl {
     key("allocator_settings");
     write_settings(settings);
     key("external_annotations");
-    list(annotations, [&](const SnapshotAnnotation& annotation) { write_annotation(annotation); });
+    counted_list(count, [&](std::size_t i) { write_annotation(annotation(i)); });
     out_.set_items();
     out_.end();
   }
@@ -155,20 +156,24 @@ class SnapshotWriter::Impl {
     return place;
   }
 
-  // As Python does: one item alone, several in batches.
   template <class Items, class Write>
   MemoPlace list(const Items& items, const Write& write) {
+    return counted_list(items.size(), [&](std::size_t i) { write(items[i]); });
+  }
+
+  // As Python does: one item alone, several in batches.
+  template <class WriteItem>
+  MemoPlace counted_list(std::size_t count, const WriteItem& write_item) {
     const MemoPlace place = out_.empty_list();
-    if (items.size() == 1) {
-      write(*items.begin());
+    if (count == 1) {
+      write_item(0);
       out_.append();
       return place;
     }
-    std::size_t n = 0;
-    for (const auto& item : items) {
+    for (std::size_t n = 0; n < count;) {
       if (n % PickleWriter::kBatch == 0) out_.mark();
-      write(item);
-      if (++n % PickleWriter::kBatch == 0 || n == items.size()) out_.appends();
+      write_item(n);
+      if (++n % PickleWriter::kBatch == 0 || n == count) out_.appends();
     }
     return place;
   }
@@ -290,7 +295,11 @@ void SnapshotWriter::begin_device() { impl_->begin_device(); }
 void SnapshotWriter::add(const TraceEntry& entry) { impl_->add(entry); }
 void SnapshotWriter::finish(const AllocatorSettings& settings,
                             std::span<const SnapshotAnnotation> annotations) {
-  impl_->finish(settings, annotations);
+  impl_->finish(settings, annotations.size(), [&](std::size_t i) { return annotations[i]; });
+}
+void SnapshotWriter::finish(const AllocatorSettings& settings, std::size_t count,
+                            const std::function<SnapshotAnnotation(std::size_t)>& annotation) {
+  impl_->finish(settings, count, annotation);
 }
 
 void write_torch_snapshot(const TorchSnapshot& snapshot, const ByteSink& sink,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -72,6 +73,10 @@ class SnapshotWriter {
 
   /// Everything behind the history.
   void finish(const AllocatorSettings& settings, std::span<const SnapshotAnnotation> annotations = {});
+  /// The same with annotations that are made when they are written: `annotation(0)` to `annotation(count −
+  /// 1)`.
+  void finish(const AllocatorSettings& settings, std::size_t count,
+              const std::function<SnapshotAnnotation(std::size_t)>& annotation);
 
  private:
   class Impl;

@@ -137,6 +137,9 @@ class EventQueue {
   std::size_t live_ = 0;
 };
 
+/// Beyond it times are not told any more: 253 years. What is added to a time below it still fits 64 bits.
+inline constexpr SimTime kLastMoment{8'000'000'000'000'000'000};
+
 /// Clock and queue in one object; any number of them can live side by side.
 template <class Event>
 class Simulation {
@@ -147,9 +150,15 @@ class Simulation {
   /// The time of the event being handled, or of the last one.
   [[nodiscard]] SimTime now() const { return now_; }
 
-  /// Schedules `event` to happen `delay` after now. Throws InternalError for a negative delay.
+  /// Schedules `event` to happen `delay` after now. Throws InternalError for a negative delay, and InputError
+  /// for a time beyond kLastMoment.
   EventId schedule(SimTime delay, Event event) {
     if (delay < SimTime{0}) throw InternalError("an event was scheduled in the past");
+    if (delay > kLastMoment - now_) {
+      throw InputError("",
+                       "the run would last longer than 250 years, the most that can be simulated. Give "
+                       "shorter durations, or fewer of them.");
+    }
     return queue_.push(now_ + delay, std::move(event));
   }
 

@@ -275,7 +275,7 @@ class TrainingLoop final : private SteppedRun {
     }
     log(decision);
     const SimTime delay = obey(decision, *runner_);
-    if (decision.end_run) run_.ended_early = decision.reason;
+    if (decision.end_run) run_.ended_early = end_reason(decision.reason);
     return delay;
   }
 

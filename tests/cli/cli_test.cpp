@@ -568,6 +568,8 @@ TEST_F(CliTest, WhatIfSaysWhatIsWrongWithAQuestion) {
   EXPECT_THAT(run("whatif one.csv --capacity 12gigs").err,
               StartsWith("--capacity: \"12gigs\" is not a size."));
   EXPECT_THAT(run("whatif one.csv --capacity 100MiB").err, HasSubstr("do not even hold the CUDA context"));
+  EXPECT_THAT(run("whatif one.csv --capacity 4GiB --capacity 8GiB --limit 6GiB").err,
+              StartsWith("a card of 4.0 GiB: a limit of 6.0 GiB is more than the 4.0 GiB of the card."));
   EXPECT_EQ(run("whatif one.txt").code, 2);
 }
 

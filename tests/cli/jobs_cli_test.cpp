@@ -197,6 +197,38 @@ TEST_F(JobsCliTest, AListOfJobsIsReadByWhatItHoldsWhateverItsName) {
   }
 }
 
+// 2^63 ns are 9.22e9 s.
+TEST_F(JobsCliTest, JobsThatOutlastTheClockAreRefused) {
+  for (const auto& [jobs, message] :
+       {std::pair{R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 1000, "every_s": 1e8}])",
+                  "/jobs/0/every_s: the last of these jobs comes later than 31 years."},
+        {R"("jobs": [{"need": "6GiB", "phases": [{"duration_s": 1e9}, {"duration_s": 1}]}])",
+         "/jobs/0/phases/1: takes longer than 1000000000 seconds"},
+        {R"("jobs": [{"need": "6GiB", "duration_s": 1e9, "count": 10}])",
+         "the run would last longer than 250 years"}}) {
+    write_scenario("long.json", jobs);
+    const auto [code, out] = run("check long.json");
+    EXPECT_EQ(code, 2) << jobs;
+    EXPECT_THAT(out, HasSubstr(message));
+  }
+}
+
+// Two jobs of 10 s, one after the other.
+TEST_F(JobsCliTest, WhatNeverComesFailsACheck) {
+  const auto check = [&](const std::string& more, const std::string& job) {
+    write_scenario("two.json", R"("jobs": [{"need": "6GiB", "duration_s": 10, "count": 2)" + job + "}]",
+                   more);
+    return run("check two.json");
+  };
+  EXPECT_EQ(check(R"("strangers": [{"card": 0, "from_s": 20, "bytes": "1GiB"}],)", "").first, 0);
+  const auto [late, late_said] = check(R"("strangers": [{"card": 0, "from_s": 21, "bytes": "1GiB"}],)", "");
+  EXPECT_EQ(late, 1);
+  EXPECT_THAT(late_said, HasSubstr("never comes: it comes at 21 s, and the last job leaves at 20 s"));
+  const auto [alive, alive_said] = check("", R"(, "crash_after_s": 11)");
+  EXPECT_EQ(alive, 1);
+  EXPECT_THAT(alive_said, HasSubstr("its owner does not die: it never ran for 11 s"));
+}
+
 TEST_F(JobsCliTest, AJobsModelIsCheckedAndMeasured) {
   const std::string linear =
       R"({"kind": "linear", "fixed": "1000MiB", "per_sample": "500MiB", "resident": "200MiB",

@@ -85,6 +85,8 @@ TEST_F(ModelsCliTest, PredictTakesTheOptionsOfOneForm) {
   EXPECT_THAT(run("predict model.json --against grid.json --set batch=4").err,
               StartsWith("--set: does not go with --against"));
   EXPECT_THAT(run("predict model.json --points").err, StartsWith("--points: goes with --against"));
+  EXPECT_THAT(run("predict model.json --gpu rtx-3060-12gb --limit 24GiB").err,
+              StartsWith("--limit: a limit of 24.0 GiB is more than the 11.6 GiB of the card."));
   EXPECT_THAT(run("predict model.json --limit 0").err, StartsWith("--limit: \"0\" is not a size."));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -17,6 +18,42 @@ TEST(OutputFile, ReplacesTheOldContentWhole) {
   write_file(folder.file("a"), "a longer text");
   write_file(folder.file("a"), "short");
   EXPECT_EQ(read_input_file(folder.file("a")), "short");
+}
+
+TEST(OutputFile, KeepsTheModeOfWhatItReplaces) {
+  const ScratchFolder folder;
+  const auto mode_of = [&](const std::string& name) {
+    struct stat file {};
+    ::stat(folder.file(name).c_str(), &file);
+    return file.st_mode & 07777U;
+  };
+  write_file(folder.file("a"), "old");
+  for (const ::mode_t mode : {0600U, 0664U, 0755U}) {
+    ::chmod(folder.file("a").c_str(), mode);
+    write_file(folder.file("a"), "new");
+    EXPECT_EQ(mode_of("a"), mode);
+  }
+  std::filesystem::create_symlink("a", folder.file("link"));
+  write_file(folder.file("link"), "new");
+  EXPECT_EQ(mode_of("a"), 0755U);
+}
+
+TEST(OutputFile, MakesTheFileThatADanglingLinkNames) {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("a", folder.file("link"));
+  write_file(folder.file("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(read_input_file(folder.file("a")), "new");
+}
+
+// The superuser may write everything.
+TEST(OutputFile, LeavesAFileThatMayNotBeWritten) {
+  if (::geteuid() == 0) GTEST_SKIP() << "nothing is forbidden to this user";
+  const ScratchFolder folder;
+  write_file(folder.file("a"), "old");
+  ::chmod(folder.file("a").c_str(), 0444);
+  EXPECT_THROW(write_file(folder.file("a"), "new"), InputError);
+  EXPECT_EQ(read_input_file(folder.file("a")), "old");
 }
 
 TEST(OutputFile, FollowsALinkAndWritesIntoADevice) {

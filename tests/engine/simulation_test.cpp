@@ -33,6 +33,15 @@ TEST(Simulation, StopKeepsTheRestQueued) {
   EXPECT_EQ(last, 2);
 }
 
+// Two jobs of 2^62 ns after each other end at 2^63 ns, which a signed number of 64 bits does not hold.
+TEST(Simulation, RefusesWhatItsClockCannotTell) {
+  Simulation<int> simulation;
+  simulation.schedule(SimTime{std::int64_t{1} << 62}, 1);
+  EXPECT_THROW(simulation.run([&](int) { simulation.schedule(SimTime{std::int64_t{1} << 62}, 2); }),
+               InputError);
+  EXPECT_NO_THROW(Simulation<int>{}.schedule(kLastMoment, 1));
+}
+
 TEST(Simulation, RefusesThePast) {
   Simulation<int> simulation;
   EXPECT_THROW(simulation.schedule(SimTime{-1}, 0), InternalError);

@@ -1,6 +1,11 @@
+#include <array>
+#include <fstream>
+#include <functional>
+
 #include <gmock/gmock.h>
 
 #include "lab/model/file.hpp"
+#include "lab/model/measured_grid.hpp"
 #include "models/measured.hpp"
 #include "models/super_resolution.hpp"
 
@@ -87,6 +92,90 @@ Bytes block_of(const WorkloadModel& model, const Point& point) { return model.st
 
 // 1,000 MiB at 2 and 1,600 MiB at 5 are 200 MiB a sample; 2,400 MiB at 9 as much, and 4,000 MiB at 13 are
 // 400.
+// Calls `visit` with every number that lies in `json`.
+void for_each_number(Json& json, const std::function<void(Json&)>& visit) {
+  if (json.is_number()) return visit(json);
+  if (!json.is_structured()) return;
+  for (Json& part : json) for_each_number(part, visit);
+}
+
+// What the number would be after a conversion of the library: 0 for 2^32 in 32 bits, 1 for true.
+TEST(RecordedModelFile, RefusesWhatANumberCannotBeWhereverItStands) {
+  Json json = read_json_file(std::string(VRAMLAB_SOURCE_DIR) + "/models/lstm.json");
+  json.erase("card");
+  std::size_t numbers = 0;
+  for_each_number(json, [&](Json& number) {
+    ++numbers;
+    const Json right = number;
+    for (const Json& wrong : {Json(INT64_MIN), Json(nullptr), Json(1e300), Json(true), Json(1u << 31)}) {
+      number = wrong;
+      try {
+        const auto model = parse_model(json, "m.json: ");
+        if (wrong == Json(1u << 31)) {  // some may be as large; the step is then one, or said to be none
+          Point point;
+          for (const Parameter& one : model->parameters().parameters) point.push_back(one.low);
+          static_cast<void>(model->step(point));
+        } else {
+          ADD_FAILURE() << "number " << numbers << ", " << right << ", is read as " << wrong;
+        }
+      } catch (const InputError&) {
+      }
+    }
+    number = right;
+  });
+  EXPECT_GT(numbers, 500U);
+}
+
+TEST(RecordedModelFile, SaysWhereANumberIsWrong) {
+  Json json = read_json_file(std::string(VRAMLAB_SOURCE_DIR) + "/models/lstm.json");
+  json["step_time"]["base_ms"] = nullptr;
+  EXPECT_THAT(problems_of(json), ElementsAre(problem("m.json: /step_time/base_ms",
+                                                     "found null, needed is a number "
+                                                     "from 0")));
+  json["step_time"]["base_ms"] = -1;
+  EXPECT_THAT(problems_of(json), ElementsAre(problem("m.json: /step_time/base_ms", "found -1")));
+  json["step_time"]["base_ms"] = 1;
+  json["data"]["groups"][0][2] = std::int64_t{1} << 32;
+  EXPECT_THAT(problems_of(json),
+              ElementsAre(problem("m.json: /data/groups", "found 4294967296, needed is a whole")));
+}
+
+// A grid of two points, with one value replaced.
+std::string problem_of_grid(const std::string& from, const std::string& to) {
+  std::string text =
+      R"({"total_memory": 1000000000, "rows": [{"batch": 4, "seq": 32, "base": 100, "peak_allocated": 2000,
+      "peak_reserved": 3000, "step_ms": [1.5, 2]}, {"batch": 8, "seq": 32, "ok": false}]})";
+  text.replace(text.find(from), from.size(), to);
+  const std::string file = testing::TempDir() + "vramlab-grid.json";
+  std::ofstream{file} << text;
+  try {
+    replay_grid(read_grid_file(file),
+                *load_model_file(std::string(VRAMLAB_SOURCE_DIR) + "/models/lstm.json"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(MeasuredGrid, RefusesNumbersOutOfRange) {
+  EXPECT_EQ(problem_of_grid("1.5", "1.5"), "none");
+  for (const auto& [from, to, message] :
+       {std::array{"1000000000", "-1", "/total_memory: found -1"},
+        std::array{"1000000000", "2e9", "/total_memory: found 2000000000.0, needed is a whole number"},
+        std::array{"2000", "-2000", "/rows/0/peak_allocated: found -2000"},
+        std::array{"3000", "1000000001",
+                   "/rows/0/peak_reserved: found 1000000001, needed is a whole number from 1 to "
+                   "1000000000"},
+        std::array{"\"base\": 100", "\"base\": null", "/rows/0/base: found null"},
+        std::array{"1.5", "-1.5", "/rows/0/step_ms: -1.5 is out of range"},
+        std::array{"1.5", "null", "/rows/0/step_ms: found null"},
+        std::array{"false", "0", "/rows/1/ok: found 0, needed is true or false"},
+        std::array{"\"batch\": 4", "\"batch\": -4", "/rows: batch: found -4"},
+        std::array{"\"batch\": 4", "\"batch\": 4.5", "/rows: batch: found 4.5"}}) {
+    EXPECT_THAT(problem_of_grid(from, to), HasSubstr(message)) << to;
+  }
+}
+
 TEST(MeasuredModel, InterpolatesBetweenPointsAndExtrapolatesTheNearestLine) {
   Json json =
       measured(R"([{"batch": 13, "peak_reserved": "4000MiB"}, {"batch": 2, "peak_reserved": "1000MiB"},

@@ -1,7 +1,11 @@
 // Policies of a plugin that do what no policy may.
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
+
+#include <signal.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "plugins/plugin.hpp"
@@ -121,6 +125,33 @@ void add_tuners(PolicySet& policies) {
   add_tuner(policies, "talks", [](const TunerQuestion&, auto&) {
     TunerAnswer answer;
     answer.reason.assign(100'000, 'x');
+    return answer;
+  });
+  add_tuner(policies, "exits", [](const TunerQuestion&, auto&) -> TunerAnswer { std::exit(0); });
+  add_tuner(policies, "aborts", [](const TunerQuestion&, auto&) -> TunerAnswer { std::abort(); });
+  add_tuner(policies, "crashes", [](const TunerQuestion&, auto&) {
+    ::signal(SIGSEGV, SIG_DFL);
+    ::raise(SIGSEGV);
+    return TunerAnswer{};
+  });
+  add_tuner(policies, "never-answers", [](const TunerQuestion&, auto&) -> TunerAnswer {
+    for (;;) ::pause();
+  });
+  add_tuner(policies, "ends-without-words", [](const TunerQuestion&, auto&) {
+    TunerAnswer answer;
+    answer.end_run = true;
+    return answer;
+  });
+  add_tuner(policies, "speaks-latin-1", [](const TunerQuestion&, auto&) {
+    TunerAnswer answer;
+    answer.reason =
+        "gr\xF6\xDF"
+        "er";
+    return answer;
+  });
+  add_tuner(policies, "logs-latin-1", [](const TunerQuestion&, auto&) {
+    TunerAnswer answer;
+    answer.log = {"fine: \xC3\xB6", "cut: \xC3"};
     return answer;
   });
   add_tuner(policies, "logs", [](const TunerQuestion&, auto&) {

@@ -129,6 +129,39 @@ TEST(PluginCli, AFailingPolicyEndsItsRunAndNotTheProgram) {
   EXPECT_EQ(run_program("check small.json" + option("hostile"), bench).code, 1);
 }
 
+TEST(PluginCli, AnEndWithoutWordsFailsACheckAndKeepsTheOthers) {
+  Bench bench{"ends-without-words"};
+  const Ran ran = run_program("compare small.json --json -" + option("hostile"), bench);
+  EXPECT_EQ(ran.code, 0);
+  const auto policies = Json::parse(ran.out)["policies"];
+  EXPECT_EQ(policies[1]["ended_early"], "the policy ended it and gave no reason");
+  EXPECT_EQ(policies[0]["metrics"]["finished"], 1);
+  EXPECT_EQ(run_program("check small.json" + option("hostile"), bench).code, 1);
+}
+
+// In a process of its own it takes nothing else with it.
+TEST(PluginCli, WhatWouldEndTheProgramEndsItsOwnRun) {
+  for (const auto& [policy, did] :
+       {std::pair{"exits", "ended the program with exit code 0"}, std::pair{"aborts", "crashed (Aborted)"},
+        std::pair{"crashes", "crashed (Segmentation fault)"},
+        std::pair{"never-answers", "took longer than 3 s"}, std::pair{"throws", "failed: divided by zero"}}) {
+    Bench bench{policy};
+    const std::string isolated = option("hostile") + " --isolate --isolate-limit 3";
+    const Ran ran = run_program("compare small.json --json -" + isolated, bench);
+    ASSERT_EQ(ran.code, 0) << policy << ran.err;
+    const auto policies = Json::parse(ran.out)["policies"];
+    EXPECT_EQ(policies[1]["ended_early"], std::string{"the policy "} + policy + " of a plugin " + did);
+    EXPECT_EQ(policies[0]["metrics"]["finished"], 1) << policy;
+    EXPECT_EQ(run_program("check small.json" + isolated, bench).code, 1) << policy;
+  }
+  Bench bench{"skeleton-twin"};
+  const std::string plugin = option("skeleton_twin");
+  EXPECT_EQ(run_program("compare small.json --json - --isolate" + plugin, bench).out,
+            run_program("compare small.json --json -" + plugin, bench).out);
+  EXPECT_THAT(run_program("compare small.json --isolate --isolate-limit 0" + plugin, bench).err,
+              StartsWith("--isolate-limit: 0 is out of range"));
+}
+
 // The program counts what a policy keeps, as the tests' own program does.
 TEST(PluginCli, EndlessGrowthEndsItsRunWhateverTheThreads) {
   Bench bench{"grows"};

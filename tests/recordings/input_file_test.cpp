@@ -54,6 +54,27 @@ TEST_F(InputFiles, IsRefusedWhereItIsMissingOrDamaged) {
   EXPECT_THROW(read_input_file(write("\x1f\x8b damaged")), InputError);
 }
 
+// 64 MiB of noughts are some 64 KiB as gzip.
+TEST_F(InputFiles, UnpacksNoMoreThanIsAllowed) {
+  const std::string content(64 << 20, '\0');
+  const auto gzip = write(content, boost::iostreams::gzip_compressor());
+  EXPECT_EQ(read_input_file(gzip).size(), content.size());
+  for (const auto& file : {gzip, write(content, boost::iostreams::zstd_compressor())}) {
+    const InflationLimit limit{32_MiB};
+    try {
+      read_input_file(file);
+      ADD_FAILURE();
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.problems().front().what,
+                "unpacks to more than 32.0 MiB. If that is right, allow more: --max-inflated 128MiB.");
+    }
+    std::string piece(1 << 20, ' ');
+    InputFile in(file);
+    EXPECT_THROW(while (in.read(piece.data(), piece.size()) > 0){}, InputError);
+  }
+  EXPECT_EQ(read_input_file(write(content)).size(), content.size());  // a plain one is as large as it looks
+}
+
 TEST_F(InputFiles, SaysWhatIsWrong) {
   const auto error_of = [](const std::filesystem::path& file) -> std::string {
     try {
@@ -63,8 +84,14 @@ TEST_F(InputFiles, SaysWhatIsWrong) {
     }
     return "none";
   };
-  EXPECT_EQ(error_of("/nowhere/file"), "/nowhere/file: there is no such file.");
+  EXPECT_EQ(error_of("/nowhere/file"), "/nowhere/file: does not exist.");
   EXPECT_EQ(error_of("/"), "/: is a folder; a file is needed.");
+}
+
+TEST_F(InputFiles, AColumnThatIsThereTwiceIsNotRead) {
+  const CsvTable table(write("a,b,a\n1,2,3\n"));
+  EXPECT_EQ(table.text(0, "b"), "2");
+  EXPECT_THROW(static_cast<void>(table.text(0, "a")), InputError);
 }
 
 // As a shell's <(...) hands it in.

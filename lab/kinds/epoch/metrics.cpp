@@ -85,10 +85,15 @@ struct Facts {
 // A batch is one forward and backward pass; "taken" is its peak less what was allocated before.
 const std::vector<MetricRow<Facts>>& rows() {
   static const std::vector<MetricRow<Facts>> rows{
-      {{"finished", "finished", "count", more,
+      {{"finished",
+        "finished",
+        "count",
+        more,
         "1 if the run came to its end and left out no sample but those that fit nowhere; only such a policy "
         "can "
-        "be best"},
+        "be best",
+        {},
+        kTruth},
        [](const Facts& f) { return f.finished() ? 1.0 : 0.0; }},
       {{"batches", "batches", "count", neither, "batches that did not fail"},
        [](const Facts& f) { return f.batches; }},
@@ -142,7 +147,7 @@ const std::vector<MetricRow<Facts>>& rows() {
         "max allocated / total"},
        [](const Facts& f) { return share_of(f.totals.peak_allocated); }},
       {{"peak_reserved_ratio", "peak reserved", "share", neither, "highest reserved bytes of the run",
-        "max reserved / total"},
+        "max reserved / total", kReservedShare},
        [](const Facts& f) { return share_of(f.totals.peak_reserved); }},
       {{"padding_share", "padding", "share", less, "share of all positions of all batches that is padding",
         "1 − Σ tokens / Σ positions"},
@@ -152,10 +157,10 @@ const std::vector<MetricRow<Facts>>& rows() {
        }},
       {{"predictor_error", "error", "share", less,
         "mean size of the predictor's error; none where nothing is predicted",
-        "Σ |predicted − taken| / taken / batches"},
+        "Σ |predicted − taken| / taken / batches", ValueRange{.low = 0}},
        [](const Facts& f) { return f.totals.errors.mean(); }},
       {{"predictor_bias", "bias", "share", neither, "the same with its sign: above 0 too much was predicted",
-        "Σ (predicted − taken) / taken / batches"},
+        "Σ (predicted − taken) / taken / batches", ValueRange{.low = -1}},
        [](const Facts& f) { return f.totals.errors.bias(); }},
       {{"predictor_unsafe_share", "unsafe", "share", less,
         "share of the batches that took more than the prediction held against the budget"},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "lab/kinds/epoch/spec.hpp"
 #include "lab/page/drawing.hpp"
 #include "lab/page/sections.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/schema.hpp"
 
 namespace vramlab {
@@ -327,6 +329,28 @@ class EpochExperiment : public ScenarioExperiment<EpochScenario, std::vector<Epo
                       run.ended_early.empty() ? "ended" : "ended early", run.totals.steps, run.phases.ooms));
     }
     return all;
+  }
+  [[nodiscard]] std::vector<Unmet> unmet() const override {
+    const EpochSetup& setup = scenario_.setup;
+    std::int64_t batches = 0;
+    SimTime end{0};
+    for (const EpochResult& result : results_) {
+      if (!result.run.ended_early.empty()) continue;
+      batches = std::max(batches, result.run.state.batches);
+      end = std::max(end, result.run.state.time);
+    }
+    if (batches == 0) return {};
+    std::vector<Unmet> unmet = unmet_faults(setup.faults, batches);
+    for (std::size_t i = 0; i < setup.phases.size(); ++i) {
+      const EpochPhase& phase = setup.phases[i];
+      if (phase.every <= batches) continue;
+      unmet.push_back({fmt::format("/workload/phases/{}", i),
+                       fmt::format("{} comes after every {} batches, and there are {} at most", phase.name,
+                                   phase.every, batches)});
+    }
+    if (scenario_.model->timed())
+      std::ranges::move(unmet_others(setup.others, end), std::back_inserter(unmet));
+    return unmet;
   }
   // The monitor writes while the run goes on.
   std::vector<std::string> write_files() override { return files_; }

@@ -85,9 +85,15 @@ Point point_of(const JobModel& model, std::int64_t batch, const NamedIntegers& v
   return point;
 }
 
-// A phase of `steps` steps at `point`: its duration is that of the steps, alone on a card.
+// What takes longer would not fit the clock of the simulation.
+constexpr SimTime kLongestSpan{static_cast<std::int64_t>(kLongestTime) * std::nano::den};
+constexpr const char* kTooLong = "takes longer than 1000000000 seconds (31 years), the most that a job may.";
+
+// A phase of `steps` steps at `point`: its duration is that of the steps, alone on a card. Throws InputError.
 JobPhase steps_of(const JobModel& model, const Point& point, std::int64_t steps) {
-  JobPhase phase{.duration = model.workload->step(point).duration * steps};
+  const SimTime step = model.workload->step(point).duration;
+  if (step > kLongestSpan / steps) throw InputError("", kTooLong);
+  JobPhase phase{.duration = step * steps};
   phase.steps = steps;
   phase.point = point;
   return phase;
@@ -242,6 +248,9 @@ std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, con
     const JobSection& section = sections[i];
     const std::string where = pointer + "/" + std::to_string(i);
     problems.guarded(where, [&] {
+      if (section.every > kLongestSpan / section.count) {
+        throw InputError(where + "/every_s", "the last of these jobs comes later than 31 years.");
+      }
       const JobSpec job = read_job(section, where, first + jobs.size(), problems);
       for (std::int64_t n = 0; n < section.count; ++n) {
         jobs.push_back(job);
@@ -393,9 +402,12 @@ void JobItems::read_phases(const JobSection& section, const std::string& pointer
   } else if (section.at) {
     throw InputError(pointer + "/at", "goes with \"model\", which is not given.");
   }
+  SimTime whole_time{0};
   const auto read = [&](const SpanSection& span, const std::string& where) {
     job.phases.push_back(has_model ? model_phase(span, where, job, base) : plain_phase(span, where));
     if (job.phases.back().duration <= SimTime{0}) throw InputError(where, "a duration must be above 0.");
+    whole_time += job.phases.back().duration;
+    if (whole_time > kLongestSpan) throw InputError(where, kTooLong);
   };
   if (!section.spans) return read(section.whole, pointer);
   for (std::size_t i = 0; i < section.spans->size(); ++i) {

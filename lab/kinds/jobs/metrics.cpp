@@ -118,10 +118,15 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return f.run.jobs.size(); }},
       {{"completed", "done", "count", more, "jobs that ran to their end"},
        [](const Facts& f) { return f.count(JobOutcome::completed); }},
-      {{"finished", "finished", "count", more,
+      {{"finished",
+        "finished",
+        "count",
+        more,
         "1 if every job ran to its end: none was refused, timed out, killed or still waits; only such a "
         "policy "
-        "can be best"},
+        "can be best",
+        {},
+        kTruth},
        [](const Facts& f) {
          return f.run.ended_early.empty() && f.count(JobOutcome::completed) == std::ssize(f.run.jobs) ? 1.0
                                                                                                       : 0.0;
@@ -171,7 +176,7 @@ const std::vector<MetricRow<Facts>>& rows() {
         "Jain's index of x = duration over time in the system, 0 for a job that did not complete, refused "
         "ones "
         "included; none if none did",
-        "(Σ x)² / (jobs · Σ x²)"},
+        "(Σ x)² / (jobs · Σ x²)", ValueRange{0, 1}},
        [](const Facts& f) { return jain(f.spread.progress); }},
       {{"overcommits", "over-commits", "count", less,
         "admissions that left a card with more promised and held by strangers than it has"},

@@ -103,6 +103,10 @@ class JobsReader {
       const Bytes usual = gpu != nullptr ? gpu->context : kAssumedContext;
       context_assumed_ |= !section.context && (gpu == nullptr || gpu->context_assumed());
       const Bytes reserve = section.reserve;
+      if (section.context && *section.context > total) {
+        problems_.add(pointer + "/context", "the context is larger than the card.");
+        continue;
+      }
       if (reserve >= total) {
         problems_.add(pointer + "/reserve", "leaves nothing of the card.");
         continue;

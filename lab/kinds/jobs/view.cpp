@@ -428,7 +428,38 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
     return jobs_about(expectation.name, scenario_.setup, result->run);
   }
 
+  [[nodiscard]] std::vector<Unmet> unmet() const override {
+    std::vector<Unmet> unmet;
+    const JobQueueSetup& setup = scenario_.setup;
+    SimTime end{-1};
+    std::vector<bool> crashed(setup.jobs.size(), false);
+    for (const JobsResult& result : results_) {
+      if (!result.run.ended_early.empty()) return {};
+      end = std::max(end, result.run.end);
+      for (std::size_t i = 0; i < result.run.jobs.size(); ++i) {
+        if (result.run.jobs[i].outcome == JobOutcome::crashed) crashed[i] = true;
+      }
+    }
+    if (end < SimTime{0} || is_seeded()) return {};
+    for (std::size_t i = 0; i < setup.strangers.size(); ++i) {
+      if (setup.strangers[i].from <= end) continue;
+      unmet.push_back(
+          {fmt::format("/strangers/{}", i),
+           fmt::format("it comes at {} s, and the last job leaves at {} s",
+                       shortest_text(to_seconds(setup.strangers[i].from)), shortest_text(to_seconds(end)))});
+    }
+    for (std::size_t i = 0; i < setup.jobs.size() && unmet.size() < kMostUnmet; ++i) {
+      const JobSpec& job = setup.jobs[i];
+      if (job.crash_after == SimTime::max() || crashed[i]) continue;
+      unmet.push_back({"/jobs: " + job.name, fmt::format("its owner does not die: it never ran for {} s",
+                                                         shortest_text(to_seconds(job.crash_after)))});
+    }
+    return unmet;
+  }
+
  private:
+  static constexpr std::size_t kMostUnmet = 20;
+
   [[nodiscard]] bool is_seeded() const { return question_.seeds > 1; }
 
   bool has_oracle_ = true;

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "lab/experiment.hpp"
 #include "lab/kinds/search/spec.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/schema.hpp"
 #include "models/measured.hpp"
 #include "policies/searchers/probe_books.hpp"
@@ -288,6 +291,33 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
                        measured != nullptr ? "; peaks from " + measured->basis() : "");
   }
   [[nodiscard]] std::vector<Table> tables() const override { return {results_table(scenario_, results_)}; }
+  [[nodiscard]] std::vector<Unmet> unmet() const override {
+    const BatchSearchSetup& setup = scenario_.buckets.front().setup;
+    std::int64_t steps = 0;
+    SimTime end{0};
+    for (const SearchResult& result : results_) {
+      std::int64_t of_policy = 0;
+      SimTime time = setup.start + result.epoch.duration;
+      for (const BucketResult& bucket : result.buckets) {
+        time += bucket.run.duration;
+        for (const SearchTrial& trial : bucket.run.trials) {
+          of_policy += std::accumulate(trial.steps.begin(), trial.steps.end(), std::int64_t{0});
+        }
+      }
+      steps = std::max(steps, of_policy);
+      end = std::max(end, time);
+    }
+    if (steps == 0) return {};
+    std::vector<Unmet> unmet = unmet_faults(setup.faults, steps);
+    const SearchEpochSetup& epoch = scenario_.epoch;
+    if (epoch.iterations > 0 && epoch.phases_every > epoch.iterations) {
+      unmet.push_back(
+          {"/then_epoch/phases_every", fmt::format("phases come after every {} steps, and the epoch has {}",
+                                              epoch.phases_every, epoch.iterations)});
+    }
+    if (setup.model->timed()) std::ranges::move(unmet_others(setup.others, end), std::back_inserter(unmet));
+    return unmet;
+  }
   [[nodiscard]] std::vector<std::string> endings() const override {
     std::vector<std::string> lines;
     for (const SearchResult& result : results_) {

@@ -212,6 +212,9 @@ class SnapshotReader {
       }
       if (one->limit) question.limits = {*one->limit};
     }
+    if (card.capacity && !question.limits.empty()) {
+      require_limit_on_card(*question.limits.front(), *card.capacity, pointer + "/limit");
+    }
     if (card.capacity && *card.capacity < card.context) {
       throw InputError(pointer, "the card of " + format_bytes(*card.capacity) +
                                     " does not even hold the context (" + format_bytes(card.context) + ").");

@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
-#include "report/output_file.hpp"
+#include "lab/page/sections.hpp"
 
 namespace vramlab {
 namespace {
@@ -213,51 +213,90 @@ std::vector<std::string> iterations_around(const Expectation& expectation, const
   return lines;
 }
 
-RunHistory::RunHistory(ParameterSpace space, std::uint64_t max_entries)
-    : space_(std::move(space)),
-      history_(max_entries == 0 ? std::numeric_limits<std::size_t>::max() : max_entries) {}
+void RunSurvey::on_event(const AllocatorEvent& event) { segments_.add(trace_entry_of(event)); }
 
-void RunHistory::step_begins(std::int64_t iteration, const Point& point, SimTime now) {
-  history_.set_time_us(microseconds(now));
-  std::string name = "iteration " + std::to_string(iteration);
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    name += ", " + space_.parameters[i].name + ' ' + std::to_string(point[i]);
-  }
-  annotations_.push_back({std::move(name), true, 0, microseconds(now)});
-}
-
-void RunHistory::step_ends(StepResult /*result*/, SimTime now) {
-  history_.set_time_us(microseconds(now));  // for what comes between steps: empty_cache(), phases
-  if (annotations_.empty()) return;
-  annotations_.push_back({annotations_.back().name, false, 0, microseconds(now)});
-}
-
-void RunHistory::run_ends(const CachingAllocator& allocator) {
+void RunSurvey::run_ends(const CachingAllocator& allocator) {
   settings_ = allocator.settings();
   end_ = snapshot_of(allocator);
 }
 
-// The entries of a step carry the time at which it began.
-SegmentMap RunHistory::map() const {
-  const std::vector<TraceEntry> entries = history_.entries();
-  SegmentMap map = segment_map(entries);
-  std::size_t at = 0;
-  for (const SnapshotAnnotation& annotation : annotations_) {
-    if (!annotation.start) continue;
-    while (at < entries.size() && entries[at].time_us < annotation.time_us) ++at;
-    map.marks.push_back({at, annotation.name});
+const TorchSnapshot& RunSurvey::end() const {
+  if (!end_) throw InternalError("the history of a run that has not ended");
+  return *end_;
+}
+
+RunHistory::RunHistory(const RunSurvey& survey, ParameterSpace space, const std::string& file, bool maps,
+                       std::uint64_t max_entries)
+    : survey_(survey), space_(std::move(space)) {
+  const std::uint64_t entries = survey.segments().entries();
+  if (max_entries > 0 && entries > max_entries) lost_ = entries - max_entries;
+  if (maps && lost_ == 0) maker_ = std::make_unique<SegmentMapMaker>(survey.segments());
+  if (file.empty()) return;
+  output_ = std::make_unique<OutputFile>(file);
+  writer_ = std::make_unique<SnapshotWriter>([this](std::string_view bytes) { output_->write(bytes); },
+                                             survey.end());
+  writer_->begin_device();
+}
+
+RunHistory::~RunHistory() = default;
+
+void RunHistory::on_event(const AllocatorEvent& event) {
+  if (time_us_ != last_time_us_) {
+    last_time_us_ = time_us_;
+    first_at_time_ = entries_;
   }
+  const TraceEntry entry = trace_entry_of(event, time_us_);
+  if (maker_) maker_->add(entry);
+  if (writer_ && entries_ >= lost_) writer_->add(entry);
+  ++entries_;
+}
+
+// A mark stands at the first entry of its time. Of more than a page can show, every second, third … stays.
+void RunHistory::step_begins(std::int64_t iteration, const Point& point, SimTime now) {
+  time_us_ = microseconds(now);
+  const std::uint64_t stride = (survey_.steps() + kMostMarks - 1) / kMostMarks;
+  if (maker_ && steps_ % stride == 0) {
+    marks_.push_back({last_time_us_ == time_us_ ? first_at_time_ : entries_, name_of(iteration, point)});
+  }
+  ++steps_;
+}
+
+void RunHistory::step_ends(StepResult /*result*/, SimTime now) {
+  time_us_ = microseconds(now);  // for what comes between steps: empty_cache(), phases
+}
+
+std::string RunHistory::name_of(std::int64_t iteration, const Point& point) const {
+  std::string name = "iteration " + std::to_string(iteration);
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    name += ", " + space_.parameters[i].name + ' ' + std::to_string(point[i]);
+  }
+  return name;
+}
+
+void RunHistory::finish(const std::vector<IterationRecord>& steps) {
+  if (!writer_) return;
+  writer_->finish(survey_.settings(), 2 * steps.size(), [&](std::size_t i) {
+    const IterationRecord& step = steps[i / 2];
+    const bool begins = i % 2 == 0;
+    const SimTime time = begins ? step.start : step.start + step.duration;
+    return SnapshotAnnotation{name_of(step.iteration, step.point), begins, 0, microseconds(time)};
+  });
+  output_->commit();
+}
+
+std::optional<SegmentMap> RunHistory::map() {
+  if (!maker_) return std::nullopt;
+  SegmentMap map = maker_->finish();
+  map.marks = std::move(marks_);
   return map;
 }
 
-void RunHistory::write(const std::filesystem::path& file) const {
-  if (!end_) throw InternalError("the history of a run that has not ended");
-  OutputFile output{file};
-  SnapshotWriter writer{[&](std::string_view bytes) { output.write(bytes); }, *end_};
-  writer.begin_device();
-  history_.visit([&](const TraceEntry& entry) { writer.add(entry); });
-  writer.finish(settings_, annotations_);
-  output.commit();
+void RunRecorder::replay(RunWatcher& watcher) const {
+  for (const Happened& one : happened_) {
+    if (one.what == What::event) watcher.on_event(one.event);
+    if (one.what == What::begins) watcher.step_begins(one.iteration, one.point, one.now);
+    if (one.what == What::ends) watcher.step_ends(one.result, one.now);
+  }
 }
 
 }  // namespace vramlab

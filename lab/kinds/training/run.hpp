@@ -2,7 +2,7 @@
 // tells what happened in a run.
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "lab/metric.hpp"
 #include "lab/page/drawing.hpp"
 #include "recordings/snapshot/writer.hpp"
+#include "report/output_file.hpp"
 #include "sim/runs/batch_search_loop.hpp"
 #include "sim/runs/training_loop.hpp"
 
@@ -112,35 +113,106 @@ std::optional<PolicyResult> find_oracle(const TrainingScenario& scenario);
 std::vector<std::string> iterations_around(const Expectation& expectation, const TrainingScenario& scenario,
                                            const TrainingRun& run);
 
-// What the allocator did in a simulated run, as a snapshot with the steps marked in it.
+// What the allocator did in a run, as a snapshot with the steps marked in it and as a map. The history of a
+// long run does not fit memory: it goes by twice, and is written the second time.
 
-/// Watches one run (TrainingSetup::watcher) and writes its snapshot afterwards. The entries of a step carry
-/// the simulated time at which it began; each step is an annotation with its iteration and parameters.
-class RunHistory : public RunWatcher {
+/// Sees a run for the first time: how much there will be, where, and how it ends.
+class RunSurvey : public RunWatcher {
  public:
-  /// `max_entries` as in HistoryRecorder; 0 = all.
-  RunHistory(ParameterSpace space, std::uint64_t max_entries);
-
-  void on_event(const AllocatorEvent& event) override { history_.on_event(event); }
-  void step_begins(std::int64_t iteration, const Point& point, SimTime now) override;
-  void step_ends(StepResult result, SimTime now) override;
+  void on_event(const AllocatorEvent& event) override;
+  void step_begins(std::int64_t /*iteration*/, const Point& /*point*/, SimTime /*now*/) override { ++steps_; }
+  void step_ends(StepResult /*result*/, SimTime /*now*/) override {}
   void run_ends(const CachingAllocator& allocator) override;
 
-  /// After the run. Throws InputError if the file cannot be written.
-  void write(const std::filesystem::path& file) const;
-
-  /// What there is of the history, oldest entry first, and the steps in it.
-  [[nodiscard]] SegmentMap map() const;
-
-  /// Entries that made room for newer ones.
-  [[nodiscard]] std::uint64_t lost() const { return history_.lost(); }
+  [[nodiscard]] const SegmentSurvey& segments() const { return segments_; }
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  [[nodiscard]] const AllocatorSettings& settings() const { return settings_; }
+  /// Throws InternalError before the run has ended.
+  [[nodiscard]] const TorchSnapshot& end() const;
 
  private:
-  ParameterSpace space_;
-  HistoryRecorder history_;
-  std::vector<SnapshotAnnotation> annotations_;
+  SegmentSurvey segments_;
+  std::uint64_t steps_ = 0;
   AllocatorSettings settings_;
   std::optional<TorchSnapshot> end_;
+};
+
+/// Sees the run that `survey` saw once more, and writes its snapshot, makes its map, or both. The entries of
+/// a step carry the simulated time at which it began; each step is an annotation with its iteration and
+/// parameters.
+class RunHistory : public RunWatcher {
+ public:
+  /// `file`: the snapshot; empty = none. Of the history it has the newest `max_entries`, 0 = all; a map,
+  /// which begins with an empty allocator, is made if that is all. Throws InputError if the file cannot be
+  /// written.
+  RunHistory(const RunSurvey& survey, ParameterSpace space, const std::string& file, bool maps,
+             std::uint64_t max_entries);
+  ~RunHistory() override;
+  RunHistory(const RunHistory&) = delete;
+  RunHistory& operator=(const RunHistory&) = delete;
+
+  void on_event(const AllocatorEvent& event) override;
+  void step_begins(std::int64_t iteration, const Point& point, SimTime now) override;
+  void step_ends(StepResult result, SimTime now) override;
+  void run_ends(const CachingAllocator& /*allocator*/) override {}
+
+  /// Puts the file into its place; `steps` are those of the run. Throws InputError if that cannot be.
+  void finish(const std::vector<IterationRecord>& steps);
+
+  /// Once, where a map was asked for; with the steps in it, of very many some.
+  std::optional<SegmentMap> map();
+
+  /// Entries that are not in it.
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+ private:
+  [[nodiscard]] std::string name_of(std::int64_t iteration, const Point& point) const;
+
+  const RunSurvey& survey_;
+  ParameterSpace space_;
+  std::uint64_t lost_ = 0;
+  std::uint64_t entries_ = 0;
+  std::uint64_t steps_ = 0;
+  std::int64_t time_us_ = 0;
+  std::uint64_t first_at_time_ = 0;  ///< number of the first entry that carries the time of the last one
+  std::int64_t last_time_us_ = -1;   ///< that time
+  std::vector<SegmentMap::Mark> marks_;
+  std::unique_ptr<SegmentMapMaker> maker_;
+  std::unique_ptr<OutputFile> output_;
+  std::unique_ptr<SnapshotWriter> writer_;
+};
+
+/// Keeps what a run tells of itself, for a run that cannot be made twice: that of a real card.
+class RunRecorder : public RunWatcher {
+ public:
+  void on_event(const AllocatorEvent& event) override { happened_.push_back({.event = event}); }
+  void step_begins(std::int64_t iteration, const Point& point, SimTime now) override {
+    happened_.push_back({What::begins, {}, iteration, point, now});
+  }
+  void step_ends(StepResult result, SimTime now) override {
+    happened_.push_back({What::ends, {}, 0, {}, now, result});
+  }
+  void run_ends(const CachingAllocator& allocator) override {
+    replay(survey_);
+    survey_.run_ends(allocator);
+  }
+
+  [[nodiscard]] const RunSurvey& survey() const { return survey_; }
+  /// Tells `watcher` the same, but the end.
+  void replay(RunWatcher& watcher) const;
+
+ private:
+  enum class What : std::uint8_t { event, begins, ends };
+  struct Happened {
+    What what = What::event;
+    AllocatorEvent event{};
+    std::int64_t iteration = 0;
+    Point point{};
+    SimTime now{0};
+    StepResult result = StepResult::ok;
+  };
+  std::vector<Happened> happened_;
+  RunSurvey survey_;
 };
 
 }  // namespace vramlab

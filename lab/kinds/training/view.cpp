@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "lab/experiment.hpp"
 #include "lab/page/sections.hpp"
+#include "lab/scenario/faults.hpp"
 #include "lab/scenario/schema.hpp"
 #include "recordings/runs/run_trace.hpp"
 #include "report/output_file.hpp"
@@ -405,6 +406,35 @@ class TrainingExperiment : public ScenarioExperiment<TrainingScenario, Compariso
     const PolicyResult* result = find(label);
     // Without a safe fixed choice there is no oracle, and whatever is expected of it does not hold.
     return result != nullptr ? found_value(expectation, *result, scenario_.setup) : std::nan("");
+  }
+  [[nodiscard]] ValueRange range(const Expectation& expectation) const override {
+    if (expectation.subject != Expectation::Subject::final_value)
+      return ScenarioExperiment::range(expectation);
+    const TrainingSetup& setup = scenario_.setup;
+    const auto moved = find_moved_parameter(setup, expectation.name);
+    const auto& parameters = (moved ? setup.moved_phases[moved->first].bounds : setup.bounds).parameters;
+    const auto place =
+        moved ? moved->second : setup.bounds.find(expectation.name).value_or(parameters.size());
+    if (place >= parameters.size()) return {};
+    return {static_cast<double>(parameters[place].low), static_cast<double>(parameters[place].high)};
+  }
+  [[nodiscard]] std::vector<Unmet> unmet() const override {
+    const TrainingSetup& setup = scenario_.setup;
+    std::vector<Unmet> unmet = unmet_faults(setup.faults, setup.iterations);
+    for (std::size_t i = 0; i < setup.phases.size(); ++i) {
+      const Phase& phase = setup.phases[i];
+      if (phase.every <= setup.iterations) continue;
+      unmet.push_back({fmt::format("/workload/phases/{}", i),
+                       fmt::format("{} comes after every {} iterations, and the run has {}", phase.name,
+                                   phase.every, setup.iterations)});
+    }
+    SimTime end{-1};
+    for (const PolicyResult& result : results_) {
+      if (result.run.ended_early.empty()) end = std::max(end, setup.begins + result.run.duration);
+    }
+    if (end < SimTime{0} || !has_times(scenario_)) return unmet;
+    std::ranges::move(unmet_others(setup.others, end), std::back_inserter(unmet));
+    return unmet;
   }
   [[nodiscard]] std::vector<std::string> around(const Expectation& expectation) const override {
     const PolicyResult* result = find(expectation.policy);

@@ -78,6 +78,88 @@ TEST(Expectations, HoldInAShareOfTheSeeds) {
   EXPECT_FALSE(check_values(expectation, values).ok);
 }
 
+// Shares are of a whole, counts begin at 0, and batches of this scenario lie within 2 and 64.
+TEST(Expectations, FailWhereNoValueCouldBreakThem) {
+  for (const char* empty :
+       {R"("metric": "peak_reserved_ratio", "max": 85)", R"("metric": "peak_allocated_ratio", "max": 1)",
+        R"("metric": "ooms", "min": -1)", R"("metric": "ooms", "min": 0)",
+        R"("metric": "finished", "equals": 1, "tolerance": 1)", R"("metric": "regret", "max": 1.5)",
+        R"("metric": "peak_allocated_ratio", "relative_to": "oracle", "min": 0)",
+        R"("final": "batch", "min": 2)", R"("final": "batch", "min": 1, "max": 100)"}) {
+    const CheckedExpectation checked = check_one(std::string{R"({"policy": "fixed", )"} + empty + "}");
+    EXPECT_FALSE(checked.ok) << empty;
+    ASSERT_FALSE(checked.around.empty()) << empty;
+    EXPECT_THAT(checked.around[0], testing::HasSubstr("can never fail: ")) << empty;
+  }
+  for (const char* good :
+       {R"("metric": "peak_allocated_ratio", "max": 0.99)", R"("metric": "ooms", "max": 100)",
+        R"("metric": "min_headroom_bytes", "min": 0)", R"("metric": "regret", "max": 0.99)",
+        R"("metric": "peak_allocated_ratio", "relative_to": "oracle", "max": 1.5)",
+        R"("final": "batch", "min": 3)", R"("metric": "peak_reserved_ratio", "max": 1)"}) {
+    EXPECT_TRUE(check_one(std::string{R"({"policy": "fixed", )"} + good + "}").ok) << good;
+  }
+}
+
+std::vector<CheckedExpectation> check_all(const std::string& from, const std::string& to) {
+  return check_expectations(read_seeds(parse_document(bent_scenario(from, to), "small.json")));
+}
+
+// The run has 100 steps of 100 ms.
+TEST(Expectations, WhatTheScenarioDeclaresMustComeInTheRun) {
+  const std::string at = "\"policies\": [";
+  const auto unmet = [&](const std::string& more) {
+    std::vector<std::string> where;
+    for (const CheckedExpectation& one : check_all(at, more + at)) {
+      if (!one.ok) where.push_back(one.metric + ":" + one.around.at(0));
+    }
+    return where;
+  };
+  using testing::ElementsAre;
+  using testing::HasSubstr;
+  EXPECT_THAT(unmet(""), testing::IsEmpty());
+  EXPECT_THAT(
+      unmet(R"("faults": {"leak": {"bytes_per_step": 1, "from": 101}},)"),
+      ElementsAre(HasSubstr("/faults/leak:  never comes: comes at iteration 101, and the run has 100")));
+  EXPECT_THAT(unmet(R"("faults": {"leak": {"bytes_per_step": 1, "from": 100}},)"), testing::IsEmpty());
+  EXPECT_THAT(unmet(R"("faults": {"restart": {"after": 500}},)"), ElementsAre(HasSubstr("/faults/restart")));
+  EXPECT_THAT(unmet(R"("faults": {"outliers": {"bytes": "1MiB", "chance": 0.000001}},)"),
+              ElementsAre(HasSubstr("meets none of the run's 100 iterations")));
+  const auto phase = [&](int every) {
+    return check_all(
+        "\"iterations\": 100",
+        R"("iterations": 100, "phases": [{"name": "validation", "every": )" + std::to_string(every) + "}]");
+  };
+  EXPECT_EQ(phase(100).size(), 1U);
+  ASSERT_EQ(phase(101).size(), 2U);
+  EXPECT_EQ(phase(101)[1].metric, "/workload/phases/0");
+  const auto other = [&](double from) {
+    return check_all("\"context\": 0", "\"context\": 0, \"others\": [{\"bytes\": \"1MiB\", \"from_s\": " +
+                                           std::to_string(from) + "}]");
+  };
+  EXPECT_EQ(other(9).size(), 1U);
+  ASSERT_EQ(other(11).size(), 2U);
+  EXPECT_THAT(other(11)[1].around.at(0), HasSubstr("the process that comes at 11 s: the run ends at 10"));
+}
+
+// 14 samples take more than there is: ten steps fail in a row.
+TEST(Expectations, AnEarlyEndFailsUnlessItIsExpected) {
+  const auto check_14 = [](const std::string& expectations) {
+    std::string text =
+        bent_scenario("{\"policy\": \"fixed\", \"metric\": \"ooms\", \"equals\": 0}", expectations);
+    text.replace(text.find("\"batch\": 8"), 10, "\"batch\": 14");
+    std::size_t failed = 0;
+    for (const auto& one : check_expectations(read_seeds(parse_document(text, "small.json")))) {
+      if (!one.ok) ++failed;
+    }
+    return failed;
+  };
+  const std::string ooms = R"({"policy": "fixed", "metric": "ooms", "equals": 10})";
+  EXPECT_EQ(check_14(ooms), 1U);
+  EXPECT_EQ(check_14(ooms + R"(, {"policy": "fixed", "metric": "finished", "equals": 0})"), 0U);
+  EXPECT_EQ(check_14(ooms + R"(, {"policy": "fixed", "metric": "finished", "max": 0.5})"), 0U);
+  EXPECT_EQ(check_14(ooms + R"(, {"policy": "fixed", "metric": "finished", "min": 0})"), 2U);
+}
+
 // Kinds without a tuner have no adjustments, and no step that a number could name.
 TEST(Expectations, OfOtherKindsAreOnMetricsAlone) {
   for (const char* key : {"final", "adjustment", "oom"}) {

@@ -60,6 +60,8 @@ TEST(GavelTraceErrors, SayWhereAndWhat) {
        {std::pair{"LM\tx\t-n\t1\t10\t0.0\n", "gavel.trace:1: has 6 columns; a line has 7 or 10"},
         {"LM\tx\t-n\t1\tten\t0.0\t1\n", "gavel.trace:1: steps \"ten\" in column 5 is not a number in range"},
         {"\nLM\tx\t-n\t1\t10\t-3\t1\n", "gavel.trace:2: arrival \"-3\" in column 6 is not a number in range"},
+        {"LM\tx\t-n\t1\t10\t0.0\t1.5\n", "gavel.trace:1: cards \"1.5\" in column 7 is not a whole number"},
+        {"LM\tx\t-n\t1\t1e12\t0.0\t1\n", "gavel.trace:1: these steps take longer than 31 years"},
         {"", "holds no jobs"}}) {
     std::ofstream{trace} << text;
     try {

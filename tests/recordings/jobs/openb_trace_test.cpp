@@ -117,7 +117,14 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
         {"arrival_s,duration_s,need\n1,5\n", ":2: has 2 cells where the header has 3"},
         {"arrival_s,duration_s,need,gpus\n1,5,1GiB,2\n", ":1: unknown column \"gpus\". Known: "},
         {"arrival_s,duration_s,need,need\n1,5,1GiB,2\n", ":1: has the column \"need\" twice"},
-        {"arrival_s,duration_s,need,cards\n1,5,1GiB,1.5\n", "cards \"1.5\" is not a whole number from 1"}}) {
+        {"arrival_s,duration_s,need,cards\n1,5,1GiB,1.5\n", "cards \"1.5\" is not a whole number from 1"},
+        {"arrival_s,duration_s,need\n0,5,1GiB\n1700000000000,5,1GiB\n",
+         ":3: arrival_s \"1700000000000\" is out of range; allowed is 0 to 1000000000 seconds (31 years)"},
+        {"arrival_s,duration_s,need\n1,1e15,1GiB\n", ":2: duration_s \"1e15\" is out of range"},
+        {"arrival_s,duration_s,need\n1,5,2TiB\n",
+         ":2: need \"2TiB\" is out of range; allowed is up to 1024.0"},
+        {"arrival_s,duration_s,need\n0,\"100\"7,1GiB\n", ":2: column 3: quotes around a part of a cell."},
+        {"arrival_s,duration_s,need\r0,5,1GiB\r", ":1: column 27: a carriage return without a line feed."}}) {
     std::ofstream{file} << text;
     try {
       read();

@@ -66,14 +66,15 @@ TEST(OracleLog, ReadsItsFields) {
 TEST(OracleLog, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal("{"), HasSubstr("x.json: byte 2: not valid JSON"));
   EXPECT_THAT(refusal("{}"), HasSubstr("x.json: /torch: is missing"));
-  EXPECT_THAT(refusal(R"({"torch": 3})"), HasSubstr("/torch: is of the wrong type: 3"));
+  EXPECT_THAT(refusal(R"({"torch": 3})"), HasSubstr("/torch: found 3, needed is a text in quotes"));
   EXPECT_THAT(refusal(kHead + R"(["aloc", 1, 0, 0, [0]]]})"),
               HasSubstr("/ops/0/0: \"aloc\" is not a kind of operation. Did you mean \"alloc\"?"));
   EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0]]})"), HasSubstr("/ops/0: is not [kind"));
   EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0, 0, [0, 1]]]})"),
               HasSubstr("/ops/0/4: has 2 values for 1 keys"));
-  EXPECT_THAT(refusal(kHead + R"(["alloc", "big", 0, 0, [0]]]})"),
-              HasSubstr("/ops/0/1: is of the wrong type"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", -1, 0, 0, [0]]]})"), HasSubstr("/ops/0/1: found -1"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", 1, 0, 1.5, [0]]]})"), HasSubstr("/ops/0/3: found 1.5"));
+  EXPECT_THAT(refusal(kHead + R"(["alloc", "big", 0, 0, [0]]]})"), HasSubstr("/ops/0/1: found "));
 }
 
 }  // namespace

@@ -105,6 +105,10 @@ TEST(RunTrace, NumbersThatNoRunHasAreRefused) {
   }
   EXPECT_THAT(refusal(written(folder, "a.csv", with(kOldTable, ",9,", ",1e300,"))),
               HasSubstr("a.csv:2: limit"));
+  EXPECT_THAT(refusal(written(folder, "a.csv", with(kOldTable, ",8,", ",8.5,"))),
+              HasSubstr("a.csv:2: batch \"8.5\" is not a whole number"));
+  EXPECT_THAT(refusal(written(folder, "a.jsonl", with(kOldRow, "\"batch\":8", "\"batch\":8.5"))),
+              HasSubstr("\"batch\" is missing or no whole number"));
   const std::string largest = with(kOldRow, "\"limit\":9", "\"limit\":9007199254740992");
   EXPECT_EQ(read_run_trace(written(folder, "a.jsonl", largest)).iterations[0].memory.total, Bytes{1} << 53);
 }

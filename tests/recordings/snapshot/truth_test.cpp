@@ -64,11 +64,11 @@ TEST(TruthFile, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal_of_truth("{"), HasSubstr("x.json: byte 2: not valid JSON."));
   EXPECT_THAT(refusal_of_truth("{}"), HasSubstr("x.json: /conf: is missing. This is not a truth file."));
   EXPECT_THAT(refusal_of_truth(document("\"much\"", "")),
-              HasSubstr("/cap_mib: is of the wrong type: \"much\""));
+              HasSubstr("/cap_mib: found \"much\", needed is a whole number from 0 to"));
   EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 1})")),
               HasSubstr("/marks/0/stats: is missing"));
   EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 1, "stats": {"num_ooms": "x"}})")),
-              HasSubstr("/marks/0/stats/num_ooms: is of the wrong type"));
+              HasSubstr("/marks/0/stats/num_ooms: found "));
   EXPECT_THAT(refusal_of_truth(document("0", R"({"label": "x", "t_us": 2, "stats": {}},)"
                                              R"( {"label": "y", "t_us": 1, "stats": {}})")),
               HasSubstr("/marks/1/t_us: is earlier than the mark before it."));

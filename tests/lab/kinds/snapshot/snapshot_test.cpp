@@ -78,6 +78,10 @@ TEST(SnapshotScenario, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(problems_of(R"({"label": "a", "gpu": "rtx-9"})", ""), HasSubstr("/rows/0/gpu"));
   EXPECT_THAT(problems_of(R"({"label": "a", "total": "100MiB"})", ""), HasSubstr("/rows/0: the card of"));
   EXPECT_THAT(problems_of(R"({"label": "a"}, {"label": "a"})", ""), HasSubstr("/rows/1: the label"));
+  EXPECT_THAT(
+      problems_of(R"({"label": "a", "limit": "1251MiB"})", ""),
+      HasSubstr("/rows/0/limit: a limit of 1.2 GiB is more than the 1.2 GiB of the card. Allowed is up "
+                "to 1310720000 bytes"));
   EXPECT_THAT(problems_of("", ""), HasSubstr("/rows: the list is empty"));
 }
 

@@ -110,6 +110,11 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"TwoCards", "\"context\": 0", "\"gpu\": \"t4-16gb\"", "/device:", "give one of"},
         Fault{"ContextLargerThanCard", "\"context\": 0", "\"context\": \"20GiB\"",
               "/device/context:", "larger than the card"},
+        Fault{"LimitAboveTheCard", "\"context\": 0", "\"limit\": \"40000MiB\"", "/device/limit:",
+              "a limit of 39.1 GiB is more than the 9.8 GiB of the card. Allowed is up to 10485760000 bytes"},
+        Fault{"LimitAboveAnotherCard", "\"workload\": {",
+              "\"more_devices\": [{\"total\": \"2GiB\", \"limit\": \"3GiB\"}], \"workload\": {",
+              "/more_devices/0/limit:", "a limit of 3.0 GiB is more than the 2.0 GiB of the card"},
         Fault{"BadAllocatorSettings", "\"workload\": {",
               "\"allocator\": {\"conf\": \"max_split_size_mb:2\"}, \"workload\": {",
               "/allocator/conf:", "max_split_size_mb"},
@@ -190,7 +195,7 @@ TEST(Scenario, MissingFilesAndFoldersAreNamed) {
     }
     return std::string{};
   };
-  EXPECT_EQ(error_of_file("no/such/file.json"), "no/such/file.json: there is no such file.");
+  EXPECT_EQ(error_of_file("no/such/file.json"), "no/such/file.json: does not exist.");
   EXPECT_EQ(error_of_file("."), ".: is a folder; a file is needed.");
 }
 
