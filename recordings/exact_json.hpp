@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/records/field.hpp"
 
 namespace vramlab {
 
@@ -64,8 +65,11 @@ template <class T, class Json>
 T exact(const Json& json, T low, T high) {
   const T value = exact<T>(json);
   if (value >= low && value <= high) return value;
-  constexpr const char* kWhole = std::is_integral_v<T> ? "a whole number" : "a number";
-  wrong_json(json, std::string{kWhole} + " from " + std::to_string(low) + " to " + std::to_string(high));
+  if constexpr (std::is_integral_v<T>) {
+    wrong_json(json, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  } else {
+    wrong_json(json, "a number from " + shortest_text(low) + " to " + shortest_text(high));
+  }
 }
 
 }  // namespace vramlab

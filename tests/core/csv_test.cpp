@@ -26,7 +26,7 @@ struct Faulty {
 
 TEST(Csv, SaysWhereATextIsNotCsv) {
   for (const Faulty& one : {
-           Faulty{"a,b\n0,\"100\"7\n", 2, "column 3: quotes around a part of a cell."},
+           Faulty{"a,b\n0,\"100\"7\n", 2, "column 8: quotes around a part of a cell."},
            Faulty{"a,b\n0,\"\"7\n", 2, "column 5: quotes around a part of a cell."},
            Faulty{"a\n1\"00\n", 2, "column 2: quotes around a part of a cell."},
            Faulty{"a,b\n\n0,\"x\ny", 3, "column 3: a quoted cell never ends."},

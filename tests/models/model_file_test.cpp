@@ -123,15 +123,14 @@ TEST(RecordedModelFile, RefusesWhatANumberCannotBeWhereverItStands) {
     }
     number = right;
   });
-  EXPECT_GT(numbers, 500U);
+  EXPECT_GT(numbers, 300U);
 }
 
 TEST(RecordedModelFile, SaysWhereANumberIsWrong) {
   Json json = read_json_file(std::string(VRAMLAB_SOURCE_DIR) + "/models/lstm.json");
   json["step_time"]["base_ms"] = nullptr;
-  EXPECT_THAT(problems_of(json), ElementsAre(problem("m.json: /step_time/base_ms",
-                                                     "found null, needed is a number "
-                                                     "from 0")));
+  EXPECT_THAT(problems_of(json),
+              ElementsAre(problem("m.json: /step_time/base_ms", "found null, needed is a number.")));
   json["step_time"]["base_ms"] = -1;
   EXPECT_THAT(problems_of(json), ElementsAre(problem("m.json: /step_time/base_ms", "found -1")));
   json["step_time"]["base_ms"] = 1;

@@ -123,8 +123,8 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
         {"arrival_s,duration_s,need\n1,1e15,1GiB\n", ":2: duration_s \"1e15\" is out of range"},
         {"arrival_s,duration_s,need\n1,5,2TiB\n",
          ":2: need \"2TiB\" is out of range; allowed is up to 1024.0"},
-        {"arrival_s,duration_s,need\n0,\"100\"7,1GiB\n", ":2: column 3: quotes around a part of a cell."},
-        {"arrival_s,duration_s,need\r0,5,1GiB\r", ":1: column 27: a carriage return without a line feed."}}) {
+        {"arrival_s,duration_s,need\n0,\"100\"7,1GiB\n", ":2: column 8: quotes around a part of a cell."},
+        {"arrival_s,duration_s,need\r0,5,1GiB\r", ":1: column 26: a carriage return without a line feed."}}) {
     std::ofstream{file} << text;
     try {
       read();
