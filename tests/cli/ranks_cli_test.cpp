@@ -24,7 +24,7 @@ class RanksTest : public CliTest {
     json["workload"]["iterations"] = 300;
     json["faults"] = {{"errors", {{"chance", 0.002}}}};
     json["sweep"] = Json::parse(R"([{"vary": "/seed", "from": 1, "to": 10},
-                                    {"vary": "/workload/iterations", "over": [100, 300, 500, 900]}])");
+                                    {"vary": "/workload/iterations", "over": [1000, 3000, 5000, 9000]}])");
     std::ofstream{folder.file("sweep.json")} << json.dump();
   }
 
@@ -99,11 +99,14 @@ TEST_F(RanksTest, ARankThatIsKilledLosesNoFinishedRun) {
 }
 
 TEST_F(RanksTest, AnInterruptSaysHowToGoOn) {
+  Json json = read_json_file(folder.file("sweep.json"));
+  json["sweep"][0]["to"] = 500;
+  std::ofstream{folder.file("long.json")} << json.dump();
   const std::string command =
-      "exec " + mpirun(4) + "'" VRAMLAB_PROGRAM "' compare sweep.json --results part.jsonl >out 2>err";
+      "exec " + mpirun(4) + "'" VRAMLAB_PROGRAM "' compare long.json --results part.jsonl >out 2>err";
   act_at(command, folder, "part.jsonl", 9, [](pid_t job) { ::kill(job, SIGINT); });
   EXPECT_THAT(text("err"),
-              HasSubstr(" of 40 runs. They are in part.jsonl; the same command goes on from there."));
+              HasSubstr(" of 2000 runs. They are in part.jsonl; the same command goes on from there."));
 }
 
 TEST_F(RanksTest, WhatIsWrongIsSaidOnceAndEndsAllRanks) {
