@@ -14,8 +14,9 @@ namespace vramlab {
 namespace {
 
 constexpr std::int64_t kMostChosenRuns = 500;
-constexpr std::int64_t kFirstLook = 100;                                // runs of the first one, if it can be
-constexpr std::array<std::int64_t, 5> kValuesAtFirst{33, 17, 9, 5, 3};  // of each group of dials in order
+constexpr std::int64_t kFirstLook = 100;  // runs of the first one, if it can be
+constexpr std::int64_t kStretch = 8;      // places on either side of the best that are tried at last
+constexpr std::array<std::int64_t, 4> kValuesAtFirst{17, 9, 5, 3};  // of each group of dials in order
 
 /// Dials that move as one: in the first look those of a group, later each by itself.
 using Moved = std::vector<std::size_t>;
@@ -116,7 +117,10 @@ class ChoiceSearch {
       try_out(around(before, strides));
       if (best_->first == before) try_out(exchanges(before, strides));
       if (best_->first != before) continue;
-      if (std::ranges::max(strides) == 1) return;
+      if (std::ranges::max(strides) == 1) {
+        try_out(near(before));
+        if (best_->first == before) return;
+      }
       for (std::int64_t& stride : strides) stride = std::max<std::int64_t>(1, stride / 2);
     }
   }
@@ -144,6 +148,20 @@ class ChoiceSearch {
         FixedPlaces one = places;
         for (const std::size_t dial : group) one = moved(std::move(one), dial, sign * strides[dial]);
         if (group.size() > 1) all.push_back(std::move(one));
+      }
+    }
+    return all;
+  }
+
+  // At the edge of the memory a little more or less may fit or not, in no order: of few dials a whole
+  // stretch.
+  [[nodiscard]] std::vector<FixedPlaces> near(const FixedPlaces& places) const {
+    std::vector<FixedPlaces> all;
+    if (std::ranges::count(dials_, true, &FixedDial::in_order) > 2) return all;
+    for (std::size_t i = 0; i < dials_.size(); ++i) {
+      for (std::int64_t by = 2; dials_[i].in_order && by <= kStretch; ++by) {
+        all.push_back(moved(places, i, -by));
+        all.push_back(moved(places, i, by));
       }
     }
     return all;

@@ -32,6 +32,17 @@ TEST(FixedChoices, ASearchFindsWhatBruteForceFinds) {
   EXPECT_GE(-found->rank.front(), 0.98 * most);  // the edge slants: a search may end beside the best
 }
 
+// Where all but every eighth value fails, as at the edge of a card's memory.
+TEST(FixedChoices, ASearchLooksPastNeighboursThatFail) {
+  const auto found = best_fixed_choice({{.count = 193}}, 1, [](const FixedPlaces& at) -> FixedRank {
+    if (at[0] > 150 || (at[0] > 132 && at[0] % 8 != 0)) return std::nullopt;
+    return std::vector{-static_cast<double>(at[0])};
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->places.front(), 144);
+  EXPECT_LT(found->runs, 60);
+}
+
 TEST(FixedChoices, FewAreAllTriedAndTheFirstOfEqualsStands) {
   std::atomic<int> runs = 0;
   const auto found =

@@ -239,6 +239,37 @@ TEST(AdmitterSession, GoesOnFromTheBooksOfAnotherProcess) {
   EXPECT_EQ(next.submit(job_of(1_GiB), seconds{3}), 3u);
 }
 
+/// Starts job 0 on the cards that it is told.
+class Names final : public Admitter {
+ public:
+  explicit Names(std::vector<CardId> cards) : cards_(std::move(cards)) {}
+
+  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& /*observation*/) override {
+    if (question.event != QueueEvent::examine || question.cluster.waiting.empty()) return {};
+    return {.action = AdmitterAnswer::Action::start, .job = 0, .cards = cards_, .need = 1_GiB};
+  }
+  [[nodiscard]] QueueRules rules() const override { return {}; }
+  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override { return card.total; }
+
+ private:
+  std::vector<CardId> cards_;
+};
+
+TEST(AdmitterSession, AJobStartsOnAsManyDifferentCardsAsItTakes) {
+  const auto start = [](std::vector<CardId> cards) {
+    AdmitterSession session{std::make_unique<Names>(std::move(cards)), {10_GiB, 10_GiB}};
+    QueuedJob job;
+    job.demand.fixed = 1_GiB;
+    session.submit(job, SimTime{0});
+    session.examine(SimTime{0});
+    return session.job(0).cards;
+  };
+  EXPECT_EQ(start({1}), std::vector<CardId>{1});
+  for (const std::vector<CardId>& wrong : {std::vector<CardId>{}, {0, 0}, {0, 1}, {7}}) {
+    EXPECT_THROW(start(wrong), PolicyFault);
+  }
+}
+
 TEST(AdmitterSession, RefusesWhatCannotBe) {
   EXPECT_THROW((AdmitterSession{queue_of({}), {}}), InputError);
   EXPECT_THROW((AdmitterSession{queue_of({}), {10_GiB, 0}}), InputError);

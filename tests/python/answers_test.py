@@ -436,13 +436,13 @@ class PolicyTest(Case):
                     return None
                 start = vramlab.policy.start
                 return {"raises": lambda: 1 // 0, "job": lambda: start(7, [0]), "card": lambda: start(0, [3]),
-                        "none": lambda: start(0, []), "two": lambda: start(0, [0, 1]), "twice": lambda: start(0, [0, 0]), "huge": lambda: start(0, [0], need=1 << 60),
+                        "none": lambda: start(0, []), "two": lambda: start(0, [0, 1]), "twice": lambda: start(0, [0, 0]),
                         "batch": lambda: start(0, [0], batch=0), "variant": lambda: start(0, [0], variant=2),
                         "endless": lambda: vramlab.policy.to_back(question.waiting[0].job), "word": lambda: {"action": "go"},
                         "missing": lambda: {"action": "start"}, "nan": lambda: start(float("nan"), [0])}[self.how]()
 
         ways = {"raises": "ZeroDivisionError", "job": "job 7", "card": "card 3", "none": "one node", "two": "2 different cards for a job that takes 1", "twice": "card twice",
-                "huge": "promised", "batch": "batch 0", "variant": "variant 2", "endless": "without an end", "word": "go",
+                "batch": "batch 0", "variant": "variant 2", "endless": "without an end", "word": "go",
                 "missing": "job", "nan": "whole number"}
         found = self.queue({"use": "job-queue", "label": "right"}, *({"use": "wrong", "how": how, "label": how} for how in ways),
                            cards=[{"total": "10GiB", "count": 2}])

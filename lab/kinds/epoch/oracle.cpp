@@ -13,7 +13,8 @@
 namespace vramlab {
 namespace {
 
-constexpr std::int64_t kLimitSteps = 24;  // of each tuner's range: a whole epoch is run for each value
+constexpr std::int64_t kLimitSteps =
+    192;  // of each tuner's range, at most: a whole epoch is run for each value
 
 /// A composer whose batches have a limit that stays, somewhere in the range of a tuner.
 struct Limited {

@@ -64,10 +64,10 @@ struct EpochOracle {
   OracleNote note;
 };
 
-/// Of the composers as they are and, in the place of each tuner, with a limit that stays (25 values over the
-/// tuner's range), the best by the rank of this kind among runs without OOM. Always on pretended cards. Empty
-/// where no tuner is, nothing is safe, or steps of a real card would be compared with steps that were never
-/// timed.
+/// Of the composers as they are and, in the place of each tuner, with a limit that stays (up to 193 values
+/// over the tuner's range), the best by the rank of this kind among runs without OOM. Always on pretended
+/// cards. Empty where no tuner is, nothing is safe, or steps of a real card would be compared with steps that
+/// were never timed.
 std::optional<EpochOracle> find_epoch_oracle(const EpochScenario& scenario, unsigned threads);
 
 /// Gives each run its `regret` against that of the oracle.

@@ -75,35 +75,61 @@ TEST(EpochOracle, WhereNothingIsSafeThereIsNoneAndNoRegret) {
   EXPECT_FALSE(rows[0]["metrics"].contains("regret"));
 }
 
-// Budgets over unequal samples: what each of the 25 comes to, run by hand.
-TEST(EpochOracle, IsTheBestOfAllBudgetsOnAnyNumberOfThreads) {
+// Unequal samples under budgets, and another process for a while.
+EpochScenario budgets(const std::string& from, const std::string& to) {
   Json json = twelve_samples();
   json["workload"]["data"] =
       Json::parse(R"({"samples": 300, "tasks": [{"name": "T1", "shortest": 5, "longest": 60}]})");
   json["device"]["others"] = Json::parse(R"([{"from_s": 0.4, "to_s": 1, "bytes": "300MiB"}])");
   json["policies"] = Json::parse(R"([{"use": "memory-aware-sampler", "profile": "dense", "label": "tuned",
-    "tuner": {"use": "aimd", "budget": {"from": "256MiB", "to": "1GiB"}}}])");
-  EpochScenario scenario = read_epoch(twelve_document(json));
-  double most = 0;
-  std::int64_t at = 0;
-  for (std::int64_t mib = 256; mib <= 1024; mib += 32) {
+    "tuner": {"use": "aimd", "budget": {}}}])");
+  json["policies"][0]["tuner"]["budget"] = {{"from", from}, {"to", to}};
+  return read_epoch(twelve_document(json));
+}
+
+/// The most samples a second without an OOM, and the budget at which it is reached first.
+std::pair<double, std::int64_t> best_budget(const EpochScenario& scenario, std::int64_t step) {
+  std::pair<double, std::int64_t> best{0, 0};
+  const Parameter range = scenario.tuners.at("tuned").tuning.space.parameters.front();
+  for (std::int64_t mib = range.low; mib <= range.high; mib += step) {
     EpochScenario fixed = scenario;
     BatchTuner& tuner = fixed.tuners.at("tuned");
     tuner.choice = {.use = "fixed", .profile = {}, .options = {}, .where = {}};
     tuner.tuning.start = {mib};
     const EpochResult result = run_composer(fixed, fixed.policies.front());
     const Figures figures{result.metrics};
-    if (figures["ooms"] > 0 || figures["untrained_samples"] > 0 || figures["samples_per_s"] <= most) continue;
-    most = figures["samples_per_s"];
-    at = mib;
+    if (figures["ooms"] > 0 || figures["untrained_samples"] > 0) continue;
+    if (figures["samples_per_s"] > best.first) best = {figures["samples_per_s"], mib};
   }
-  EXPECT_GT(at, 256);
-  for (const unsigned threads : {1U, 3U}) {
-    const auto oracle = find_epoch_oracle(scenario, threads);
-    ASSERT_TRUE(oracle);
-    EXPECT_EQ(oracle->limit->tuning.start, Point{at});
-    EXPECT_EQ(oracle->note.runs, 25);
-  }
+  return best;
+}
+
+// 101 budgets are all run.
+TEST(EpochOracle, IsTheBestOfAFewBudgets) {
+  const EpochScenario scenario = budgets("500MiB", "600MiB");
+  const auto oracle = find_epoch_oracle(scenario, 2);
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->limit->tuning.start, Point{best_budget(scenario, 1).second});
+  EXPECT_EQ(oracle->note.runs, 101);
+  EXPECT_TRUE(oracle->note.tried_all);
+}
+
+// Of 769 budgets every fourth may be tried and some are, at first every 48th: none of these is better.
+TEST(EpochOracle, SearchesManyBudgetsTheSameOnAnyNumberOfThreads) {
+  const EpochScenario scenario = budgets("256MiB", "1GiB");
+  const double most = best_budget(scenario, 48).first;
+  const auto one = find_epoch_oracle(scenario, 1);
+  const auto three = find_epoch_oracle(scenario, 3);
+  ASSERT_TRUE(one && three);
+  EXPECT_FALSE(one->note.tried_all);
+  EXPECT_LT(one->note.runs, 60);
+  EXPECT_EQ(oracle_json(one->note).dump(), oracle_json(three->note).dump());
+  EXPECT_EQ(one->limit->tuning.start, three->limit->tuning.start);
+  EpochScenario fixed = scenario;
+  fixed.tuners.at("tuned") = *one->limit;
+  const EpochResult result = run_composer(fixed, fixed.policies.front());
+  EXPECT_GE(*find_metric(result.metrics, "samples_per_s"), most);
+  EXPECT_EQ(find_metric(result.metrics, "ooms"), 0);
 }
 
 TEST(EpochOracle, IsLeftOutWhereNobodyAsksAndMayBeExpectedOf) {
