@@ -1,6 +1,12 @@
 // `job-queue`: several jobs share cards. Admission, order, degradation and recovery by options.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include <ext/pb_ds/assoc_container.hpp>
+#include <ext/pb_ds/tree_policy.hpp>
 
 #include "policies/admitters/queue_rules.hpp"
 
@@ -24,14 +30,7 @@ Bytes raised(Bytes size, double factor) {
 /// How many needs seen so far are above a size: what memory left over is useless for.
 class SeenNeeds {
  public:
-  void add(Bytes need) {
-    const auto at = std::lower_bound(counts_.begin(), counts_.end(), std::pair{need, std::int64_t{0}});
-    if (at != counts_.end() && at->first == need) {
-      ++at->second;
-    } else {
-      counts_.insert(at, {need, 1});
-    }
-  }
+  void add(Bytes need) { needs_.insert({need, needs_.size()}); }
 
   /// Memory, in MiB times needs seen, that `need` of `available` bytes makes useless or useful again.
   [[nodiscard]] std::int64_t cost(Bytes available, Bytes need) const {
@@ -40,12 +39,14 @@ class SeenNeeds {
 
  private:
   [[nodiscard]] std::int64_t useless(Bytes free) const {
-    std::int64_t above = 0;
-    for (auto at = counts_.rbegin(); at != counts_.rend() && at->first > free; ++at) above += at->second;
-    return static_cast<std::int64_t>(free / 1_MiB) * above;
+    const std::size_t above = needs_.size() - needs_.order_of_key({free + 1, 0});
+    return static_cast<std::int64_t>(free / 1_MiB) * static_cast<std::int64_t>(above);
   }
 
-  std::vector<std::pair<Bytes, std::int64_t>> counts_;  ///< by need
+  /// Needs with their numbers; counts those below another in O(log n).
+  __gnu_pbds::tree<std::pair<Bytes, std::size_t>, __gnu_pbds::null_type, std::less<>, __gnu_pbds::rb_tree_tag,
+                   __gnu_pbds::tree_order_statistics_node_update>
+      needs_;
 };
 
 class JobQueue final : public Admitter {
@@ -80,6 +81,16 @@ class JobQueue final : public Admitter {
     return free_bytes(options_, card);
   }
 
+  // Of all the ways in which place() may try it.
+  [[nodiscard]] Bytes least_need(const JobDemand& demand) const override {
+    if (demand.share_milli > 0) return 0;
+    const bool shrinks = options_.may_shrink(demand);
+    Bytes least = demand.need(shrinks ? 1 : demand.batch, 0);
+    for (std::size_t i = 1; shrinks && i <= demand.variants.size(); ++i)
+      least = std::min(least, demand.as_variant(i).need(1, 0));
+    return least;
+  }
+
   [[nodiscard]] CardStatus status(const CardView& card) const override {
     return card_status(card.total, taken_bytes(options_, card), options_.margin());
   }
@@ -89,15 +100,13 @@ class JobQueue final : public Admitter {
   }
 
  private:
-  /// A group at its first job; higher priority first, then the lower ticket.
-  struct Turn {
-    std::int64_t priority = 0;
-    std::uint64_t ticket = 0;
-    GroupId group = 0;
-    friend bool operator<(const Turn& a, const Turn& b) {  // for a heap whose front goes first
-      return a.priority != b.priority ? a.priority < b.priority : a.ticket > b.ticket;
-    }
-  };
+  static bool goes_later(const GroupTurn& a, const GroupTurn& b) { return b < a; }  // of a heap
+
+  /// Before and behind all turns.
+  static constexpr GroupTurn kFirst{std::numeric_limits<std::int64_t>::max(), 0, 0};
+  static constexpr GroupTurn kLast{std::numeric_limits<std::int64_t>::min(), ~std::uint64_t{0}, 0};
+
+  using Reserved = std::optional<Reservation>;
 
   AdmitterAnswer submitted(const AdmitterQuestion& question) {
     const JobDemand& demand = question.cluster.waiting.demand(question.group);
@@ -113,21 +122,20 @@ class JobQueue final : public Admitter {
   AdmitterAnswer examine(const AdmitterQuestion& question, SimTime now) {
     const ClusterView& cluster = question.cluster;
     if (question.pass != pass_) begin_pass(question, now);
+    set_touched_aside(cluster);
     if (started_ && options_.order == QueueOrder::two_fifos) collect_turned_away(cluster);
     if (!to_back_.empty()) {
       const JobId job = to_back_.back();
       to_back_.pop_back();
       return {.action = Action::to_back, .job = job, .reason = "did not fit and goes to the back"};
     }
-    while (!turns_.empty()) {
-      std::pop_heap(turns_.begin(), turns_.end());
-      const Turn turn = turns_.back();
-      const GroupId group = turn.group;
-      turns_.pop_back();
-      auto answer = head_ ? pass_over(cluster, group, now) : place(cluster, group, {});
+    std::optional<Reserved> reserved;
+    while (const auto turn = next_turn(cluster)) {
+      const GroupId group = turn->group;
+      auto answer = head_ ? pass_over(cluster, group, now, reserved) : place(cluster, group, {});
       if (answer) {
         come_again(cluster, group, answer->job, now);
-        started_ = turn;
+        started_ = *turn;
         return *std::move(answer);
       }
       if (options_.order == QueueOrder::strict) return {};
@@ -200,17 +208,69 @@ class JobQueue final : public Admitter {
     started_.reset();
     to_back_.clear();
     turns_.clear();
+    touched_.clear();
+    touched_seen_ = 0;
+    reached_ = ages() ? kLast : kFirst;
+    if (!ages()) return;  // the queue itself keeps the order
     for (const GroupId group : question.cluster.waiting.occupied()) {
       turns_.push_back(turn_of(question.cluster, group, *question.cluster.waiting.jobs(group).begin(), now));
     }
-    std::make_heap(turns_.begin(), turns_.end());
+    std::make_heap(turns_.begin(), turns_.end(), goes_later);
   }
 
-  [[nodiscard]] Turn turn_of(const ClusterView& cluster, GroupId group, const WaitingJob& first,
-                             SimTime now) const {
+  [[nodiscard]] bool ages() const { return from_seconds(options_.ageing_s) > SimTime{0}; }
+
+  // A pass sees every group as it was when it began. One whose first job has changed since keeps the turn
+  // that it had, if that is still to come.
+  void set_touched_aside(const ClusterView& cluster) {
+    const auto touched = cluster.waiting.touched();
+    for (; !ages() && touched_seen_ < touched.size(); ++touched_seen_) {
+      const auto& [group, ticket] = touched[touched_seen_];
+      if (!touched_.insert(group).second || !ticket) continue;
+      const GroupTurn turn{cluster.waiting.demand(group).priority, *ticket, group};
+      if (!(turn < reached_)) add_turn(turn);
+    }
+  }
+
+  void add_turn(const GroupTurn& turn) {
+    turns_.push_back(turn);
+    std::push_heap(turns_.begin(), turns_.end(), goes_later);
+  }
+
+  // Of the groups not looked at in this pass the first; those that need more than any card has are passed
+  // over where being the first that does not fit means nothing.
+  std::optional<GroupTurn> next_turn(const ClusterView& cluster) {
+    const bool any =
+        options_.order == QueueOrder::strict || (options_.order == QueueOrder::backfill && !head_);
+    const Bytes most = any ? std::numeric_limits<Bytes>::max() : most_to_give(cluster);
+    auto next = cluster.waiting.next(reached_, most);
+    while (next && touched_.contains(next->group)) next = cluster.waiting.next(behind(*next), most);
+    if (!turns_.empty() && (!next || turns_.front() < *next)) {
+      std::pop_heap(turns_.begin(), turns_.end(), goes_later);
+      next = turns_.back();
+      turns_.pop_back();
+      return next;
+    }
+    reached_ = next ? behind(*next) : kLast;
+    return next;
+  }
+  // No card can take more, unless by shares.
+  [[nodiscard]] Bytes most_to_give(const ClusterView& cluster) const {
+    const Bytes most = cluster.index.most_available();
+    const Bytes less = most - std::min(most, options_.margin());
+    JobDemand more;
+    more.fixed = less + 1;
+    const auto keeps_none = [&](CardId card, Bytes) {
+      return margin_on(options_, cluster.cards[card], more) == 0;
+    };
+    return less == most || cluster.index.find(more, 1, keeps_none) ? most : less;
+  }
+  static GroupTurn behind(const GroupTurn& turn) { return {turn.priority, turn.ticket + 1, 0}; }
+
+  [[nodiscard]] GroupTurn turn_of(const ClusterView& cluster, GroupId group, const WaitingJob& first,
+                                  SimTime now) const {
     std::int64_t priority = cluster.waiting.demand(group).priority;
-    const SimTime ageing = from_seconds(options_.ageing_s);  // less than half a nanosecond is none
-    if (ageing > SimTime{0}) priority += (now - first.since) / ageing;
+    if (ages()) priority += (now - first.since) / from_seconds(options_.ageing_s);
     return {priority, first.ticket, group};
   }
 
@@ -218,9 +278,8 @@ class JobQueue final : public Admitter {
   void come_again(const ClusterView& cluster, GroupId group, JobId starting, SimTime now) {
     const auto& jobs = cluster.waiting.jobs(group);
     if (jobs.size() == 1) return;
-    turns_.push_back(turn_of(cluster, group,
-                             jobs.begin()->job == starting ? *std::next(jobs.begin()) : *jobs.begin(), now));
-    std::push_heap(turns_.begin(), turns_.end());
+    add_turn(turn_of(cluster, group, jobs.begin()->job == starting ? *std::next(jobs.begin()) : *jobs.begin(),
+                     now));
   }
 
   // A place for the first job of `group` at its batch or, if it may shrink, at the largest that fits, in the
@@ -271,7 +330,7 @@ class JobQueue final : public Admitter {
   // Two FIFOs: a worker takes the first job, and puts it at the back if it does not fit. Once no card takes a
   // further job it stops, and those it has looked at stay at the back.
   void collect_turned_away(const ClusterView& cluster) {
-    const Turn stopped_at = *started_;
+    const GroupTurn stopped_at = *started_;
     started_.reset();
     for (CardId card = 0; card < cluster.cards.size(); ++card) {
       if (cluster.index.available(card)) return;
@@ -286,13 +345,15 @@ class JobQueue final : public Admitter {
     std::sort(seen.begin(), seen.end(), [](const WaitingJob& a, const WaitingJob& b) { return b < a; });
     for (const WaitingJob& job : seen) to_back_.push_back(job.job);
     turns_.clear();
+    reached_ = kLast;
   }
 
   // EASY: a job may pass the first one where it leaves the reserved cards their room, or if it ends in time.
   [[nodiscard]] std::optional<AdmitterAnswer> pass_over(const ClusterView& cluster, GroupId group,
-                                                        SimTime now) {
+                                                        SimTime now, std::optional<Reserved>& known) {
     if (group == *head_) return std::nullopt;
-    const auto reserved = earliest_.find(options_, cluster, *head_, now);
+    if (!known) known = earliest_.find(options_, cluster, *head_, now);
+    const Reserved& reserved = *known;
     if (!reserved) return std::nullopt;
     const auto keeps_clear = [&](CardId card, Bytes need) { return reserved->allows(card, need); };
     if (auto answer = place(cluster, group, keeps_clear)) return answer;
@@ -312,10 +373,14 @@ class JobQueue final : public Admitter {
   SeenNeeds seen_;
   EarliestStart earliest_;
   std::uint64_t pass_ = ~std::uint64_t{0};
-  std::vector<Turn> turns_;      ///< heap of the groups not yet found unfit in this pass
-  std::optional<Turn> started_;  ///< in this pass, last (two FIFOs)
-  std::vector<JobId> to_back_;   ///< looked at before it and not fitting; last one first
-  std::optional<GroupId> head_;  ///< of the first, which does not fit: the rest may only pass it
+  // In this pass:
+  GroupTurn reached_ = kFirst;        ///< the groups before it have been looked at
+  std::vector<GroupTurn> turns_;      ///< heap of those set aside, not yet found unfit
+  std::set<GroupId> touched_;         ///< those set aside, ever
+  std::size_t touched_seen_ = 0;      ///< of WaitingJobs::touched
+  std::optional<GroupTurn> started_;  ///< last (two FIFOs)
+  std::vector<JobId> to_back_;        ///< looked at before it and not fitting; last one first
+  std::optional<GroupId> head_;       ///< of the first, which does not fit: the rest may only pass it
 };
 
 }  // namespace

@@ -287,8 +287,9 @@ std::optional<Reservation> EarliestStart::find(const QueueOptions& options, cons
                                                GroupId group, SimTime now) {
   const JobDemand& demand = cluster.waiting.demand(group);
   const auto nodes = cluster.index.nodes();
-  std::vector<Known>& known = known_[group];
-  known.resize(nodes.size());
+  if (group_ != group) known_.assign(nodes.size(), {});
+  group_ = group;
+  std::vector<Known>& known = known_;
   std::optional<NodeId> best;
   SimTime at = SimTime::max();
   for (NodeId node = 0; node < nodes.size(); ++node) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -115,8 +114,8 @@ struct Reservation {
   [[nodiscard]] bool allows(CardId card, Bytes need) const;
 };
 
-/// Finds reservations from the expected ends of running jobs. Remembers for every group and node what it
-/// found, until that node changes.
+/// Finds reservations from the expected ends of running jobs. Remembers for the group asked for last what it
+/// found on every node, until that node changes.
 class EarliestStart {
  public:
   /// The earliest reservation for one job of `group` at its full batch; ties go to the lower node. Empty if
@@ -129,7 +128,8 @@ class EarliestStart {
     std::uint64_t version = ~std::uint64_t{0};
     SimTime at{SimTime::max()};
   };
-  std::map<GroupId, std::vector<Known>> known_;
+  std::optional<GroupId> group_;
+  std::vector<Known> known_;  ///< by node
 };
 
 }  // namespace vramlab

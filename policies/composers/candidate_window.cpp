@@ -1,13 +1,10 @@
 #include "policies/composers/candidate_window.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 namespace vramlab {
 namespace {
-
-constexpr std::uint32_t kGone = std::numeric_limits<std::uint32_t>::max();
 
 std::uint64_t key_of(const Sample& sample) {
   return (std::uint64_t{sample.task} << 32) | static_cast<std::uint32_t>(sample.images);
@@ -16,79 +13,69 @@ std::uint64_t key_of(const Sample& sample) {
 // Of equal lengths the oldest last: the best one within is taken from the end.
 template <class Entry>
 bool comes_before(const Entry& a, const Entry& b) {
-  return std::tie(a.tokens, b.age) < std::tie(b.tokens, a.age);
+  return std::tie(a.tokens, b.order) < std::tie(b.tokens, a.order);
 }
 
 }  // namespace
 
 void CandidateWindow::reset(std::span<const Sample> samples, std::span<const SampleId> waiting) {
-  follow(waiting);
-  sort_arrivals(samples, waiting);
-  auto group = groups_.begin();
-  for (auto arrival = arrivals_.begin(); arrival != arrivals_.end();) {
-    const auto end =
-        std::find_if(arrival, arrivals_.end(), [&](const Arrival& one) { return one.key != arrival->key; });
-    for (; group != groups_.end() && group->key < arrival->key; ++group) merge(*group, {});
-    if (group == groups_.end() || group->key != arrival->key) {
-      group = groups_.insert(group, Group{.key = arrival->key});
-    }
-    merge(*group, {arrival, end});
-    ++group;
-    arrival = end;
-  }
-  for (; group != groups_.end(); ++group) merge(*group, {});
+  samples_ = samples;
+  for (const Known& known : taken_) entry_of(known).taken = false;
+  taken_.clear();
+  drop_gone(waiting);
+  add_arrivals(waiting);
   std::erase_if(groups_, [](const Group& one) { return one.entries.empty(); });
-  if (!waiting.empty()) oldest_key_ = key_of(samples[waiting.front()]);
+  for (Group& group : groups_) group.beyond = group.within = 0;
 }
 
-// Which candidates stayed: those that `waiting` begins with, in the same order. Whatever else it holds, one
-// that was put back in front of them included, is an arrival, and those missing are gone.
-void CandidateWindow::follow(std::span<const SampleId> waiting) {
-  new_age_.resize(known_.size());
-  stayed_ = 0;
-  for (std::size_t i = 0; i < known_.size(); ++i) {
-    const bool stays = stayed_ < waiting.size() && waiting[stayed_] == known_[i];
-    new_age_[i] = stays ? static_cast<std::uint32_t>(stayed_++) : kGone;
+// Those stay that `waiting` begins with, in the same order. Whatever else it holds, one that was put back in
+// front of them included, is an arrival, and those missing are gone.
+void CandidateWindow::drop_gone(std::span<const SampleId> waiting) {
+  std::size_t stayed = 0;
+  for (const Known& known : known_) {
+    if (stayed < waiting.size() && waiting[stayed] == known.id) {
+      known_[stayed++] = known;
+    } else {
+      entry_of(known).taken = true;
+    }
   }
-  known_.assign(waiting.begin(), waiting.end());
+  if (stayed == known_.size()) return;
+  known_.resize(stayed);
+  for (Group& group : groups_) std::erase_if(group.entries, [](const Entry& entry) { return entry.taken; });
 }
 
-void CandidateWindow::sort_arrivals(std::span<const Sample> samples, std::span<const SampleId> waiting) {
+void CandidateWindow::add_arrivals(std::span<const SampleId> waiting) {
   arrivals_.clear();
-  for (std::size_t age = stayed_; age < waiting.size(); ++age) {
-    const Sample& sample = samples[waiting[age]];
-    arrivals_.push_back(
-        {key_of(sample), {sample.tokens, static_cast<std::uint32_t>(age), waiting[age], false}});
+  for (const SampleId id : waiting.subspan(known_.size())) {
+    const Sample& sample = samples_[id];
+    arrivals_.push_back({key_of(sample), {sample.tokens, next_order_, id, false}});
+    known_.push_back({id, next_order_++});
   }
   std::sort(arrivals_.begin(), arrivals_.end(), [](const Arrival& a, const Arrival& b) {
     return a.key != b.key ? a.key < b.key : comes_before(a.entry, b.entry);
   });
+  for (auto arrival = arrivals_.begin(); arrival != arrivals_.end();) {
+    const std::uint64_t key = arrival->key;
+    auto group = std::ranges::lower_bound(groups_, key, {}, &Group::key);
+    if (group == groups_.end() || group->key != key) group = groups_.insert(group, Group{.key = key});
+    auto& entries = group->entries;
+    const auto stayed = static_cast<std::ptrdiff_t>(entries.size());
+    for (; arrival != arrivals_.end() && arrival->key == key; ++arrival) entries.push_back(arrival->entry);
+    std::inplace_merge(entries.begin(), entries.begin() + stayed, entries.end(), comes_before<Entry>);
+  }
 }
 
-void CandidateWindow::merge(Group& group, std::span<const Arrival> arrivals) {
-  merged_.clear();
-  for (Entry& entry : group.entries) {
-    entry.age = new_age_[entry.age];
-    if (entry.age == kGone) continue;
-    entry.taken = false;
-    for (; !arrivals.empty() && comes_before(arrivals.front().entry, entry); arrivals = arrivals.subspan(1)) {
-      merged_.push_back(arrivals.front().entry);
-    }
-    merged_.push_back(entry);
-  }
-  for (const Arrival& arrival : arrivals) merged_.push_back(arrival.entry);
-  group.entries.swap(merged_);
-  group.beyond = 0;
-  group.within = 0;
+CandidateWindow::Entry& CandidateWindow::entry_of(const Known& known) {
+  const Sample& sample = samples_[known.id];
+  auto& entries = std::ranges::lower_bound(groups_, key_of(sample), {}, &Group::key)->entries;
+  const Entry wanted{.tokens = sample.tokens, .order = known.order};
+  return *std::lower_bound(entries.begin(), entries.end(), wanted, comes_before<Entry>);
 }
 
 SampleId CandidateWindow::take_oldest() {
-  const auto group =
-      std::find_if(groups_.begin(), groups_.end(), [&](const Group& one) { return one.key == oldest_key_; });
-  const auto oldest = std::find_if(group->entries.begin(), group->entries.end(),
-                                   [](const Entry& entry) { return entry.age == 0; });
-  oldest->taken = true;
-  return oldest->id;
+  entry_of(known_.front()).taken = true;
+  taken_.push_back(known_.front());
+  return known_.front().id;
 }
 
 std::optional<CandidateWindow::Candidate> CandidateWindow::best(std::size_t number, std::int64_t longest) {
@@ -110,12 +97,14 @@ std::optional<CandidateWindow::Candidate> CandidateWindow::best(std::size_t numb
       if (!entries[i].taken) group.best = i;
     }
   }
-  return Candidate{entries[group.best].id, entries[group.best].age};
+  return Candidate{entries[group.best].id, entries[group.best].order};
 }
 
 void CandidateWindow::take(std::size_t number) {
   Group& group = groups_[number];
-  group.entries[group.best].taken = true;
+  Entry& entry = group.entries[group.best];
+  entry.taken = true;
+  taken_.push_back({entry.id, entry.order});
 }
 
 }  // namespace vramlab

@@ -16,15 +16,16 @@ namespace vramlab {
 /// padding; beyond it the shortest costs least.
 ///
 /// From batch to batch most candidates stay, so the groups are kept in order and only what left or came is
-/// worked on: a batch costs one pass over the window and no sorting of it.
+/// looked for: a batch costs a short pass over the window and no sorting of it.
 class CandidateWindow {
  public:
   struct Candidate {
     SampleId id = 0;
-    std::uint32_t age = 0;  ///< 0 = the oldest
+    std::uint64_t order = 0;  ///< lower = older
   };
 
-  /// Begins a batch with `waiting`, oldest first. What a sample is may not change from call to call.
+  /// Begins a batch with `waiting`, oldest first. What a sample is may not change from call to call, and
+  /// `samples` must last until the next.
   void reset(std::span<const Sample> samples, std::span<const SampleId> waiting);
 
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
@@ -42,7 +43,7 @@ class CandidateWindow {
  private:
   struct Entry {
     std::int64_t tokens = 0;
-    std::uint32_t age = 0;
+    std::uint64_t order = 0;
     SampleId id = 0;
     bool taken = false;
   };
@@ -57,17 +58,20 @@ class CandidateWindow {
     std::uint64_t key = 0;
     Entry entry;
   };
-  void follow(std::span<const SampleId> waiting);
-  void sort_arrivals(std::span<const Sample> samples, std::span<const SampleId> waiting);
-  void merge(Group& group, std::span<const Arrival> arrivals);
+  struct Known {
+    SampleId id = 0;
+    std::uint64_t order = 0;
+  };
+  void drop_gone(std::span<const SampleId> waiting);
+  void add_arrivals(std::span<const SampleId> waiting);
+  [[nodiscard]] Entry& entry_of(const Known& known);
 
-  std::vector<Group> groups_;           ///< by key
-  std::vector<SampleId> known_;         ///< the candidates of the batch before, oldest first
-  std::vector<std::uint32_t> new_age_;  ///< of each of them now
-  std::size_t stayed_ = 0;              ///< how many of them are still candidates
+  std::span<const Sample> samples_;
+  std::vector<Group> groups_;  ///< by key
+  std::vector<Known> known_;   ///< the candidates, oldest first
+  std::vector<Known> taken_;   ///< those that were taken since the batch began
   std::vector<Arrival> arrivals_;
-  std::vector<Entry> merged_;
-  std::uint64_t oldest_key_ = 0;
+  std::uint64_t next_order_ = 0;
 };
 
 }  // namespace vramlab

@@ -193,7 +193,7 @@ class MemoryAwareSampler final : public Composer {
       const auto at_most = static_cast<double>(predicted.at_most);
       if (at_most > budget && options_.over_budget == OverBudget::never) continue;
       const double value = priority(batch, larger, sample.task, at_most, budget);
-      if (value < highest || (value == highest && best && candidate->age > best->candidate.age)) continue;
+      if (value < highest || (value == highest && best && candidate->order > best->candidate.order)) continue;
       highest = value;
       best = {group, *candidate, predicted};
     }

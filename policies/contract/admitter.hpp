@@ -108,6 +108,10 @@ class Admitter : public Decider<AdmitterQuestion, AdmitterAnswer> {
   /// What `card` has to give by this policy's reckoning, its margin aside; empty if it takes no further job.
   [[nodiscard]] virtual std::optional<Bytes> available(const CardView& card) const = 0;
 
+  /// Bytes without which no card can take a job with this demand; 0 = it does not say. Groups of jobs that
+  /// need more than any card has are passed over by WaitingJobs::next.
+  [[nodiscard]] virtual Bytes least_need(const JobDemand& /*demand*/) const { return 0; }
+
   /// What it says of `card`. Unless a policy knows better: by the memory really taken, without a margin.
   [[nodiscard]] virtual CardStatus status(const CardView& card) const {
     return card_status(card.total, card.reserved + card.foreign, 0);

@@ -27,6 +27,19 @@ std::optional<Bytes> CardIndex::available(CardId card) const {
   return static_cast<Bytes>(available_[card]);
 }
 
+Bytes CardIndex::most_available() {
+  Value most = 0;
+  for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
+    const Lane& cards = lane(pool, 1);
+    if (rule_ == FitRule::first) {
+      most = std::max(most, cards.tree[1]);
+    } else if (!cards.sizes.empty()) {
+      most = std::max(most, cards.sizes.rbegin()->first);
+    }
+  }
+  return static_cast<Bytes>(most);
+}
+
 void CardIndex::set(CardId card, std::optional<Bytes> available) {
   const Value value = available ? static_cast<Value>(*available) : -1;
   if (available_[card] == value) return;

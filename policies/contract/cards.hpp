@@ -64,6 +64,9 @@ class CardIndex {
   [[nodiscard]] std::optional<Place> find(const JobDemand& demand, std::int64_t batch,
                                           const Accept& accept = {}, const Cost& cost = {});
 
+  /// The most that any card can take; 0 if all are closed.
+  [[nodiscard]] Bytes most_available();
+
   /// What the card can take; empty if it is closed.
   [[nodiscard]] std::optional<Bytes> available(CardId card) const;
 

@@ -155,6 +155,7 @@ void AdmitterSession::examine(SimTime now) {
 
 void AdmitterSession::run_pass(SimTime now) {
   ++pass_;
+  waiting_.begin_pass();
   const std::size_t most = kMostAnswersAJob * (1 + waiting_.size());
   for (std::size_t answers = 0; answers <= most; ++answers) {
     const AdmitterAnswer answer = ask(QueueEvent::examine, nullptr, now);

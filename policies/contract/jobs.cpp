@@ -37,8 +37,28 @@ BatchSplit halved_split(std::int64_t original, std::int64_t batch) {
 
 GroupId WaitingJobs::group_of(const JobDemand& demand) {
   const auto [entry, fresh] = ids_.try_emplace(demand, static_cast<GroupId>(groups_.size()));
-  if (fresh) groups_.push_back({demand, {}, 0});
+  if (fresh) groups_.push_back({demand, {}, 0, least_need_ ? least_need_(demand) : 0});
   return entry->second;
+}
+
+std::optional<GroupTurn> WaitingJobs::next(const GroupTurn& from, Bytes most) const {
+  const auto* found = turns_.first_fitting(~most, from);
+  if (found == nullptr) return std::nullopt;
+  return found->first;
+}
+
+// The first job of the group may change between these two.
+void WaitingJobs::leave_turn(GroupId id) {
+  const Group& group = groups_[id];
+  touched_.push_back({id, std::nullopt});
+  if (group.jobs.empty()) return;
+  touched_.back().ticket = group.jobs.begin()->ticket;
+  turns_.erase({group.demand.priority, group.jobs.begin()->ticket, id});
+}
+void WaitingJobs::take_turn(GroupId id) {
+  const Group& group = groups_[id];
+  if (group.jobs.empty()) return;
+  turns_.set({group.demand.priority, group.jobs.begin()->ticket, id}, ~group.least_need);
 }
 
 void WaitingJobs::add(GroupId id, const WaitingJob& job) {
@@ -47,13 +67,17 @@ void WaitingJobs::add(GroupId id, const WaitingJob& job) {
     group.listed_at = static_cast<std::uint32_t>(occupied_.size());
     occupied_.push_back(id);
   }
+  leave_turn(id);
   group.jobs.insert(group.jobs.end(), job);
+  take_turn(id);
   ++size_;
 }
 
 void WaitingJobs::remove(GroupId id, std::uint64_t ticket) {
   Group& group = groups_[id];
+  leave_turn(id);
   if (group.jobs.erase({.ticket = ticket}) == 0) throw InternalError("a job left the queue twice");
+  take_turn(id);
   --size_;
   if (!group.jobs.empty()) return;
   groups_[occupied_.back()].listed_at = group.listed_at;

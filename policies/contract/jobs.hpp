@@ -3,12 +3,16 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/size_map.hpp"
 #include "core/units.hpp"
 
 namespace vramlab {
@@ -93,9 +97,24 @@ struct WaitingJob {
   friend bool operator<(const WaitingJob& a, const WaitingJob& b) { return a.ticket < b.ticket; }
 };
 
+/// A group at its first job: higher priority first, then the lower ticket.
+struct GroupTurn {
+  std::int64_t priority = 0;
+  std::uint64_t ticket = 0;
+  GroupId group = 0;
+
+  friend bool operator<(const GroupTurn& a, const GroupTurn& b) {
+    return a.priority != b.priority ? a.priority > b.priority : a.ticket < b.ticket;
+  }
+};
+
 /// All waiting jobs. Groups keep their numbers for ever; those with jobs are listed in `occupied`.
 class WaitingJobs {
  public:
+  /// `least_need` = bytes without which no card can take a job with that demand (Admitter::least_need).
+  explicit WaitingJobs(std::function<Bytes(const JobDemand&)> least_need = {})
+      : least_need_(std::move(least_need)) {}
+
   /// The group of all jobs with this demand.
   GroupId group_of(const JobDemand& demand);
 
@@ -107,6 +126,19 @@ class WaitingJobs {
   [[nodiscard]] const std::set<WaitingJob>& jobs(GroupId group) const { return groups_[group].jobs; }
   /// Groups with at least one job, in no particular order.
   [[nodiscard]] std::span<const GroupId> occupied() const { return occupied_; }
+  /// The first group at `from` or behind it that may need no more than `most` bytes on a card; empty if there
+  /// is none. Cost O(log groups).
+  [[nodiscard]] std::optional<GroupTurn> next(const GroupTurn& from, Bytes most) const;
+  /// What a policy is asked in one moment begins: `touched` is empty.
+  void begin_pass() { touched_.clear(); }
+  /// The turns that groups had before their first job changed in this pass; without a ticket if they had
+  /// none.
+  struct Touched {
+    GroupId group = 0;
+    std::optional<std::uint64_t> ticket;
+  };
+  [[nodiscard]] std::span<const Touched> touched() const { return touched_; }
+
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -115,10 +147,17 @@ class WaitingJobs {
     JobDemand demand;
     std::set<WaitingJob> jobs;
     std::uint32_t listed_at = 0;  ///< place in `occupied_`, while it has jobs
+    Bytes least_need = 0;
   };
+  void leave_turn(GroupId group);
+  void take_turn(GroupId group);
+
+  std::function<Bytes(const JobDemand&)> least_need_;
   std::vector<Group> groups_;
   std::map<JobDemand, GroupId> ids_;
   std::vector<GroupId> occupied_;
+  SizeMap<GroupTurn> turns_;  ///< with the largest number less their needs
+  std::vector<Touched> touched_;
   std::size_t size_ = 0;
 };
 

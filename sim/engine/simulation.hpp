@@ -29,20 +29,19 @@ class EventQueue {
   /// Adds `event` at `time`. Cost O(log n).
   EventId push(SimTime time, Event event) {
     const std::uint32_t slot = take_slot(std::move(event));
-    const std::uint64_t order = next_order_++;
-    slots_[slot].order = order;
-    heap_.push_back({time, order, slot});
-    sift_up(heap_.size() - 1);
+    const std::uint64_t id = next_order_++ << kSlotBits | slot;
+    slots_[slot].id = id;
+    heap_.push_back({});
+    sift_up(heap_.size() - 1, {time, id});
     ++live_;
-    return EventId{order << kSlotBits | slot};
+    return EventId{id};
   }
 
   /// Takes the event out before it happens. False if it already left. Cost O(1): its key stays in the
   /// heap and is passed over later.
   bool cancel(EventId id) {
-    const auto slot = static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) & kSlotMask);
-    const std::uint64_t order = static_cast<std::uint64_t>(id) >> kSlotBits;
-    if (slot >= slots_.size() || !slots_[slot].event || slots_[slot].order != order) return false;
+    const std::uint64_t slot = static_cast<std::uint64_t>(id) & kSlotMask;
+    if (slot >= slots_.size() || !slots_[slot].event || EventId{slots_[slot].id} != id) return false;
     slots_[slot].event.reset();
     --live_;
     return true;
@@ -51,12 +50,16 @@ class EventQueue {
   /// The earliest event, removed; empty if none is left. Cost O(log n).
   std::optional<Entry> pop() {
     while (!heap_.empty()) {
-      const Key key = remove_first();
-      std::optional<Event> event = std::exchange(slots_[key.slot].event, std::nullopt);
-      free_slots_.push_back(key.slot);
+      const Key key = heap_.front();
+      remove_first();
+      const auto slot = static_cast<std::uint32_t>(key.id & kSlotMask);
+      free_slots_.push_back(slot);
+      std::optional<Event>& event = slots_[slot].event;
       if (!event) continue;  // cancelled
       --live_;
-      return Entry{key.time, std::move(*event)};
+      std::optional<Entry> entry{Entry{key.time, std::move(*event)}};
+      event.reset();
+      return entry;
     }
     return std::nullopt;
   }
@@ -71,39 +74,34 @@ class EventQueue {
 
   struct Key {
     SimTime time{0};
-    std::uint64_t order = 0;
-    std::uint32_t slot = 0;
+    std::uint64_t id = 0;  ///< its order, and in the low bits its slot
   };
   struct Slot {
     std::optional<Event> event;
-    std::uint64_t order = 0;
+    std::uint64_t id = 0;
   };
 
-  static bool before(const Key& a, const Key& b) {
-    return a.time != b.time ? a.time < b.time : a.order < b.order;
-  }
+  static bool before(const Key& a, const Key& b) { return a.time != b.time ? a.time < b.time : a.id < b.id; }
 
-  std::uint32_t take_slot(Event event) {
+  std::uint32_t take_slot(Event&& event) {
     if (free_slots_.empty()) {
       slots_.push_back({std::move(event), 0});
       return static_cast<std::uint32_t>(slots_.size() - 1);
     }
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    slots_[slot].event = std::move(event);
+    slots_[slot].event.emplace(std::move(event));
     return slot;
   }
 
-  Key remove_first() {
-    const Key first = heap_.front();
+  void remove_first() {
     const Key last = heap_.back();
     heap_.pop_back();
     if (!heap_.empty()) sift_down(last);
-    return first;
   }
 
-  void sift_up(std::size_t i) {
-    const Key key = heap_[i];
+  // Puts `key` at the empty place `i`, or above it.
+  void sift_up(std::size_t i, const Key& key) {
     while (i > 0) {
       const std::size_t parent = (i - 1) / kArity;
       if (!before(key, heap_[parent])) break;
@@ -113,7 +111,7 @@ class EventQueue {
     heap_[i] = key;
   }
 
-  void sift_down(Key key) {
+  void sift_down(const Key& key) {
     std::size_t i = 0;
     for (;;) {
       const std::size_t first = kArity * i + 1;

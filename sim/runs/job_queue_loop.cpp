@@ -203,6 +203,7 @@ class Loop {
       pump_requested_ = false;
     }
     ++pass_;
+    waiting_.begin_pass();
     for (;;) {
       const AdmitterAnswer answer = ask({.pass = pass_, .cluster = cluster_});
       if (answer.action == AdmitterAnswer::Action::wait) break;
@@ -478,7 +479,7 @@ class Loop {
   ClusterBooks books_;
   std::unique_ptr<JobExecution> execution_;
   QueueMonitor monitor_;
-  WaitingJobs waiting_;
+  WaitingJobs waiting_{[this](const JobDemand& demand) { return policy_.least_need(demand); }};
   RunningJobs running_;
   const ClusterView cluster_;  ///< of all these
   std::vector<JobStanding> standings_;

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "sim/memory/others/live_blocks.hpp"
+#include "sim/memory/segments/address_heap.hpp"
 
 namespace vramlab {
 namespace {

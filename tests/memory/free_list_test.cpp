@@ -26,11 +26,11 @@ class ListedBlocks {
   }
   void erase(BlockIndex index) { list_.erase(blocks_, index); }
 
-  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) const {
+  [[nodiscard]] BlockIndex first_not_less(StreamId stream, Bytes size) {
     return list_.first_not_less(blocks_, stream, size);
   }
-  [[nodiscard]] BlockIndex next(const FreeBlock& position) const { return list_.next(blocks_, position); }
-  [[nodiscard]] BlockIndex previous(const FreeBlock& position) const {
+  [[nodiscard]] BlockIndex next(const FreeBlock& position) { return list_.next(blocks_, position); }
+  [[nodiscard]] BlockIndex previous(const FreeBlock& position) {
     return list_.previous(blocks_, position);
   }
   [[nodiscard]] std::vector<BlockIndex> in_order() const { return list_.in_order(blocks_); }

@@ -59,7 +59,11 @@ std::vector<SampleId> best_of(CandidateWindow& window, std::int64_t longest,
   for (std::size_t group = 0; group < window.groups(); ++group) {
     const auto candidate = window.best(group, longest);
     if (!candidate) continue;
-    EXPECT_EQ(waiting[candidate->age], candidate->id);
+    // Orders are those of `waiting`.
+    const auto place = std::ranges::find(waiting, candidate->id);
+    if (const auto other = window.best(0, longest)) {
+      EXPECT_EQ(other->order < candidate->order, std::ranges::find(waiting, other->id) < place);
+    }
     ids.push_back(candidate->id);
   }
   return ids;

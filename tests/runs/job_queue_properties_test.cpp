@@ -154,6 +154,31 @@ TEST_P(EveryQueue, EqualRunsAreEqual) {
   }));
 }
 
+// Without ageing only groups that may fit are looked at, in an order that the queue keeps. An ageing of 30
+// years changes no turn, but every group is looked at in every pass.
+TEST_P(EveryQueue, PassesOverOnlyWhatDoesNotFit) {
+  EXPECT_TRUE(rc::check([&] {
+    const JobQueueSetup setup = any_queue();
+    OptionMap options = any_options();
+    options.set("ageing_s", 0.0);
+    const JobQueueRun some = run_queue(setup, GetParam(), options);
+    options.set("ageing_s", 1e9);
+    const JobQueueRun all = run_queue(setup, GetParam(), options);
+    RC_ASSERT(some.end == all.end && some.ended_early == all.ended_early);
+    RC_ASSERT(some.stays.size() == all.stays.size());
+    for (std::size_t i = 0; i < some.stays.size(); ++i) {
+      const JobStay& one = some.stays[i];
+      const JobStay& other = all.stays[i];
+      RC_ASSERT(one.job == other.job && one.cards == other.cards && one.from == other.from);
+      RC_ASSERT(one.to == other.to && one.need == other.need);
+    }
+    for (std::size_t i = 0; i < some.jobs.size(); ++i) {
+      RC_ASSERT(some.jobs[i].outcome == all.jobs[i].outcome && some.jobs[i].end == all.jobs[i].end);
+      RC_ASSERT(some.jobs[i].reason == all.jobs[i].reason);
+    }
+  }));
+}
+
 // The ledger, less what a stranger brought after the promise was made.
 TEST_P(ReservingQueue, NeverPromisesMoreThanACardHas) {
   EXPECT_TRUE(rc::check([&] {

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
+#include "core/size_map.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/caching/blocks.hpp"
 #include "sim/memory/caching/free_list.hpp"
+#include "sim/memory/caching/pending_events.hpp"
 #include "sim/memory/memory_stats.hpp"
 
 namespace vramlab {
@@ -26,7 +29,7 @@ struct PoolOptions {
   friend bool operator==(const PoolOptions&, const PoolOptions&) = default;
 };
 
-/// An unmapped block in the order of R0.2.
+/// An unmapped block in the order of R0.2: by stream and address.
 struct UnmappedBlock {
   StreamId stream = 0;
   Address address = 0;
@@ -35,11 +38,18 @@ struct UnmappedBlock {
   friend auto operator<=>(const UnmappedBlock&, const UnmappedBlock&) = default;
 };
 
+/// How `block`, an unmapped one at `index` of its table, stands in a list of them.
+inline UnmappedBlock unmapped_entry(const Block& block, BlockIndex index) {
+  return {block.stream, block.address, index};
+}
+
 /// The cached blocks of one kind, small or large.
 struct Pool {
   FreeList free;
-  std::vector<UnmappedBlock> unmapped;  ///< sorted
-  std::uint64_t calls = 0;              ///< searches, the clock of GC ages (R2.1)
+  /// With a size that the idle blocks from its lower neighbour on do not exceed (R5.3.1); kUnlimited where
+  /// they have changed since they were last summed up.
+  SizeMap<UnmappedBlock> unmapped;
+  std::uint64_t calls = 0;  ///< searches, the clock of GC ages (R2.1)
 };
 
 /// The default pools, or one private pool: what its small and its large pool have in common.
@@ -49,6 +59,7 @@ struct PoolGroup {
   int uses = 0;                         ///< live graphs and MemPool objects; 0 = freeable (R7.2)
   std::int64_t device_allocations = 0;  ///< of a private pool (R7.9)
   bool dropped = false;                 ///< the record is gone; blocks left in it are orphans (R7.9)
+  std::size_t segments = 0;             ///< that it holds
 };
 
 /// A request's way into a private pool while it is open (R7.1).
@@ -64,13 +75,6 @@ struct StreamUse {
   bool in_capture = false;
 };
 
-/// An event on a stream that a deferred free waits for (R3.4).
-struct PendingEvent {
-  StreamId stream = 0;
-  BlockIndex block = kNoBlock;
-  bool finished = false;
-};
-
 /// The whole state of a CachingAllocator. Copies are independent; block ids mean the same in all of them.
 struct AllocatorState {
   AllocatorSettings settings;
@@ -84,14 +88,17 @@ struct AllocatorState {
   std::vector<Segment> segments;
   std::vector<SegmentIndex> spare_segments;
 
-  std::vector<Pool> pools;        ///< two for each group
-  std::vector<PoolGroup> groups;  ///< [0] is the default one
+  std::vector<Pool> pools;                       ///< two for each group
+  std::vector<PoolGroup> groups;                 ///< [0] is the default one
+  std::map<PoolId, std::size_t> private_groups;  ///< places of those that are not dropped, the oldest first
+  std::set<std::size_t> spare_groups;            ///< dropped ones without segments
+  std::size_t orphaned_groups = 0;               ///< dropped ones with segments
   std::uint32_t last_pool_id = 0;
   std::vector<PoolContext> contexts;  ///< open ones, oldest first
 
   std::map<BlockIndex, std::vector<StreamUse>> stream_uses;
-  std::vector<PendingEvent> events;  ///< in the order they were recorded
-  std::vector<BlockIndex> parked;    ///< freed while a context was open (R3.9)
+  PendingEvents events;
+  std::vector<BlockIndex> parked;  ///< freed while a context was open (R3.9)
 };
 
 }  // namespace vramlab

@@ -98,12 +98,17 @@ BlockIndex CachingAllocator::add_segment(Segment segment, bool mapped) {
                                     .mapped = mapped,
                                     .expandable = segment.is_expandable()});
   state_.segments[place] = segment;
+  ++state_.groups[group_of(segment.pool)].segments;
   return segment.head;
 }
 
 void CachingAllocator::retire_segment(SegmentIndex segment) {
+  const std::size_t group = group_of(state_.segments[segment].pool);
   state_.segments[segment].live = false;
   state_.spare_segments.push_back(segment);
+  if (--state_.groups[group].segments > 0 || !state_.groups[group].dropped) return;
+  --state_.orphaned_groups;
+  state_.spare_groups.insert(group);
 }
 
 void CachingAllocator::refuse_block(BlockIndex index) {

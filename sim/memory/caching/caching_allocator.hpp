@@ -86,7 +86,7 @@ class CachingAllocator : public Allocator {
 
   /// The device has done all its work: every event recorded so far is finished. The frees that waited
   /// complete at the next allocation outside captures, or in a full release.
-  void finish_events();
+  void finish_events() { state_.events.finish_all(); }
 
   /// The events that the free of this block waits for are finished. The block must be pending.
   void finish_events(BlockId block);
@@ -144,7 +144,7 @@ class CachingAllocator : public Allocator {
 
   /// Whether a private pool was dropped while memory of it is still in use or cached (R7.9). In PyTorch its
   /// record is freed then, and what follows is not defined.
-  [[nodiscard]] bool has_orphaned_pool() const;
+  [[nodiscard]] bool has_orphaned_pool() const { return state_.orphaned_groups > 0; }
 
   /// Where the history goes; nullptr = nowhere. The listener must outlive the allocator or be taken off.
   void set_listener(AllocatorListener* listener) { listener_ = listener; }
@@ -192,8 +192,8 @@ class CachingAllocator : public Allocator {
   Allocation hand_out(BlockIndex block, const Request& request);
   OutOfMemory report_oom(const Request& request);
   [[nodiscard]] IdleMemory idle_memory(const Request& request) const;
-  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate) const;
-  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate) const;
+  [[nodiscard]] BlockIndex walk_to_least_extent(BlockIndex candidate);
+  [[nodiscard]] BlockIndex first_plain_after(BlockIndex candidate);
   BlockIndex search_pools_for_oom(Request& request);
 
   // every_operation.hpp
@@ -223,11 +223,15 @@ class CachingAllocator : public Allocator {
 
   // expandable.cpp
   BlockIndex allocate_expandable(const Request& request);
-  [[nodiscard]] BlockIndex find_growable(const Request& request) const;
-  [[nodiscard]] BlockIndex start_if_enough(BlockIndex unmapped, Bytes size) const;
+  [[nodiscard]] BlockIndex find_growable(const Request& request);
   BlockIndex new_expandable_segment(const Request& request);
   BlockIndex map_block(BlockIndex block, Bytes size);
   void unmap_block(BlockIndex block);
+  [[nodiscard]] bool is_idle(BlockIndex block) const {
+    return block != kNoBlock && state_.blocks[block].is_idle();
+  }
+  [[nodiscard]] Bytes idle_run(BlockIndex unmapped, Bytes enough) const;
+  void forget_idle_runs(BlockIndex cached);
   void add_unmapped(BlockIndex block);
   void remove_unmapped(BlockIndex block);
 
@@ -276,15 +280,16 @@ class CachingAllocator : public Allocator {
 
   // private_pools.cpp
   std::size_t add_group(const PoolOptions& options, int uses);
-  [[nodiscard]] bool has_segments(std::size_t group) const;
+  void drop_group(std::size_t group);
   [[nodiscard]] std::size_t find_group(PoolId pool) const;
-  [[nodiscard]] std::vector<std::size_t> private_groups() const;
   [[nodiscard]] std::size_t group_for(StreamId stream) const;
   void close_context(PoolId pool, bool capture);
   [[nodiscard]] bool capture_open() const;
   [[nodiscard]] bool context_open() const { return !state_.contexts.empty(); }
 
-  [[nodiscard]] bool has_deferred_frees() const { return !state_.events.empty() || !state_.parked.empty(); }
+  [[nodiscard]] bool has_deferred_frees() const {
+    return state_.events.any_finished() || !state_.parked.empty();
+  }
 
   [[nodiscard]] Bytes total_reserved() const {
     return static_cast<Bytes>(state_.stats.reserved_bytes.all().current);

@@ -67,8 +67,9 @@ void CachingAllocator::append_canonical_state(std::vector<std::uint64_t>& out) c
   }
 
   // Deferred frees in the order they will be looked at; blocks by their address.
-  out.push_back(state_.events.size());
-  for (const PendingEvent& event : state_.events) {
+  const std::vector<PendingEvent> events = state_.events.in_order();
+  out.push_back(events.size());
+  for (const PendingEvent& event : events) {
     out.insert(out.end(), {event.stream, state_.blocks[event.block].address, std::uint64_t{event.finished}});
   }
   out.push_back(state_.parked.size());

@@ -27,27 +27,47 @@ BlockIndex CachingAllocator::allocate_expandable(const Request& request) {
   return block;
 }
 
-// R5.3.1: in address order, the first run of usable blocks around an unmapped one that is large enough.
-BlockIndex CachingAllocator::find_growable(const Request& request) const {
-  for (const UnmappedBlock& unmapped : state_.pools[request.pool].unmapped) {
-    if (unmapped.stream != request.stream) continue;
-    const BlockIndex start = start_if_enough(unmapped.block, request.rounded);
-    if (start != kNoBlock) return start;
+// R5.3.1: in address order, the first run of usable blocks around an unmapped one that is large enough. A run
+// that is found too short is passed over until a block next to it is freed.
+BlockIndex CachingAllocator::find_growable(const Request& request) {
+  SizeMap<UnmappedBlock>& list = state_.pools[request.pool].unmapped;
+  const UnmappedBlock first{request.stream, 0, 0};
+  for (;;) {
+    const auto* entry = list.first_fitting(request.rounded, first);
+    if (entry == nullptr || entry->first.stream != request.stream) return kNoBlock;
+    const UnmappedBlock unmapped = entry->first;
+    const Bytes run = idle_run(unmapped.block, request.rounded);
+    if (run < request.rounded) {
+      list.set(unmapped, run);
+      continue;
+    }
+    const BlockIndex previous = state_.blocks[unmapped.block].previous;
+    return is_idle(previous) ? previous : unmapped.block;
   }
-  return kNoBlock;
 }
 
-BlockIndex CachingAllocator::start_if_enough(BlockIndex unmapped, Bytes size) const {
-  const BlockTable& blocks = state_.blocks;
-  const auto usable = [&](BlockIndex block) { return block != kNoBlock && blocks[block].is_idle(); };
-  const BlockIndex previous = blocks[unmapped].previous;
-  const BlockIndex start = usable(previous) ? previous : unmapped;
-  Bytes run = 0;
-  for (BlockIndex block = start; usable(block); block = blocks[block].next) {
-    run += blocks[block].size;
-    if (run >= size) return start;
-  }
-  return kNoBlock;
+// Of the idle blocks from the lower neighbour on, as far as `enough`.
+Bytes CachingAllocator::idle_run(BlockIndex unmapped, Bytes enough) const {
+  const BlockIndex previous = state_.blocks[unmapped].previous;
+  Bytes run = is_idle(previous) ? state_.blocks[previous].size : 0;
+  for (BlockIndex block = unmapped; run < enough && is_idle(block); block = state_.blocks[block].next)
+    run += state_.blocks[block].size;
+  return run;
+}
+
+// A block of an expandable segment has become a cached one, or grown: the runs that it is part of are those
+// of the unmapped blocks below it, as far as all is idle, and of the next one above.
+void CachingAllocator::forget_idle_runs(BlockIndex cached) {
+  const auto forget = [&](BlockIndex index) {
+    const Block& block = state_.blocks[index];
+    if (block.mapped) return;
+    SizeMap<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
+    const UnmappedBlock entry = unmapped_entry(block, index);
+    if (list.find(entry)->second != kUnlimited) list.set(entry, kUnlimited);
+  };
+  if (const BlockIndex next = state_.blocks[cached].next; next != kNoBlock) forget(next);
+  for (BlockIndex at = state_.blocks[cached].previous; is_idle(at); at = state_.blocks[at].previous)
+    forget(at);
 }
 
 // R5.2: one unmapped block over a range of 9/8 of the device. No counter moves.
@@ -79,6 +99,7 @@ BlockIndex CachingAllocator::map_block(BlockIndex index, Bytes size) {
   state_.blocks[index].requested = 0;  // R8.9
   const BlockIndex merged = merge_with_neighbours(index, true).block;
   add_free(merged);
+  forget_idle_runs(merged);
 
   state_.stats.reserved_bytes.increase(c, static_cast<std::int64_t>(mapped));
   ++state_.stats.num_device_alloc;  // per call, not per page
@@ -128,19 +149,13 @@ void CachingAllocator::unmap_block(BlockIndex index) {
 // R0.2: by stream and address.
 void CachingAllocator::add_unmapped(BlockIndex index) {
   const Block& block = state_.blocks[index];
-  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
-  const UnmappedBlock entry{block.stream, block.address, index};
-  list.insert(std::lower_bound(list.begin(), list.end(), entry), entry);
+  state_.pools[block.pool].unmapped.set(unmapped_entry(block, index), kUnlimited);
 }
 
 void CachingAllocator::remove_unmapped(BlockIndex index) {
   const Block& block = state_.blocks[index];
-  std::vector<UnmappedBlock>& list = state_.pools[block.pool].unmapped;
-  const UnmappedBlock entry{block.stream, block.address, index};
-  const auto found = std::lower_bound(list.begin(), list.end(), entry);
-  if (found == list.end() || *found != entry)
+  if (!state_.pools[block.pool].unmapped.erase(unmapped_entry(block, index)))
     throw InternalError("block is not in its list of unmapped blocks");
-  list.erase(found);
 }
 
 }  // namespace vramlab

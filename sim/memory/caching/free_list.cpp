@@ -18,8 +18,8 @@ std::size_t BinnedFreeList::Lane::occupied_before(std::size_t bin) const {
   return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(bits));
 }
 
-const BinnedFreeList::Lane* BinnedFreeList::find_later_lane(StreamId stream) const {
-  for (const Lane& lane : lanes_) {
+BinnedFreeList::Lane* BinnedFreeList::find_later_lane(StreamId stream) {
+  for (Lane& lane : lanes_) {
     if (lane.stream == stream) return &lane;
   }
   return nullptr;
@@ -33,33 +33,84 @@ BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
   return *lanes_.insert(after, std::move(lane));
 }
 
-BlockIndex BinnedFreeList::next(std::span<const Block> blocks, const FreeBlock& position) const {
-  const Lane* lane = find_lane(position.stream);
-  if (lane == nullptr) return kNoBlock;
-  const std::size_t at = bin_of(position.size);
-  const Bin& bin = lane->bins[at];
-  const BlockIndex before = last_before(blocks, bin, position.size, position.address + 1);
-  const BlockIndex after = before == kNoBlock ? bin.smallest : blocks[before].larger;
-  return after != kNoBlock ? after : lane->smallest_from(at + 1);
+// Made when a bin is found to be long, and kept up to date from there on; null for a short one.
+const BinnedFreeList::Index* BinnedFreeList::index_of(std::span<const Block> blocks, Lane& lane,
+                                                      BinIndex bin) {
+  if (const auto known = lane.indices.find(bin); known != lane.indices.end()) return &known->second;
+  BlockIndex at = lane.bins[bin].smallest;
+  for (int steps = 0; steps < kLongWalk && at != kNoBlock; ++steps) at = blocks[at].larger;
+  if (at == kNoBlock) return nullptr;
+  Index& index = lane.indices[bin];
+  for (at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger)
+    index.emplace_hint(index.end(), std::pair{blocks[at].size, blocks[at].address}, at);
+  most_steps_ = 1;
+  return &index;
 }
 
-BlockIndex BinnedFreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
-  const Lane* lane = find_lane(position.stream);
-  if (lane == nullptr) return kNoBlock;
-  const std::size_t at = bin_of(position.size);
-  const Bin& bin = lane->bins[at];
-  const BlockIndex before = last_before(blocks, bin, position.size, position.address);
+BlockIndex BinnedFreeList::first_of_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin,
+                                             Bytes size) {
+  BlockIndex at = kNoBlock;
+  if (const Index* index = index_of(blocks, lane, bin)) {
+    const auto found = index->lower_bound({size, 0});
+    if (found != index->end()) at = found->second;
+  } else {
+    at = lane.bins[bin].smallest;
+    while (at != kNoBlock && blocks[at].size < size) at = blocks[at].larger;
+  }
+  return at != kNoBlock ? at : lane.smallest_from(bin + std::size_t{1});
+}
+
+// One is before it: the head of the bin, at least.
+BlockIndex BinnedFreeList::last_before_in_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin,
+                                                   Bytes size, Address address) {
+  if (const Index* index = index_of(blocks, lane, bin))
+    return std::prev(index->lower_bound({size, address}))->second;
+  BlockIndex before = lane.bins[bin].smallest;
+  while (is_before(blocks[blocks[before].larger], size, address)) before = blocks[before].larger;
+  return before;
+}
+
+void BinnedFreeList::add_to_index(Lane& lane, BinIndex bin, const Block& block, BlockIndex index) {
+  const auto found = lane.indices.find(bin);
+  if (found != lane.indices.end()) found->second.emplace(std::pair{block.size, block.address}, index);
+}
+
+void BinnedFreeList::remove_from_index(Lane& lane, BinIndex bin, const Block& block) {
+  const auto found = lane.indices.find(bin);
+  if (found == lane.indices.end()) return;
+  found->second.erase({block.size, block.address});
+  if (found->second.empty()) lane.indices.erase(found);
+}
+
+BlockIndex BinnedFreeList::next(std::span<const Block> blocks, const FreeBlock& position) {
+  Lane* const lane = find_lane(position.stream);
+  if (lane == nullptr) return other_streams_.next(blocks, position);
+  const BinIndex at = bin_of(position.size);
+  const BlockIndex before = last_before(blocks, *lane, at, position.size, position.address + 1);
+  const BlockIndex after = before == kNoBlock ? lane->bins[at].smallest : blocks[before].larger;
+  return after != kNoBlock ? after : lane->smallest_from(at + std::size_t{1});
+}
+
+BlockIndex BinnedFreeList::previous(std::span<const Block> blocks, const FreeBlock& position) {
+  Lane* const lane = find_lane(position.stream);
+  if (lane == nullptr) return other_streams_.previous(blocks, position);
+  const BinIndex at = bin_of(position.size);
+  const BlockIndex before = last_before(blocks, *lane, at, position.size, position.address);
   if (before != kNoBlock) return before;
   const std::size_t smaller = lane->occupied_before(at);
   return smaller == kBins ? kNoBlock : lane->bins[smaller].largest;
 }
 
 void BinnedFreeList::append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const {
+  StreamId from = 0;
   for (const Lane& lane : lanes_) {
+    other_streams_.append_all(out, from, lane.stream);
+    from = lane.stream;
     for (std::size_t bin = lane.occupied_from(0); bin != kBins; bin = lane.occupied_from(bin + 1)) {
       for (BlockIndex at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger) out.push_back(at);
     }
   }
+  other_streams_.append_all(out, from);
 }
 
 void OrderedFreeList::insert(std::span<const Block> blocks, BlockIndex index) {
@@ -88,17 +139,21 @@ BlockIndex OrderedFreeList::previous(std::span<const Block>, const FreeBlock& po
   return std::prev(found)->block;
 }
 
-void OrderedFreeList::append_all(std::span<const Block>, std::vector<BlockIndex>& out) const {
-  for (const FreeBlock& block : blocks_) out.push_back(block.block);
+void OrderedFreeList::append_all(std::vector<BlockIndex>& out, StreamId from,
+                                 std::optional<StreamId> to) const {
+  for (auto at = blocks_.lower_bound({from, 0, 0, kNoBlock});
+       at != blocks_.end() && (!to || at->stream < *to); ++at) {
+    out.push_back(at->block);
+  }
 }
 
 void FreeList::refuse() { throw InternalError("block is not in its free list"); }
 
-BlockIndex FreeList::next(std::span<const Block> blocks, const FreeBlock& position) const {
+BlockIndex FreeList::next(std::span<const Block> blocks, const FreeBlock& position) {
   return kind_ == FreeListKind::binned ? binned_.next(blocks, position) : ordered_.next(blocks, position);
 }
 
-BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& position) const {
+BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& position) {
   return kind_ == FreeListKind::binned ? binned_.previous(blocks, position)
                                        : ordered_.previous(blocks, position);
 }
@@ -106,7 +161,7 @@ BlockIndex FreeList::previous(std::span<const Block> blocks, const FreeBlock& po
 std::vector<BlockIndex> FreeList::in_order(std::span<const Block> blocks) const {
   std::vector<BlockIndex> all;
   binned_.append_all(blocks, all);
-  ordered_.append_all(blocks, all);
+  ordered_.append_all(all);
   return all;
 }
 

@@ -28,6 +28,8 @@ void CachingAllocator::complete_free(BlockIndex index) {
     stats.inactive_split.change(c, (split ? 1 : 0) - merged.absorbed);
     stats.inactive_split_bytes.change(c, (split ? static_cast<std::int64_t>(block.size) : 0) -
                                              static_cast<std::int64_t>(merged.absorbed_bytes));
+  } else {
+    forget_idle_runs(merged.block);
   }
   stats.active.decrease(c, 1);
   stats.active_bytes.decrease(c, size);
@@ -85,41 +87,25 @@ void CachingAllocator::record_stream(BlockId id, StreamId stream) {
 }
 
 void CachingAllocator::record_events(BlockIndex block, const std::vector<StreamUse>& uses) {
-  for (const StreamUse& use : uses) state_.events.push_back({use.stream, block, false});
-  state_.blocks[block].pending_events =
-      static_cast<std::uint16_t>(state_.blocks[block].pending_events + uses.size());
-}
-
-void CachingAllocator::finish_events() {
-  for (PendingEvent& event : state_.events) event.finished = true;
+  std::vector<StreamId> streams;
+  for (const StreamUse& use : uses) streams.push_back(use.stream);
+  state_.blocks[block].pending_events = static_cast<std::uint16_t>(streams.size());
+  state_.events.record(block, std::move(streams));
 }
 
 void CachingAllocator::finish_events(BlockId id) {
   if (!block_at(id).is_pending()) throw InternalError("finish_events on a block without a deferred free");
-  for (PendingEvent& event : state_.events) {
-    if (event.block == static_cast<BlockIndex>(id)) event.finished = true;
-  }
+  state_.events.finish(static_cast<BlockIndex>(id));
 }
 
 // R3.8: each stream's queue stops at its first unfinished event.
 void CachingAllocator::process_events() {
   if (context_open()) return;
   if (!state_.parked.empty()) release_parked();
-  if (state_.events.empty()) return;
-
-  std::vector<PendingEvent> left;
-  std::vector<StreamId> stopped;
-  for (const PendingEvent& event : std::exchange(state_.events, {})) {
-    const bool waits = std::find(stopped.begin(), stopped.end(), event.stream) != stopped.end();
-    if (!event.finished || waits) {
-      if (!waits) stopped.push_back(event.stream);
-      left.push_back(event);
-      continue;
-    }
-    Block& block = state_.blocks[event.block];
-    if (--block.pending_events == 0) complete_free(event.block);
+  if (!state_.events.any_finished()) return;
+  for (const BlockIndex block : state_.events.take_finished()) {
+    if (--state_.blocks[block].pending_events == 0) complete_free(block);
   }
-  state_.events = std::move(left);
 }
 
 // R3.9: uses recorded during a capture are forgotten; the others become events now.

@@ -187,7 +187,7 @@ IdleMemory CachingAllocator::idle_memory(const Request& request) const {
 
 // R2.3: a block at the growing end counts with the unmapped tail behind it, so that holes are filled first.
 // The walk ends at the first block that is not an improvement, or at a plain one.
-BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
+BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) {
   const auto extent = [this](const Block& block) {
     const bool open_ended = block.next != kNoBlock && !state_.blocks[block.next].mapped;
     return block.size + (open_ended ? state_.blocks[block.next].size : 0);
@@ -202,7 +202,7 @@ BlockIndex CachingAllocator::walk_to_least_extent(BlockIndex candidate) const {
 }
 
 // R2.4: with the option off, expandable blocks are passed over.
-BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) const {
+BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) {
   while (candidate != kNoBlock && state_.blocks[candidate].expandable) {
     const Block& block = state_.blocks[candidate];
     candidate = state_.pools[block.pool].free.next(state_.blocks, free_entry(block, candidate));
@@ -214,7 +214,7 @@ BlockIndex CachingAllocator::first_plain_after(BlockIndex candidate) const {
 // the request then follows that pool, as if expandable segments were off.
 BlockIndex CachingAllocator::search_pools_for_oom(Request& request) {
   if (group_of(request.pool) != 0) return kNoBlock;
-  for (const std::size_t group : private_groups()) {
+  for (const auto& [id, group] : state_.private_groups) {
     const PoolGroup& candidate = state_.groups[group];
     if (candidate.uses == 0 || !candidate.options.use_on_oom) continue;
     const auto pool = static_cast<PoolIndex>(2 * group + (is_large_pool(request.pool) ? 1 : 0));

@@ -2,57 +2,54 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 
 namespace vramlab {
 
+constexpr std::size_t kGroupsWithBins = 64;        // the bins of a pool take 16 KiB
+constexpr std::size_t kMostGroups = 0x1'0000 / 2;  // two pools each, numbered by PoolIndex
+
 // A dropped group without segments is used again; its number is not.
 std::size_t CachingAllocator::add_group(const PoolOptions& options, int uses) {
-  std::size_t group = 0;
-  while (group < state_.groups.size() && (!state_.groups[group].dropped || has_segments(group))) ++group;
-  if (group == state_.groups.size()) {
+  std::size_t group = state_.groups.size();
+  if (!state_.spare_groups.empty()) {
+    group = state_.spare_groups.extract(state_.spare_groups.begin()).value();
+  } else {
+    if (group == kMostGroups)
+      throw InputError(
+          "", "there are more than 32,767 private pools at once. Delete some before others are made.");
     state_.groups.emplace_back();
     state_.pools.resize(2 * state_.groups.size());
   }
   const PoolId id = state_.groups.size() == 1 ? kDefaultPool : PoolId{++state_.last_pool_id};
-  state_.groups[group] = {id, options, uses, 0, false};
+  state_.groups[group] = {.id = id, .options = options, .uses = uses};
+  if (group > 0) state_.private_groups.emplace(id, group);
+  const FreeListKind kind = group < kGroupsWithBins ? free_list_ : FreeListKind::ordered;
   for (std::size_t pool = 2 * group; pool < 2 * group + 2; ++pool) {
-    state_.pools[pool] = {FreeList(free_list_), {}, 0};
+    state_.pools[pool] = {FreeList(kind), {}, 0};
   }
   return group;
 }
 
-bool CachingAllocator::has_segments(std::size_t group) const {
-  return std::any_of(state_.segments.begin(), state_.segments.end(), [group](const Segment& segment) {
-    return segment.live && group_of(segment.pool) == group;
-  });
-}
-
-bool CachingAllocator::has_orphaned_pool() const {
-  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
-    if (state_.groups[group].dropped && has_segments(group)) return true;
+// Its blocks, if any are left, are orphans until the last segment goes (R7.9).
+void CachingAllocator::drop_group(std::size_t group) {
+  PoolGroup& dropped = state_.groups[group];
+  if (std::exchange(dropped.dropped, true)) return;
+  state_.private_groups.erase(dropped.id);
+  if (dropped.segments == 0) {
+    state_.spare_groups.insert(group);
+  } else {
+    ++state_.orphaned_groups;
   }
-  return false;
 }
 
 std::size_t CachingAllocator::find_group(PoolId pool) const {
-  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
-    if (!state_.groups[group].dropped && state_.groups[group].id == pool) return group;
-  }
+  const auto found = state_.private_groups.find(pool);
+  if (found != state_.private_groups.end()) return found->second;
   throw InternalError("there is no private pool " + std::to_string(static_cast<std::uint32_t>(pool)));
-}
-
-// Those that are not dropped, the oldest first. PyTorch's order is that of a hash table.
-std::vector<std::size_t> CachingAllocator::private_groups() const {
-  std::vector<std::size_t> groups;
-  for (std::size_t group = 1; group < state_.groups.size(); ++group) {
-    if (!state_.groups[group].dropped) groups.push_back(group);
-  }
-  std::sort(groups.begin(), groups.end(),
-            [this](std::size_t a, std::size_t b) { return state_.groups[a].id < state_.groups[b].id; });
-  return groups;
 }
 
 // R7.1: the most recent context that takes this stream.

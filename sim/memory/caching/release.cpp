@@ -11,7 +11,7 @@ namespace vramlab {
 bool CachingAllocator::release_oversize(const Request& request) {
   if (state_.settings.max_split_size == kUnlimited) return false;
   const Bytes wanted = std::max(request.rounded, state_.settings.max_split_size);
-  const FreeList& free = state_.pools[request.pool].free;
+  FreeList& free = state_.pools[request.pool].free;
   FreeBlock position{request.stream, wanted, 0, kNoBlock};
   const BlockIndex fitting = free.first_not_less(state_.blocks, request.stream, wanted);
   if (fitting != kNoBlock && !state_.blocks[fitting].expandable) {
@@ -60,16 +60,19 @@ void CachingAllocator::empty_cache(PoolId pool) {
 
 // R4.8 c
 void CachingAllocator::release_freeable_groups() {
-  for (const std::size_t group : private_groups()) {
-    if (state_.groups[group].uses == 0) release_group(group);
+  std::vector<std::size_t> freeable;
+  for (const auto& [id, group] :
+       state_.private_groups) {  // the oldest first; PyTorch's order is a hash table's
+    if (state_.groups[group].uses == 0) freeable.push_back(group);
   }
+  for (const std::size_t group : freeable) release_group(group);
 }
 
 // R4.8 c, R7.9: small blocks first, and the record goes when the count says that nothing is left.
 void CachingAllocator::release_group(std::size_t group) {
   release_pool(static_cast<PoolIndex>(2 * group));
   release_pool(static_cast<PoolIndex>(2 * group + 1));
-  if (state_.groups[group].device_allocations == 0) state_.groups[group].dropped = true;
+  if (state_.groups[group].device_allocations == 0) drop_group(group);
 }
 
 // R4.8 b: plain segments as they are met, expandable blocks after them in the same order.

@@ -143,14 +143,31 @@ class Validator {
       expect(std::equal(cached.begin(), cached.end(), listed.begin(), listed.end(),
                         [](const FreeBlock& block, BlockIndex index) { return block.block == index; }),
              "the free list of pool " + std::to_string(p) + " holds the cached blocks in order");
-      expect(pool.unmapped == unmapped,
+      expect(std::equal(unmapped.begin(), unmapped.end(), pool.unmapped.begin(), pool.unmapped.end(),
+                        [](const UnmappedBlock& block, const auto& entry) { return block == entry.first; }),
              "the list of unmapped blocks of pool " + std::to_string(p) + " is right");
+      for (const auto& [entry, at_most] : pool.unmapped) {
+        expect(idle_run(entry.block) <= at_most,
+               "what is idle around an unmapped block is no more than is noted" +
+                   at(state_.blocks[entry.block]));
+      }
     }
+  }
+
+  // R5.3.1: from the lower neighbour on, as far as all is idle.
+  [[nodiscard]] Bytes idle_run(BlockIndex unmapped) const {
+    const BlockIndex previous = state_.blocks[unmapped].previous;
+    const bool below = previous != kNoBlock && state_.blocks[previous].is_idle();
+    Bytes run = 0;
+    for (BlockIndex i = below ? previous : unmapped; i != kNoBlock && state_.blocks[i].is_idle();
+         i = state_.blocks[i].next)
+      run += state_.blocks[i].size;
+    return run;
   }
 
   void check_deferred_frees() {
     std::map<BlockIndex, int> events;
-    for (const PendingEvent& event : state_.events) ++events[event.block];
+    for (const PendingEvent& event : state_.events.in_order()) ++events[event.block];
     for (const BlockIndex i : reached_) {
       const Block& block = state_.blocks[i];
       const auto waiting = events.find(i);

@@ -33,12 +33,17 @@ std::optional<Address> DirectAllocator::place(Bytes size) {
 
 // R10.1: six requests of 300 KiB lie in one page, 300 KiB apart; the seventh opens the next.
 std::optional<Address> DirectAllocator::place_in_shared_page(Bytes size) {
-  for (auto& [base, page] : shared_pages_) {
-    if (const auto address = page.take(size)) return address;
+  std::optional<Address> base;
+  if (const auto* lowest = largest_holes_.first_fitting(size, 0)) {
+    base = lowest->first;
+  } else {
+    base = reserve(kPage);
+    if (!base) return std::nullopt;
   }
-  const std::optional<Address> base = reserve(kPage);
-  if (!base) return std::nullopt;
-  return shared_pages_.emplace(*base, AddressHeap(*base, kPage)).first->second.take(size);
+  AddressHeap& page = shared_pages_.try_emplace(*base, *base, kPage).first->second;
+  const auto address = page.take(size);
+  largest_holes_.set(*base, page.largest_hole());
+  return address;
 }
 
 std::optional<Address> DirectAllocator::reserve(Bytes size) {
@@ -61,8 +66,9 @@ void DirectAllocator::free(BlockId block) {
   if (freed.requested > kSharingLimit) return release(freed.address, freed.requested);
   const auto page = std::prev(shared_pages_.upper_bound(freed.address));
   page->second.give(freed.address, round_up(freed.requested, kAlignment));
-  if (!page->second.is_unused()) return;
+  if (!page->second.is_unused()) return largest_holes_.set(page->first, page->second.largest_hole());
   release(page->first, kPage);
+  largest_holes_.erase(page->first);
   shared_pages_.erase(page);
 }
 

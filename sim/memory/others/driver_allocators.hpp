@@ -7,6 +7,7 @@
 
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/others/live_blocks.hpp"
+#include "sim/memory/segments/address_heap.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
@@ -39,6 +40,7 @@ class DirectAllocator : public PlainAllocator {
   void release(Address base, Bytes size);
 
   std::map<Address, AddressHeap> shared_pages_;  ///< by base
+  SizeMap<Address> largest_holes_;               ///< of each
   LiveBlocks live_;
 };
 

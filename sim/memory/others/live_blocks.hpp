@@ -1,7 +1,6 @@
-// What the allocators besides the caching one share: their counters, holes of a range, and live allocations.
+// What the allocators besides the caching one share: their counters, and live allocations.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -33,32 +32,6 @@ class PlainAllocator : public Allocator {
 
   SegmentSource& source_;
   MemoryStats stats_;
-};
-
-/// Keeps the holes of [base, base + size). It does no rounding: sizes are taken as they are given.
-class AddressHeap {
- public:
-  /// A range with nothing in it; `size` > 0 and base + size must fit 64 bits.
-  AddressHeap(Address base, Bytes size) : base_(base), size_(size), holes_{{base, size}} {}
-
-  /// The lowest place for `size` bytes at or above `from`. Empty if there is none.
-  std::optional<Address> take(Bytes size, Address from = 0);
-
-  /// Takes exactly [address, address + size); false, and nothing taken, if part of it is in use or outside.
-  bool take_at(Address address, Bytes size);
-
-  /// Returns what was taken. Throws InternalError for bytes that lie outside or were not taken.
-  void give(Address address, Bytes size);
-
-  /// Whether nothing is taken.
-  [[nodiscard]] bool is_unused() const {
-    return holes_.size() == 1 && holes_.begin()->first == base_ && holes_.begin()->second == size_;
-  }
-
- private:
-  Address base_;
-  Bytes size_;
-  std::map<Address, Bytes> holes_;  ///< sizes by start; never touching each other
 };
 
 /// A live allocation of an allocator that keeps no blocks of its own.

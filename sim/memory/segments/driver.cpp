@@ -24,7 +24,6 @@ SimTime interpolate(const std::vector<MeasuredTime>& table, Bytes size) {
 constexpr Bytes kChunkUnit = 32_MiB;
 constexpr Address kLowestTop = Address{1} << 44;  // leaves room for chunks below and reserved ranges
 constexpr Address kAddresses = Address{1} << 48;
-constexpr Address kFirstRange = 0x3'0200'0000;  // R10.9
 
 }  // namespace
 
@@ -85,131 +84,138 @@ DriverAddresses DriverAddresses::of_recording(std::span<const SegmentPlace> plac
   if (lowest != places.end() && highest->address < kAddresses) {
     addresses.recorded_ = places;
     addresses.shift_ = lowest->address < kLowestTop ? kTop : 0;
-    addresses.top_ = (lowest->address + addresses.shift_) / kChunkUnit * kChunkUnit;
+    const Address top = (lowest->address + addresses.shift_) / kChunkUnit * kChunkUnit;
+    addresses.chunk_space_ = AddressHeap(0, top);
   }
   addresses.add_start_chunk(8_MiB);
   addresses.add_start_chunk(30_MiB);
   return addresses;
 }
 
-void DriverAddresses::add_start_chunk(Bytes in_use) {
-  Span& hole = open_chunk(kChunkUnit).holes.front();
-  hole = {hole.address + in_use, hole.size - in_use};
+void DriverAddresses::Chunk::add(Address hole, Bytes bytes) {
+  holes.emplace(hole, bytes);
+  holes_by_size.emplace(bytes, hole);
 }
 
-// R10.7.1: a new chunk, all of it one hole.
-DriverAddresses::Chunk& DriverAddresses::open_chunk(Bytes size) {
+void DriverAddresses::Chunk::remove(std::map<Address, Bytes>::const_iterator hole) {
+  holes_by_size.erase({hole->second, hole->first});
+  holes.erase(hole);
+}
+
+void DriverAddresses::note_largest(Chunks::const_iterator chunk) {
+  const auto& sizes = chunk->second.holes_by_size;
+  largest_holes_.set(chunk->first, sizes.empty() ? 0 : sizes.rbegin()->first);
+}
+
+void DriverAddresses::add_start_chunk(Bytes in_use) { take_from(open_chunk(kChunkUnit), in_use); }
+
+// R10.7.1: a new chunk, all of it one hole. R10.7.2: at the upper end of the highest gap that is strictly
+// larger; the one below all other chunks always is.
+DriverAddresses::Chunks::iterator DriverAddresses::open_chunk(Bytes size) {
   const Bytes rounded = round_up(size, kChunkUnit);
-  const Span span{place_chunk(rounded), rounded};
-  chunks_.push_back({span, {span}});
-  return chunks_.back();
-}
-
-// R10.7.2: at the upper end of the highest gap that is strictly larger, else below all others.
-Address DriverAddresses::place_chunk(Bytes size) const {
-  std::vector<Span> spans;
-  for (const Chunk& chunk : chunks_) spans.push_back(chunk.span);
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.address > b.address; });
-  Address ceiling = top_;
-  for (const Span& span : spans) {
-    if (ceiling - span.end() > size) return ceiling - size;
-    ceiling = span.address;
-  }
-  return ceiling - size;
+  const auto address = chunk_space_.take_highest(rounded);
+  if (!address) throw InternalError("the driver's addresses are used up");
+  chunk_at_.emplace(*address, next_number_);
+  const auto chunk = chunks_.emplace_hint(chunks_.end(), next_number_++, Chunk{*address, rounded, {}, {}});
+  chunk->second.add(*address, rounded);
+  note_largest(chunk);
+  return chunk;
 }
 
 // 0 = that is not what the recorded process asked for next, or it still holds what lies there.
 Address DriverAddresses::take_recorded(Bytes size) {
   if (recorded_.empty()) return 0;
-  const Span span{recorded_.front().address + shift_, size};
-  const bool held = std::any_of(followed_.begin(), followed_.end(), [&](const Span& other) {
-    return span.address < other.end() && other.address < span.end();
-  });
+  const Address address = recorded_.front().address + shift_;
+  const auto above = followed_.lower_bound(address);
+  const bool held =
+      (above != followed_.end() && above->first < address + size) ||
+      (above != followed_.begin() && std::prev(above)->first + std::prev(above)->second > address);
   if (recorded_.front().size != size || held) {
     recorded_ = {};
     return 0;
   }
   recorded_ = recorded_.subspan(1);
-  followed_.push_back(span);
-  return span.address;
+  followed_.emplace(address, size);
+  return address;
 }
 
 // R10.7.3: the newest chunk with a hole that fits; in it the smallest such hole, the lowest among equals.
 Address DriverAddresses::take(Bytes size) {
   if (const Address address = take_recorded(size)) return address;
-  const auto take_from = [size](Chunk& chunk) -> Address {
-    auto best = chunk.holes.end();
-    for (auto hole = chunk.holes.begin(); hole != chunk.holes.end(); ++hole) {
-      if (hole->size >= size && (best == chunk.holes.end() || hole->size < best->size)) best = hole;
-    }
-    if (best == chunk.holes.end()) return 0;
-    const Address address = best->address;
-    best->address += size;
-    best->size -= size;
-    if (best->size == 0) chunk.holes.erase(best);
-    return address;
-  };
-  for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend(); ++chunk) {
-    if (const Address address = take_from(*chunk)) return address;
-  }
-  return take_from(open_chunk(size));
+  const auto* newest = largest_holes_.last_fitting(size);
+  return take_from(newest != nullptr ? chunks_.find(newest->first) : open_chunk(size), size);
+}
+
+Address DriverAddresses::take_from(Chunks::iterator at, Bytes size) {
+  Chunk& chunk = at->second;
+  const auto [bytes, address] = *chunk.holes_by_size.lower_bound({size, 0});
+  chunk.remove(chunk.holes.find(address));
+  if (bytes > size) chunk.add(address + size, bytes - size);
+  note_largest(at);
+  return address;
 }
 
 // R10.7.4: holes merge, and an empty chunk goes.
 void DriverAddresses::give(Address address, Bytes size) {
-  if (std::erase_if(followed_, [&](const Span& span) { return span.address == address; }) > 0) return;
-  const auto chunk = std::find_if(chunks_.begin(), chunks_.end(), [address](const Chunk& c) {
-    return address >= c.span.address && address < c.span.end();
-  });
-  if (chunk == chunks_.end()) throw InternalError("an address is given back that was not handed out");
-  auto hole = std::find_if(chunk->holes.begin(), chunk->holes.end(),
-                           [address](const Span& h) { return h.address > address; });
-  hole = chunk->holes.insert(hole, {address, size});
-  if (const auto next = std::next(hole); next != chunk->holes.end() && hole->end() == next->address) {
-    hole->size += next->size;
-    chunk->holes.erase(next);
+  if (followed_.erase(address) > 0) return;
+  const auto place = chunk_at_.upper_bound(address);
+  const auto at = place == chunk_at_.begin() ? chunks_.end() : chunks_.find(std::prev(place)->second);
+  if (at == chunks_.end() || address >= at->second.address + at->second.size)
+    throw InternalError("an address is given back that was not handed out");
+  Chunk& chunk = at->second;
+  Address start = address;
+  Address end = address + size;
+  if (const auto next = chunk.holes.find(end); next != chunk.holes.end()) {
+    end += next->second;
+    chunk.remove(next);
   }
-  if (hole != chunk->holes.begin()) {
-    const auto previous = std::prev(hole);
-    if (previous->end() == hole->address) {
-      previous->size += hole->size;
-      hole = std::prev(chunk->holes.erase(hole));
+  const auto above = chunk.holes.lower_bound(start);
+  if (above != chunk.holes.begin()) {
+    const auto previous = std::prev(above);
+    if (previous->first + previous->second == start) {
+      start = previous->first;
+      chunk.remove(previous);
     }
   }
-  if (hole->size == chunk->span.size) chunks_.erase(chunk);
+  if (end - start < chunk.size) {
+    chunk.add(start, end - start);
+    return note_largest(at);
+  }
+  chunk_space_.give(chunk.address, chunk.size);
+  chunk_at_.erase(chunk.address);
+  largest_holes_.erase(at->first);
+  chunks_.erase(at);
 }
 
 // R10.9: the lowest gap.
 Address DriverAddresses::take_range(Bytes size) {
   const Bytes rounded = round_up(size, kChunkUnit);
-  Address base = kFirstRange;
-  auto position = ranges_.begin();
-  while (position != ranges_.end() && position->address - base < rounded) {
-    base = position->end();
-    ++position;
-  }
-  ranges_.insert(position, {base, rounded});
-  return base;
+  const auto base = range_space_.take(rounded);
+  if (!base) throw InternalError("the driver's address ranges are used up");
+  ranges_.emplace(*base, rounded);
+  return *base;
 }
 
 void DriverAddresses::give_range(Address base) {
-  if (std::erase_if(ranges_, [base](const Span& range) { return range.address == base; }) != 1) {
-    throw InternalError("an address range is given back that was not reserved");
-  }
+  const auto range = ranges_.find(base);
+  if (range == ranges_.end()) throw InternalError("an address range is given back that was not reserved");
+  range_space_.give(base, range->second);
+  ranges_.erase(range);
 }
 
 void DriverAddresses::append_canonical_state(std::vector<std::uint64_t>& out) const {
-  const auto append = [&out](const Span& span) { out.insert(out.end(), {span.address, span.size}); };
+  const auto append = [&out](const std::map<Address, Bytes>& spans) {
+    out.push_back(spans.size());
+    for (const auto& [address, size] : spans) out.insert(out.end(), {address, size});
+  };
   out.push_back(chunks_.size());
-  for (const Chunk& chunk : chunks_) {
-    append(chunk.span);
-    out.push_back(chunk.holes.size());
-    for (const Span& hole : chunk.holes) append(hole);
+  for (const auto& [number, chunk] : chunks_) {
+    out.insert(out.end(), {chunk.address, chunk.size});
+    append(chunk.holes);
   }
-  out.insert(out.end(), {recorded_.size(), followed_.size()});
-  for (const Span& span : followed_) append(span);
-  out.push_back(ranges_.size());
-  for (const Span& range : ranges_) append(range);
+  out.push_back(recorded_.size());
+  append(followed_);
+  append(ranges_);
 }
 
 }  // namespace vramlab

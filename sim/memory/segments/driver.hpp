@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/units.hpp"
+#include "sim/memory/segments/address_heap.hpp"
 
 namespace vramlab {
 
@@ -83,30 +87,37 @@ class DriverAddresses {
   void append_canonical_state(std::vector<std::uint64_t>& out) const;
 
  private:
-  struct Span {
+  struct Chunk {
     Address address = 0;
     Bytes size = 0;
-    [[nodiscard]] Address end() const { return address + size; }
+    std::map<Address, Bytes> holes;                     ///< never touching each other
+    std::set<std::pair<Bytes, Address>> holes_by_size;  ///< the same ones
+
+    void add(Address hole, Bytes bytes);
+    void remove(std::map<Address, Bytes>::const_iterator hole);
   };
-  struct Chunk {
-    Span span;
-    std::vector<Span> holes;  ///< by address, never touching each other
-  };
+  using Chunks = std::map<std::uint64_t, Chunk>;
 
   Address take_recorded(Bytes size);
   void add_start_chunk(Bytes in_use);
-  Chunk& open_chunk(Bytes size);
-  [[nodiscard]] Address place_chunk(Bytes size) const;
+  Chunks::iterator open_chunk(Bytes size);
+  Address take_from(Chunks::iterator chunk, Bytes size);
+  void note_largest(Chunks::const_iterator chunk);
 
-  static constexpr Address kTop = 0x7FF0'0000'0000;  ///< where that lies changes nothing
+  static constexpr Address kTop = 0x7FF0'0000'0000;      ///< where that lies changes nothing
+  static constexpr Address kFirstRange = 0x3'0200'0000;  ///< R10.9
 
-  Address top_ = kTop;         ///< end of the first chunk
-  std::vector<Chunk> chunks_;  ///< oldest first
-  std::vector<Span> ranges_;   ///< by address
+  Chunks chunks_;  ///< by number, the oldest first
+  std::uint64_t next_number_ = 0;
+  std::map<Address, std::uint64_t> chunk_at_;  ///< their numbers
+  SizeMap<std::uint64_t> largest_holes_;       ///< of each chunk
+  AddressHeap chunk_space_{0, kTop};           ///< up to the end of the first chunk
+  std::map<Address, Bytes> ranges_;
+  AddressHeap range_space_{kFirstRange, Address{1} << 62};
 
   std::span<const SegmentPlace> recorded_;  ///< those that may still come
   Address shift_ = 0;                       ///< added to each of them
-  std::vector<Span> followed_;              ///< those held
+  std::map<Address, Bytes> followed_;       ///< those held
 };
 
 }  // namespace vramlab
