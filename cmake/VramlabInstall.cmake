@@ -39,7 +39,8 @@ set(data_folder ${CMAKE_INSTALL_DATADIR}/vramlab)
 install(TARGETS vramlab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY scenarios DESTINATION ${data_folder} COMPONENT program)
 install(DIRECTORY models DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.json")
-install(FILES tests/data/recorded/resnet.pickle.gz DESTINATION ${data_folder}/tests/data/recorded COMPONENT program)
+install(FILES tests/data/recorded/resnet.pickle.gz tests/data/recorded/resnet.truth.json.gz
+        DESTINATION ${data_folder}/tests/data/recorded COMPONENT program)
 install(FILES policies/tuners/skeleton.cpp DESTINATION ${data_folder}/policies/tuners COMPONENT program)
 install(DIRECTORY policies/template DESTINATION ${data_folder}/policies COMPONENT program)
 

@@ -16,6 +16,9 @@
 #include "plugins/guard.hpp"
 #include "plugins/plugin.hpp"
 
+/// There in a static program alone (cli/static_program.cpp).
+extern "C" const char vramlab_is_static __attribute__((weak));
+
 namespace vramlab {
 namespace {
 
@@ -166,6 +169,10 @@ void require_sound(const PolicySet& added, const PolicySet& known, const fs::pat
 
 std::shared_ptr<const PolicySet> with_plugin(const std::shared_ptr<const PolicySet>& known,
                                              const fs::path& file) {
+  if (&vramlab_is_static != nullptr) {
+    refuse(file,
+           "this program is linked statically and cannot load plugins. The .deb package can, and a build.");
+  }
   require_shared_library(file);
   const std::string place = fs::canonical(file).string();
   for (const PolicyPlugin& plugin : known->plugins) {
