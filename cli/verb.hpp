@@ -59,6 +59,7 @@ Verb run_verb();         // run.cpp
 Verb check_verb();       // check.cpp
 Verb verify_verb();      // verify.cpp
 Verb whatif_verb();      // whatif.cpp
+Verb plan_verb();        // plan.cpp
 Verb fit_verb();         // fit.cpp
 Verb predict_verb();     // predict.cpp
 Verb matrix_verb();      // matrix.cpp

@@ -168,7 +168,7 @@ Options options_of(const Verb& verb) {
 const std::vector<VerbGroup>& verb_groups() {
   static const std::vector<VerbGroup> groups{
       {"an out-of-memory message, or a snapshot.pickle that PyTorch wrote",
-       {explain_verb(), whatif_verb(), diff_verb(), verify_verb()}},
+       {explain_verb(), whatif_verb(), plan_verb(), diff_verb(), verify_verb()}},
       {"a model, or recorded steps of one",
        {fit_verb(), predict_verb(), find_batch_verb(), estimate_verb(), models_verb()}},
       {"a policy, or the choice between several",

@@ -160,6 +160,36 @@ std::vector<std::string> cells(const ClientProgram& program, const WhatIfRow& ro
   return cells;
 }
 
+// The rank whose plan needs the most decides.
+std::vector<std::string> planned_cells(const WhatIfAnswer& answer, const std::optional<Bytes>& room,
+                                       bool smallest, bool attempts) {
+  const LeastMemory& least =
+      *std::ranges::max_element(answer.least, {}, [](const LeastMemory& one) { return one.plan.planned; });
+  const Bytes planned = least.plan.planned;
+  const double idle =
+      planned == 0 ? 0 : 1 - static_cast<double>(least.plan.load) / static_cast<double>(planned);
+  std::vector<std::string> cells{"planned",
+                                 (least.lower_bound ? ">= " : "") + format_bytes(planned),
+                                 format_bytes(least.plan.load),
+                                 percent_text(idle),
+                                 "-",
+                                 "-"};
+  if (smallest) cells.emplace_back("-");
+  if (attempts) cells.emplace_back("-");
+  if (!room) {
+    cells.emplace_back(least.lower_bound ? "a lower bound" : "-");
+  } else if (planned > *room) {
+    cells.push_back(fmt::format("no: {} short", format_bytes(planned - *room)));
+  } else if (least.lower_bound) {
+    cells.emplace_back("not known: a lower bound");
+  } else if (least.failed > 0) {
+    cells.emplace_back("not known: without what failed");
+  } else {
+    cells.push_back(fmt::format("yes, {} to spare", format_bytes(*room - planned)));
+  }
+  return cells;
+}
+
 void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
                 Output& output) {
   const std::vector<WhatIfRow>& rows = answer.rows;
@@ -174,6 +204,7 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
     for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
       table.add_row(cells(programs[rows[at].program], rows[at], smallest, attempts));
     }
+    table.add_row(planned_cells(answer, room, smallest, attempts));
     output.table(table);
   }
   const auto is_short = [](const WhatIfRow& row) { return short_conf(row.conf) != conf_name(row.conf); };
@@ -347,6 +378,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
                        {text_of(arguments, "json"), exported, folded, output.report_file()});
   WhatIfQuestion question = read_question(arguments);
   question.peaks = true;
+  question.least = true;
   question.maps = output.wants_report();
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
@@ -358,6 +390,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   if (answer.predicted) output.line(asked.sentence);
   print_failures(programs[rank], output);
   print_rows(programs, answer, question.smallest, output);
+  output.line("\n{}", left_on_the_table(answer));
   print_first_oom(answer, output);
   print_held(programs[rank], output);
   if (programs.size() > 1) {

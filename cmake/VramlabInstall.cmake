@@ -9,7 +9,7 @@ set(VRAMLAB_COMPONENT_core core engine)
 set(VRAMLAB_COMPONENT_plugin contract)
 set(VRAMLAB_COMPONENT_policies models policies)
 set(VRAMLAB_COMPONENT_memory memory)
-set(VRAMLAB_COMPONENT_lab runs recordings plugins report lab)
+set(VRAMLAB_COMPONENT_lab plan runs recordings plugins report lab)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/vramlab)
 
 foreach(component core plugin policies memory lab)
@@ -22,7 +22,7 @@ foreach(component core plugin policies memory lab)
 endforeach()
 
 # Headers keep their folders: a policy is compiled alike in the source tree and outside.
-foreach(folder core sim models policies plugins recordings report lab)
+foreach(folder core plan sim models policies plugins recordings report lab)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vramlab COMPONENT development
           FILES_MATCHING PATTERN "*.hpp" PATTERN "template" EXCLUDE PATTERN "html" EXCLUDE)
 endforeach()

@@ -51,6 +51,7 @@ const std::vector<KindRow>& kind_rows() {
   static const std::vector<KindRow> rows{
       {snapshot, "a snapshot", ".pickle", Form::pickle, {}, kSnapshot},
       {allocation_script, "an allocation script", ".csv", Form::table, {"op"}, kScript},
+      {buffer_list, "a list of buffers", ".csv", Form::table, {"lower", "upper"}},
       {oracle_log, "an oracle log", ".json", Form::json, {"keys", "ops"}, kOracleLog},
       {truth, "a truth file", "", Form::json, {"cap_mib", "marks"}},
       {result, "a result of vramlab compare or run", ".json", Form::json, {"scenario", "policies"}},

@@ -19,6 +19,7 @@ enum class FileKind : std::uint8_t {
   snapshot,           ///< of torch.cuda.memory._dump_snapshot(): a pickle
   oracle_log,         ///< operations of a real allocator with its counters after each
   allocation_script,  ///< a program's allocations written by hand
+  buffer_list,        ///< buffers with their lifetimes: CSV
   truth,              ///< what PyTorch counted while a snapshot was recorded
   marks,              ///< when each step of a recording ended
   oom_message,

@@ -320,6 +320,10 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     }
     for (const std::string& note : program.notes) add(note);
   }
+  for (const LeastMemory& least : answer.least) {
+    for (const std::string& supposed : least.supposed) add("planned supposes: " + supposed);
+    if (!least.plan.is_least()) add("vramlab plan looks longer for a plan that needs less.");
+  }
   return notes;
 }
 
@@ -472,6 +476,7 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
   json["rows"] = rows_json(programs, answer.rows);
   add_recording(json, programs.front());
   add_peak(json, answer.ranks.front().front().kept->peak);
+  if (!answer.least.empty()) json["planned"] = least_json(answer.least.front());
   if (programs.size() == 1) return json;
   json["ranks"] = Json::array();
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -481,6 +486,7 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
     rank["rows"] = rows_json(programs, answer.ranks[i]);
     add_recording(rank, programs[i]);
     add_peak(rank, answer.ranks[i].front().kept->peak);
+    if (!answer.least.empty()) rank["planned"] = least_json(answer.least[i]);
     json["ranks"].push_back(std::move(rank));
   }
   return json;

@@ -18,6 +18,11 @@ constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
 // can pass the limit by one (R4.9); the card must not be what refuses them.
 constexpr Bytes kBesideLimit = 1_GiB;
 
+// What a plan may cost beside the replays; vramlab plan tries seven times as much. Above so many blocks only
+// the first passes are made.
+constexpr std::size_t kPlanWork = 200'000;
+constexpr std::size_t kManyBlocks = 100'000;
+
 // The recorded string is not parsed again: what the file says beside it counts.
 AllocatorSettings settings_of(const std::string& conf, const ClientProgram& program) {
   AllocatorSettings settings;
@@ -321,7 +326,12 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                      std::to_string(programs.size()) +
                                      " programs. Give one --alloc-conf and at most one card.");
   }
-  for_each_index(jobs.size(), question.threads, [&](std::size_t i) { fill(jobs[i], question); });
+  if (question.least) answer.least.resize(programs.size());
+  for_each_index(answer.least.size() + jobs.size(), question.threads, [&](std::size_t i) {
+    if (i >= answer.least.size()) return fill(jobs[i - answer.least.size()], question);
+    const bool many = programs[i].blocks > kManyBlocks;
+    answer.least[i] = least_memory(programs[i], {.work = many ? 0 : kPlanWork});
+  });
   for (std::size_t row = 0; row < answer.ranks.front().size(); ++row) {
     const WhatIfRow* worst = &answer.ranks.front()[row];
     for (const auto& rank : answer.ranks) {

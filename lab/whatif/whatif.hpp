@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lab/page/drawing.hpp"
+#include "lab/whatif/least.hpp"
 #include "lab/whatif/peak_memory.hpp"
 #include "recordings/replay/program_replay.hpp"
 #include "recordings/scripts/client_program.hpp"
@@ -48,6 +49,7 @@ struct WhatIfQuestion {
   Grouping grouping;      ///< of that by stacks
   bool maps = false;      ///< of every row: the address space over its history
   bool snapshot = false;  ///< of the only row: all of its history
+  bool least = false;     ///< of every program: a plan of all its addresses, as far as a little work gets
   unsigned threads = 1;
 };
 
@@ -89,6 +91,7 @@ struct WhatIfRow {
 struct WhatIfAnswer {
   std::vector<std::vector<WhatIfRow>> ranks;  ///< by program; the same combinations in the same order
   std::vector<WhatIfRow> rows;                ///< for each combination the rank that decides
+  std::vector<LeastMemory> least;             ///< by program, where asked for
   bool predicted = false;                     ///< of models at other parameters: no such program ever ran
 };
 

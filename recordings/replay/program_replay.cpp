@@ -32,7 +32,8 @@ struct Watchers {
   HistoryRecorder* history = nullptr;
   BlockUser* user = nullptr;
   std::vector<ReplayedAction>* actions = nullptr;
-  bool sizes = false;  ///< of the blocks, for held_at_peak()
+  std::vector<BlockPlace>* places = nullptr;  ///< one for each block
+  bool sizes = false;                         ///< of the blocks, for held_at_peak()
 };
 
 /// Performs a program's actions on an allocator over any source of segments.
@@ -154,6 +155,9 @@ class ProgramReplay {
       blocks_[action.block] = result->block;
       allocation_.address = result->address;
       if (!sizes_.empty() && action.bytes > 0) sizes_[action.block] = allocator_.size_of(result->block);
+      if (told_.places != nullptr && action.bytes > 0) {
+        (*told_.places)[action.block] = {result->address, allocator_.size_of(result->block)};
+      }
       if (told_.user != nullptr && result->block != kNullBlock) use(*result, action.stream);
     } else {
       allocation_.failed = true;
@@ -295,8 +299,9 @@ ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& s
                               const ReplayKeeps& keeps) {
   SimulatedCard card(setup.total, setup.context);
   SimSegments segments(card, DriverAddresses::of_recording(program.segments));
+  if (keeps.places != nullptr) keeps.places->assign(program.blocks, {});
   ProgramReplay replay(segments, &segments, program, setup,
-                       {.history = keeps.history, .sizes = keeps.held != nullptr});
+                       {.history = keeps.history, .places = keeps.places, .sizes = keeps.held != nullptr});
   replay.run();
   if (keeps.held != nullptr) *keeps.held = replay.held_at_peak();
   if (keeps.at_end) keeps.at_end(replay.allocator());

@@ -103,6 +103,12 @@ struct HeldBlock {
   std::size_t action = 0;  ///< the alloc that made it
 };
 
+/// Where a block of the program was put.
+struct BlockPlace {
+  Address address = 0;
+  Bytes size = 0;  ///< bytes of the block; 0 = the request failed, or asked for nothing
+};
+
 /// What a replay keeps beside its outcome, where it is asked for.
 struct ReplayKeeps {
   /// Gets every entry, with the stack of the request where one is known and the number of the action in place
@@ -111,6 +117,8 @@ struct ReplayKeeps {
   /// Gets what the program holds when allocated memory is first highest, in the order of the allocations.
   /// Their sizes sum up to `highest_allocated`.
   std::vector<HeldBlock>* held = nullptr;
+  /// Gets the place of every block, by its number in the program.
+  std::vector<BlockPlace>* places = nullptr;
   /// Sees the allocator when all is done.
   std::function<void(const CachingAllocator&)> at_end;
 };

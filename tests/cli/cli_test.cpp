@@ -46,7 +46,7 @@ TEST_F(CliTest, HelpOfEveryVerbEndsWithZeroAndNamesTheExitCodes) {
       EXPECT_EQ(again.out, ran.out) << verb << rest;
     }
   }
-  EXPECT_EQ(verbs, 22);
+  EXPECT_EQ(verbs, 23);
 }
 
 TEST_F(CliTest, EveryVerbHasOneRowInTheDocument) {
@@ -62,7 +62,7 @@ TEST_F(CliTest, EveryVerbHasOneRowInTheDocument) {
     EXPECT_EQ(std::min(document.find(row + " ", at + 1), document.find(row + "`", at + 1)), std::string::npos)
         << line;
   }
-  EXPECT_EQ(verbs, 22);
+  EXPECT_EQ(verbs, 23);
 }
 
 TEST_F(CliTest, AWrongNameIsAnsweredWithTheNearestRightOne) {

@@ -16,23 +16,24 @@ namespace fs = std::filesystem;
 // A room is a folder with all folders below it.
 const std::map<std::string, std::set<std::string>> kMayInclude{
     {"core", {}},
+    {"plan", {"core"}},
     {"sim/engine", {"core"}},
     {"sim/memory", {"core"}},
     {"models", {"core"}},
     {"policies", {"core", "models"}},
     {"plugins", {"core", "models", "policies"}},
     {"sim/runs", {"core", "sim/engine", "sim/memory", "models", "policies"}},
-    {"recordings", {"core", "sim/memory", "sim/runs"}},
+    {"recordings", {"core", "plan", "sim/memory", "sim/runs"}},
     {"fit", {"core", "sim/memory", "models", "recordings"}},
     {"cuda", {"core", "sim/memory", "models", "policies", "sim/runs", "recordings"}},
     {"capi", {"core", "policies", "plugins", "cli"}},
     {"report", {"core"}},
     {"lab",
-     {"core", "sim/engine", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings",
+     {"core", "plan", "sim/engine", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings",
       "report"}},
     {"cli",
-     {"core", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings", "fit", "lab", "report",
-      "cuda"}},
+     {"core", "plan", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings", "fit", "lab",
+      "report", "cuda"}},
 };
 
 // Third-party headers that a folder may use; every other folder must do without them.
