@@ -39,6 +39,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr std::size_t kMostShares = 8;
+constexpr std::size_t kFirstPins = 5;  // of an answer of one screen
 constexpr std::size_t kWidestConf = 26;
 
 void add_whatif_options(Options& options) {
@@ -55,7 +56,11 @@ void add_whatif_options(Options& options) {
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
       "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)")(
       "oom", text_value("FILE"),
-      "an out-of-memory message: its card, its limit and what other processes held there");
+      "an out-of-memory message: its card, its limit and what other processes held there")(
+      "at", text_value("MARK"),
+      "who holds the memory at the end of this stretch instead of at the peak; failure is the first failed "
+      "request")("details", po::bool_switch(),
+                 "all idle memory with what holds it, and the blocks by place, size and stream");
   add_grouping_options(options, "write the stacks of the peak for flame graph tools: frames, bytes");
   add_torch_version_option(options);
   add_threads_option(options);
@@ -253,11 +258,28 @@ void print_shares(const std::string& title, const std::vector<PeakShare>& shares
   output.next_table(table);
 }
 
-void print_peak(const PeakMemory& peak, Output& output) {
+// Whether the reader asks how the memory is shared out by place.
+bool asks_where(const Arguments& arguments) {
+  return arguments["details"].as<bool>() || !arguments["by"].defaulted() || arguments.count("depth") > 0;
+}
+
+void print_holders(const Holders& holders, bool details, Output& output) {
+  if (holders.blocks == 0) {
+    output.line("\nAt {}: nothing is allocated.", holders.moment);
+    return;
+  }
+  output.line("\n{}", categories_sentence(holders));
+  output.next_table(categories_table(holders));
+  output.line("\n{}", pins_sentence(holders));
+  if (!holders.pins.empty())
+    output.next_table(pins_table(holders, details ? holders.pins.size() : kFirstPins));
+}
+
+void print_peak(const PeakMemory& peak, const Holders& holders, Output& output) {
   if (peak.blocks == 0) return;
-  output.line("\nAt the peak{}: {} allocated in {} block{} ({} of it rounding).",
-              peak.mark.empty() ? "" : " (in " + peak.mark + ")", format_bytes(peak.bytes), peak.blocks,
-              peak.blocks == 1 ? "" : "s", format_bytes(peak.bytes - peak.requested));
+  output.line("\nBy place at {}: {} allocated in {} block{} ({} of it rounding).", holders.moment,
+              format_bytes(peak.bytes), peak.blocks, peak.blocks == 1 ? "" : "s",
+              format_bytes(peak.bytes - peak.requested));
   print_shares("allocated at", peak.by_group, peak.bytes, output);
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
@@ -379,6 +401,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   WhatIfQuestion question = read_question(arguments);
   question.peaks = true;
   question.least = true;
+  question.at = text_of(arguments, "at");
   question.maps = output.wants_report();
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
@@ -397,7 +420,9 @@ int run_whatif(const Arguments& arguments, Output& output) {
     output.line("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
                 programs.size(), programs[rank].file, programs[rank].device);
   }
-  print_peak(answer.ranks[rank].front().kept->peak, output);
+  const Holders& holders = answer.holders[rank];
+  print_holders(holders, arguments["details"].as<bool>(), output);
+  if (asks_where(arguments)) print_peak(answer.ranks[rank].front().kept->peak, holders, output);
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);

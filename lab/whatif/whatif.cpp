@@ -94,6 +94,8 @@ struct Job {
   AllocatorSettings settings;
   WhatIfRow* row = nullptr;
   bool keep_peak = false;
+  Holders* holders = nullptr;  ///< of the program's first row, which comes before all others
+  std::vector<bool> gone{};    ///< its pins that are gone in this row, where it is the same card's
 };
 
 ProgramOutcome replay_at(const Job& job, Bytes size) {
@@ -144,17 +146,44 @@ Bytes largest_attempt(const ClientProgram& program) {
   return std::min(largest, kNeverFull);
 }
 
+/// What a replay shows of the blocks' places.
+struct ShownPlaces {
+  std::vector<BlockPlace> places;
+  std::vector<ReplayedAction> actions;
+};
+
+// Another replay stops at the moment of the pins, which only the first one shows.
+void keep_holders(const Job& job, const ReplaySetup& setup, const ShownPlaces& shown,
+                  const WhatIfQuestion& question, WhatIfKept& kept) {
+  const ClientProgram& program = *job.program;
+  const std::vector<Lifetime> lifetimes = lifetimes_of(program, &shown.places);
+  *job.holders = holders_of(program, shown.actions, lifetimes, question.at);
+  kept.peak =
+      peak_memory(program, held_after(lifetimes, job.holders->at), job.holders->at, question.grouping);
+  PlacedBlocks placed;
+  placed.action = job.holders->pins_at;
+  replay_program(program, setup, {.placed = &placed});
+  add_pins(program, lifetimes, placed, *job.holders);
+}
+
 // One replay shows everything that is kept, and another one without any limit what a program would need that
 // does not fit.
-void fill(const Job& job, const WhatIfQuestion& question) {
+void fill(Job& job, const WhatIfQuestion& question) {
   const ClientProgram& program = *job.program;
   WhatIfRow& row = *job.row;
   WhatIfKept kept;
   HistoryRecorder history;
-  std::vector<HeldBlock> held;
+  ShownPlaces shown;
+  PlacedBlocks placed;
   ReplayKeeps keeps;
   if (question.maps || question.snapshot) keeps.history = &history;
-  if (job.keep_peak) keeps.held = &held;
+  if (job.keep_peak) {
+    keeps.places = &shown.places;
+    keeps.actions = &shown.actions;
+  } else if (job.holders != nullptr) {
+    placed.action = job.holders->pins_at;
+    keeps.placed = &placed;
+  }
   if (question.snapshot) {
     keeps.at_end = [&](const CachingAllocator& allocator) {
       kept.snapshot = snapshot_of(allocator);
@@ -165,25 +194,51 @@ void fill(const Job& job, const WhatIfQuestion& question) {
   ReplaySetup setup = setup_of(row, job.settings);
   setup.probe_attempts = program.attempts > 0;
   row.outcome = replay_program(program, setup, keeps);
+  setup.probe_attempts = false;
   const bool fits = row.outcome.fits();
   const bool serves_all = row.outcome.serves_all();
-  std::size_t peak_at = row.outcome.highest_allocated_at;
   const bool searched = question.smallest || (!serves_all && row.room());
   if (searched || (job.keep_peak && !fits)) {
     ReplaySetup unlimited = setup_of(row, job.settings);
     unlimited.total = kNeverFull;
     unlimited.limit.reset();
-    const ReplayKeeps free_keeps{.held = job.keep_peak && !fits ? &held : nullptr};
+    ReplayKeeps free_keeps;
+    if (job.keep_peak && !fits) {
+      shown = {};
+      setup = unlimited;
+      free_keeps = {.places = &shown.places, .actions = &shown.actions};
+    }
     const ProgramOutcome free_run = replay_program(program, unlimited, free_keeps);
-    if (!fits) peak_at = free_run.highest_allocated_at;
     const Bytes most = free_run.highest_reserved + largest_attempt(program);
     if (searched) find_smallest(job, std::max(most, kPage), question.smallest);
   }
-  if (job.keep_peak) kept.peak = peak_memory(program, held, peak_at, question.grouping);
+  if (job.keep_peak) {
+    keep_holders(job, setup, shown, question, kept);
+    if (!fits) {
+      for (std::string* moment : {&job.holders->moment, &job.holders->pins_moment})
+        *moment += ", without any limit";
+    }
+  }
+  if (keeps.placed != nullptr && fits) job.gone = gone_pins(*job.holders, pins_of(placed));
   if (keeps.history != nullptr) kept.snapshot.traces = {history.entries()};
   if (question.maps) kept.map = segment_map(kept.snapshot.traces.front());
   if (!question.snapshot) kept.snapshot = {};
   row.kept = std::make_shared<const WhatIfKept>(std::move(kept));
+}
+
+// The first rows of the programs, then the others, which are held against them.
+void fill_all(std::vector<Job>& jobs, const WhatIfQuestion& question) {
+  std::vector<Job*> first;
+  std::vector<Job*> others;
+  for (Job& job : jobs) (job.keep_peak ? first : others).push_back(&job);
+  for (const std::vector<Job*>& turn : {first, others})
+    for_each_index(turn.size(), question.threads, [&](std::size_t i) { fill(*turn[i], question); });
+  for (const Job* job : others) {
+    for (std::size_t pin = 0; pin < job->gone.size(); ++pin) {
+      if (job->gone[pin])
+        job->holders->pins[pin].freed_by.push_back(job->row->conf.empty() ? "(default)" : job->row->conf);
+    }
+  }
 }
 
 // What the marks of a recording measured replaces a context that nobody measured for this program.
@@ -313,11 +368,15 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
     }
     answer.ranks.push_back(empty_rows(programs[i], question, settings[i], i));
   }
+  if (question.peaks) answer.holders.resize(programs.size());
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     for (std::size_t row = 0; row < answer.ranks[i].size(); ++row) {
+      // Pins are held against the other settings of the same card.
+      const bool same_card = row < settings[i].size();
       jobs.push_back({&programs[i], settings[i][row % settings[i].size()], &answer.ranks[i][row],
-                      question.peaks && row == 0});
+                      question.peaks && row == 0,
+                      question.peaks && same_card ? &answer.holders[i] : nullptr});
     }
   }
   if (question.snapshot && jobs.size() != 1) {
@@ -327,11 +386,11 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                      " programs. Give one --alloc-conf and at most one card.");
   }
   if (question.least) answer.least.resize(programs.size());
-  for_each_index(answer.least.size() + jobs.size(), question.threads, [&](std::size_t i) {
-    if (i >= answer.least.size()) return fill(jobs[i - answer.least.size()], question);
+  for_each_index(answer.least.size(), question.threads, [&](std::size_t i) {
     const bool many = programs[i].blocks > kManyBlocks;
     answer.least[i] = least_memory(programs[i], {.work = many ? 0 : kPlanWork});
   });
+  fill_all(jobs, question);
   for (std::size_t row = 0; row < answer.ranks.front().size(); ++row) {
     const WhatIfRow* worst = &answer.ranks.front()[row];
     for (const auto& rank : answer.ranks) {

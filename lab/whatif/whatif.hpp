@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lab/page/drawing.hpp"
+#include "lab/whatif/holders.hpp"
 #include "lab/whatif/least.hpp"
 #include "lab/whatif/peak_memory.hpp"
 #include "recordings/replay/program_replay.hpp"
@@ -45,7 +46,8 @@ struct WhatIfQuestion {
   std::vector<std::optional<Bytes>> limits;  ///< empty = none
   bool smallest = false;                     ///< look for the smallest sizes too
   // What to keep of the replays beside their outcomes.
-  bool peaks = false;     ///< of the first row of each program: what was held at its peak
+  bool peaks = false;     ///< of the first row of each program: what was held at its peak, and by what
+  std::string at;         ///< the moment of that, as moment_of() takes it; empty = the peaks
   Grouping grouping;      ///< of that by stacks
   bool maps = false;      ///< of every row: the address space over its history
   bool snapshot = false;  ///< of the only row: all of its history
@@ -91,6 +93,7 @@ struct WhatIfRow {
 struct WhatIfAnswer {
   std::vector<std::vector<WhatIfRow>> ranks;  ///< by program; the same combinations in the same order
   std::vector<WhatIfRow> rows;                ///< for each combination the rank that decides
+  std::vector<Holders> holders;               ///< by program, of its first row; where peaks are kept
   std::vector<LeastMemory> least;             ///< by program, where asked for
   bool predicted = false;                     ///< of models at other parameters: no such program ever ran
 };

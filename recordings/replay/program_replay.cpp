@@ -34,6 +34,7 @@ struct Watchers {
   std::vector<ReplayedAction>* actions = nullptr;
   std::vector<BlockPlace>* places = nullptr;  ///< one for each block
   bool sizes = false;                         ///< of the blocks, for held_at_peak()
+  PlacedBlocks* placed = nullptr;
 };
 
 /// Performs a program's actions on an allocator over any source of segments.
@@ -60,6 +61,7 @@ class ProgramReplay {
         allocation_ = {};
         perform(i);
         if (told_.actions != nullptr) note();
+        if (told_.placed != nullptr && told_.placed->action == i) place();
       }
     } catch (const AllocatorFault& fault) {
       outcome_.fault = fault.what();
@@ -182,6 +184,22 @@ class ProgramReplay {
     told_.actions->push_back(allocation_);
   }
 
+  // An id is given again; what it names now is the latest block of that id.
+  void place() const {
+    told_.placed->segments = allocator_.segments();
+    std::unordered_map<Address, Bytes> pages;
+    for (const Segment& segment : allocator_.state().segments) {
+      if (segment.live) pages[segment.base] = segment.page;
+    }
+    for (const SegmentView& view : told_.placed->segments) told_.placed->pages.push_back(pages.at(view.base));
+    for (ProgramBlock block = 0; block < program_.blocks; ++block) {
+      if (blocks_[block] == kFailed || blocks_[block] == kNullBlock) continue;
+      const Block& record = allocator_.state().blocks[static_cast<BlockIndex>(blocks_[block])];
+      if (record.live && (freed_at_sync_[block] < 0 || record.is_pending()))
+        told_.placed->blocks[record.address] = block;
+    }
+  }
+
   void note_peaks(std::size_t index) {
     const MemoryStats& stats = allocator_.stats();
     if (static_cast<Bytes>(stats.reserved_bytes.all().peak) != outcome_.reserved_at_peak)
@@ -301,7 +319,11 @@ ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& s
   SimSegments segments(card, DriverAddresses::of_recording(program.segments));
   if (keeps.places != nullptr) keeps.places->assign(program.blocks, {});
   ProgramReplay replay(segments, &segments, program, setup,
-                       {.history = keeps.history, .places = keeps.places, .sizes = keeps.held != nullptr});
+                       {.history = keeps.history,
+                        .actions = keeps.actions,
+                        .places = keeps.places,
+                        .sizes = keeps.held != nullptr,
+                        .placed = keeps.placed});
   replay.run();
   if (keeps.held != nullptr) *keeps.held = replay.held_at_peak();
   if (keeps.at_end) keeps.at_end(replay.allocator());

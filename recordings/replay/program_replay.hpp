@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "recordings/scripts/client_program.hpp"
@@ -109,6 +110,15 @@ struct BlockPlace {
   Bytes size = 0;  ///< bytes of the block; 0 = the request failed, or asked for nothing
 };
 
+/// All segments at one moment of a replay.
+struct PlacedBlocks {
+  std::size_t action = 0;  ///< after which
+  std::vector<SegmentView> segments;
+  std::vector<Bytes> pages;  ///< of each segment, what is mapped and given back at once; 0 = not expandable
+  /// By the address of each block in use, or whose free waits for another stream.
+  std::unordered_map<Address, ProgramBlock> blocks;
+};
+
 /// What a replay keeps beside its outcome, where it is asked for.
 struct ReplayKeeps {
   /// Gets every entry, with the stack of the request where one is known and the number of the action in place
@@ -119,6 +129,10 @@ struct ReplayKeeps {
   std::vector<HeldBlock>* held = nullptr;
   /// Gets the place of every block, by its number in the program.
   std::vector<BlockPlace>* places = nullptr;
+  /// Gets one element for each action, up to a fault.
+  std::vector<ReplayedAction>* actions = nullptr;
+  /// Is filled after its `action`; stays empty if a fault comes before.
+  PlacedBlocks* placed = nullptr;
   /// Sees the allocator when all is done.
   std::function<void(const CachingAllocator&)> at_end;
 };
