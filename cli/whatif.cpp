@@ -136,8 +136,9 @@ std::string short_conf(const std::string& conf) {
 
 std::string size_or_dash(const std::optional<Bytes>& size) { return size ? format_bytes(*size) : "-"; }
 
-Table empty_table(bool smallest, bool attempts) {
+Table empty_table(bool smallest, bool attempts, bool cards = false) {
   std::vector<Table::Column> columns{left("alloc-conf"), "reserved", "allocated", "idle", "retries"};
+  if (cards) columns.insert(columns.begin() + 1, left("card"));
   if (smallest) {
     columns.insert(columns.end(), {"smallest", "no retry"});
   } else {
@@ -311,14 +312,37 @@ void print_held(const ClientProgram& program, Output& output) {
 }
 
 // The address space under one row, over everything the program did.
-void add_map(const ClientProgram& program, const WhatIfRow& row, Output& output) {
+Json map_of(const ClientProgram& program, const WhatIfRow& row) {
   const SegmentMap& map = row.kept->map;
-  const std::string head =
-      fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
-                  map.entries, format_bytes(row.outcome.highest_reserved));
-  const std::string name = std::filesystem::path{program.file}.filename().string();
-  output.add_section(segments_section(map, fmt::format("{}, {}", name, conf_name(row.conf)),
-                                      {fmt::format("Fits: {}.", fit_text(program, row)), head}));
+  return segments_section(
+      map, conf_name(row.conf),
+      {fmt::format("Fits: {}.", fit_text(program, row)),
+       fmt::format("On {}: {} entries of the allocator's history, {} reserved at most", room_name(row),
+                   map.entries, format_bytes(row.outcome.highest_reserved))});
+}
+
+// The page: settings with a map each, and who holds the memory of the program that decides.
+void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
+              Output& output) {
+  const std::size_t rank = answer.rows.front().program;
+  const bool attempts = programs[rank].attempts > 0;
+  MemoryPage page{.title = std::filesystem::path{programs[rank].file}.filename().string(),
+                  .head = {},
+                  .notes = whatif_notes(programs, answer),
+                  .settings = empty_table(smallest, attempts, true),
+                  .maps = {}};
+  std::vector<std::string> verdict = whatif_verdict(programs, answer);
+  page.head = {verdict.front(), left_on_the_table(answer)};
+  page.notes.insert(page.notes.begin(), verdict.begin() + 1, verdict.end());
+  for (const WhatIfRow& row : answer.rows) {
+    const ClientProgram& program = programs[row.program];
+    std::vector<std::string> line = cells(program, row, smallest, attempts);
+    line.insert(line.begin() + 1, room_name(row));
+    page.settings.add_row(std::move(line));
+    page.maps.push_back(map_of(program, row));
+  }
+  output.add_section(
+      memory_section(programs[rank], answer.holders[rank], answer.ranks[rank].front().kept->peak, page));
 }
 
 /// What the models of recordings would ask of their allocators at other parameters.
@@ -403,6 +427,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   question.least = true;
   question.at = text_of(arguments, "at");
   question.maps = output.wants_report();
+  question.grouping.folded = question.grouping.folded || question.maps;
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
   const std::vector<ClientProgram>& programs = asked.programs;
@@ -440,9 +465,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
     file.commit();
     output.wrote(exported);
   }
-  if (question.maps) {
-    for (const WhatIfRow& row : answer.rows) add_map(programs[row.program], row, output);
-  }
+  if (question.maps) add_page(programs, answer, question.smallest, output);
   output.write_report();
   Json json = whatif_json(programs, answer);
   if (answer.predicted) {

@@ -31,6 +31,9 @@ class Table {
   /// Adds the row that sums up the others; it stands below a line of its own in text.
   void add_total(std::vector<std::string> cells);
 
+  [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
+  [[nodiscard]] const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
   /// The whole table, each line ended by a newline. Text stays within 100 columns if its words
   /// allow it: columns of words are broken into lines, and what still does not fit follows below, behind the
   /// first column again.

@@ -63,6 +63,7 @@ struct Holders {
   Bytes reserved = 0;  ///< then
   Bytes idle = 0;      ///< of that, what the pins add up to
   std::vector<HeldIdle> pins;
+  PlacedBlocks placed;  ///< then, where maps are kept
   CategoryTimeline timeline;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lab/json.hpp"
+#include "lab/page/sections.hpp"
 #include "lab/whatif/whatif.hpp"
 
 namespace vramlab {
@@ -41,5 +42,19 @@ Json whatif_mark_json(const MarkFigures& mark);
 /// {"file", "rows", "peak", …} as docs/cli.md lists it; several programs add "ranks", one such object each.
 /// The answer must have kept its peaks.
 Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer);
+
+/// What the page shows of one program beside what its replays kept.
+struct MemoryPage {
+  std::string title;
+  SectionHead head;
+  std::vector<std::string> notes;
+  Table settings;          ///< a row for each combination, and what else stands there
+  std::vector<Json> maps;  ///< of the first rows: the section that shows the address space under it
+};
+
+/// A section of the page (page.cpp): settings, time line, categories, blocks at the peak of reserved memory,
+/// flame graph, pins and failures. The answer must have kept maps.
+Json memory_section(const ClientProgram& program, const Holders& holders, const PeakMemory& peak,
+                    const MemoryPage& page);
 
 }  // namespace vramlab

@@ -164,6 +164,7 @@ void keep_holders(const Job& job, const ReplaySetup& setup, const ShownPlaces& s
   placed.action = job.holders->pins_at;
   replay_program(program, setup, {.placed = &placed});
   add_pins(program, lifetimes, placed, *job.holders);
+  if (question.maps) job.holders->placed = std::move(placed);
 }
 
 // One replay shows everything that is kept, and another one without any limit what a program would need that
