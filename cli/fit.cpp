@@ -12,6 +12,7 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "fit/fit_model.hpp"
+#include "fit/parameters.hpp"
 #include "fit/step_time_fit.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/recorded.hpp"
@@ -114,6 +115,12 @@ Json accuracy_json(const RecordedSpec& spec, const MeasuredGrid& grid) {
   return json;
 }
 
+std::string refusals_text(const FittedModel& fitted) {
+  return fitted.refusal_chains == 0
+             ? "assumed: no recorded step was short of memory"
+             : fmt::format("the mean of {} chains of refused requests", fitted.refusal_chains);
+}
+
 Json card_json(const FittedModel& fitted, const Texts& files, const std::string& times) {
   Json card;
   card["recordings"] = Json::array();
@@ -128,10 +135,7 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
                 1e4;
   if (!times.empty())
     card["times"] = std::filesystem::path(times).filename().string() + ", every other point from the first";
-  card["workspace_refusals"] =
-      fitted.refusal_chains == 0
-          ? "assumed: no recorded step was short of memory"
-          : fmt::format("the mean of {} chains of refused requests", fitted.refusal_chains);
+  card["workspace_refusals"] = refusals_text(fitted);
   card["warnings"] = fitted.warnings;
   return card;
 }
@@ -195,7 +199,7 @@ void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
     points.push_back(
         {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
   }
-  spec.time = fit_step_time(points, spec.main_product);
+  spec.time = fit_step_time(points, work_product(spec));
   if (spec.time.slopes.empty()) {
     fitted.warnings.push_back(fmt::format(
         "{} timed points give the step time, and no slope: every step takes the same. Time a dozen shapes.",
@@ -241,6 +245,7 @@ int run_fit(const Arguments& arguments, Output& output) {
   for (std::size_t i = 0; i < std::min(kShown, fitted.inexact.size()); ++i) {
     output.line("  " + family_text(fitted.inexact[i], fitted.shape_labels));
   }
+  output.line("refused workspaces: {} attempts, {}", fitted.spec.workspace_refusals, refusals_text(fitted));
   for (const std::string& warning : fitted.warnings) output.line("warning: " + warning);
   output.wrote(file);
   Json names = Json::array();

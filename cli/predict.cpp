@@ -41,24 +41,35 @@ std::unique_ptr<WorkloadModel> read_model(const std::string& name, Output& outpu
 
 // Whether the room rests on a context that was not measured; a limit below it does not.
 bool assumes_context(const PredictionQuestion& question) {
-  return question.gpu->context_assumed() && question.allocator.limit != question.usable();
+  return question.gpu->context_assumed() && !question.outside_recorded() &&
+         question.allocator.limit != question.usable();
 }
 
 std::string card_name(const PredictionQuestion& question) {
-  return std::string{question.gpu->id} + (assumes_context(question) ? " (context assumed)" : "");
+  const bool recorded = question.outside_recorded() && question.allocator.limit != question.usable();
+  return std::string{question.gpu->id} + (assumes_context(question) ? " (context assumed)" : "") +
+         (recorded ? fmt::format(" ({} outside the allocator, as recorded)", format_bytes(question.outside()))
+                   : "");
 }
 
 Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
-  return {{"parameters", point_json(question)},
-          {"fits", prediction.fits},
-          {"peak_allocated_bytes", prediction.peak_allocated},
-          {"peak_reserved_bytes", prediction.peak_reserved},
-          {"step_seconds", question.model->timed() ? Json(prediction.step_seconds) : Json(nullptr)},
-          {"gpu", question.gpu->id},
-          {"usable_bytes", question.usable()},
-          {"context_assumed", assumes_context(question)},
-          {"outside_range", prediction.outside_range},
-          {"workspace_refusals", prediction.allocator_ooms}};
+  return {
+      {"parameters", point_json(question)},
+      {"fits", prediction.fits},
+      {"peak_allocated_bytes", prediction.peak_allocated},
+      {"peak_reserved_bytes", prediction.peak_reserved},
+      {"step_seconds", question.model->timed() ? Json(prediction.step_seconds) : Json(nullptr)},
+      {"bound_by_host", prediction.bound_by_host},
+      {"host_seconds_seen",
+       prediction.bound_by_host ? Json{prediction.least_seconds, prediction.most_seconds} : Json(nullptr)},
+      {"gpu", question.gpu->id},
+      {"usable_bytes", question.usable()},
+      {"context_assumed", assumes_context(question)},
+      {"outside_bytes", question.outside()},
+      {"outside_recorded", question.outside_recorded()},
+      {"disproved_by_recording", prediction.disproved_by != nullptr},
+      {"outside_range", prediction.outside_range},
+      {"workspace_refusals", prediction.allocator_ooms}};
 }
 
 Table prediction_table(const PredictionQuestion& question, const Prediction& p) {
@@ -71,7 +82,22 @@ Table prediction_table(const PredictionQuestion& question, const Prediction& p) 
   table.add_row({"usable", format_bytes(question.usable())});
   table.add_row({"step time (its own card)",
                  p.step_seconds > 0 ? fmt::format("{:.1f} ms", p.step_seconds * 1e3) : "not known"});
+  if (p.bound_by_host) {
+    table.add_row({"bound by the host, seen",
+                   fmt::format("{:.1f} to {:.1f} ms", p.least_seconds * 1e3, p.most_seconds * 1e3)});
+  }
   return table;
+}
+
+std::string disproof(const PredictionQuestion& question, const RecordedFailure& failure) {
+  std::string point;
+  for (std::size_t i = 0; i < failure.point.size(); ++i) {
+    point += fmt::format("{}{} {}", i > 0 ? ", " : "", question.model->parameters().parameters[i].name,
+                         failure.point[i]);
+  }
+  return fmt::format("Does not fit on {}: {} usable, and a recorded step of {} needed {} and failed.",
+                     card_name(question), format_bytes(question.usable()), point,
+                     format_bytes(failure.needed));
 }
 
 PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel& model) {
@@ -127,12 +153,17 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
                 100 * static_cast<double>(prediction.peak_reserved) / static_cast<double>(question.usable()));
   }
   if (!arguments.contains("largest")) {
-    output.line(prediction.fits
+    output.line(prediction.disproved_by != nullptr ? disproof(question, *prediction.disproved_by)
+                : prediction.fits
                     ? fmt::format("Fits on {}: peak reserved {} of {} usable.", card_name(question),
                                   format_bytes(prediction.peak_reserved), format_bytes(question.usable()))
                     : fmt::format("Does not fit on {}: {} usable, out of memory while asking for {}.",
                                   card_name(question), format_bytes(question.usable()),
                                   format_bytes(prediction.failed)));
+  }
+  if (prediction.fits && prediction.allocator_ooms > 0) {
+    output.line("warning: {} requests are refused on the way, workspaces that libraries do without.",
+                prediction.allocator_ooms);
   }
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
   output.next_table(prediction_table(question, prediction));

@@ -55,8 +55,9 @@ std::string step_request(const StepProgram& program, std::uint64_t shape) {
   }
   for (const MemoryOp& op : program.ops) {
     text += '\n';
-    for (const std::uint64_t number : {std::uint64_t{static_cast<std::uint8_t>(op.kind)},
-                                       std::uint64_t{op.slot}, op.size, std::uint64_t{op.attempts}}) {
+    for (const std::uint64_t number :
+         {std::uint64_t{static_cast<std::uint8_t>(op.kind)}, std::uint64_t{op.slot}, op.size,
+          std::uint64_t{op.attempts}, std::uint64_t{op.stream}}) {
       put(number);
     }
   }
@@ -78,7 +79,7 @@ StepProgram read_program(std::istream& in) {
   for (std::size_t i = 0; i < ops && in; ++i) {
     MemoryOp op;
     unsigned kind = 0;
-    in >> kind >> op.slot >> op.size >> op.attempts;
+    in >> kind >> op.slot >> op.size >> op.attempts >> op.stream;
     if (kind > static_cast<unsigned>(MemoryOpKind::workspace)) in.setstate(std::ios::failbit);
     op.kind = static_cast<MemoryOpKind>(kind);
     program.ops.push_back(op);

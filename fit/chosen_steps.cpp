@@ -50,6 +50,7 @@ class StepChooser {
     require_enough();
     warn(warnings);
     chosen_.first_shape = chosen_.shape_of(*chosen_.first).value_or(0);
+    find_later();
     return std::move(chosen_);
   }
 
@@ -81,6 +82,21 @@ class StepChooser {
       recordings_.push_back(&run);
     } else if (recordings_[*shape] == &run) {  // another recording's steps may differ a little
       chosen_.settled[*shape] = &step;
+    }
+  }
+
+  void find_later() {
+    for (const RecordedRun& run : runs_) {
+      const StepRecord* first = std::find_if(run.steps.data(), run.steps.data() + run.steps.size(),
+                                             [&](const StepRecord& step) { return &step == chosen_.first; });
+      const StepRecord* end = run.steps.data() + run.steps.size();
+      if (first == end) continue;
+      for (const StepRecord* step = first + 1; step != end; ++step) {
+        const bool makes = std::any_of(step->allocations.begin(), step->allocations.end(),
+                                       [](const StepAllocation& one) { return one.fate == Fate::forever; });
+        if (makes && !step->mark.oom && chosen_.shape_of(*step)) chosen_.later.push_back(step);
+      }
+      if (2 * chosen_.later.size() > static_cast<std::size_t>(end - first - 1)) chosen_.later.clear();
     }
   }
 

@@ -1,11 +1,13 @@
 #include "fit/fit_model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,13 +32,14 @@ class StructureGroups {
 
   /// The group of what occurs at `in`, of the shapes of `within`. A threshold on the main product or on a
   /// single parameter is taken where it describes `in`, at the geometric middle of its two neighbours,
-  /// inclusive; but only for whole tensors (`within` = all shapes), and not `by_nearest` recorded shape.
-  std::uint32_t number_of(ShapeSet in, ShapeSet within, bool by_nearest = false) {
+  /// inclusive; but only for whole tensors (`within` = all shapes, or those where their loop goes round), and
+  /// not `by_nearest` recorded shape.
+  std::uint32_t number_of(ShapeSet in, ShapeSet within, bool by_nearest = false, bool of_loop = false) {
     if (in == within) {
       in = within = all_;
       by_nearest = false;
     }
-    const bool may_have_threshold = within == all_ && !by_nearest;
+    const bool may_have_threshold = (within == all_ || of_loop) && !by_nearest;
     const auto [entry, fresh] = numbers_.try_emplace({in, within, may_have_threshold},
                                                      static_cast<std::uint32_t>(spec_.groups.size()));
     if (!fresh) return entry->second;
@@ -59,6 +62,7 @@ class StructureGroups {
     std::int64_t low_out = kMost;
     std::int64_t high_out = 0;
     for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+      if ((group.within >> shape & 1) == 0) continue;
       const std::int64_t value = spec_.monomials[monomial].value(spec_.shapes[shape]).value_or(0);
       const bool in = (group.in >> shape & 1) != 0;
       (in ? low_in : low_out) = std::min(in ? low_in : low_out, value);
@@ -91,7 +95,7 @@ class Fitter {
     }
     chosen_ = choose_steps(runs_, model_.warnings);
     for (const StepRecord* step : chosen_.settled) {
-      shapes_.push_back(shape_program(*step, false));
+      shapes_.push_back(shape_program(*step));
       shape_parameters.push_back(step->mark.parameters);
       model_.shape_labels.push_back(step->mark.label);
     }
@@ -99,10 +103,11 @@ class Fitter {
     spec = items_ ? items_->first_parameters(model_.warnings)
                   : fit_parameters(shape_parameters, model_.warnings);
     spec.name = name;
-    first_step_ = shape_program(*chosen_.first, true);
+    add_making(*chosen_.first, chosen_.first_shape);
+    for (const StepRecord* step : chosen_.later) add_making(*step, *chosen_.shape_of(*step));
     find_loops();
     count_samples();
-    union_ = merge_shapes(shapes_, monomials_by_shape(spec), first_step_, chosen_.first_shape);
+    union_ = merge_shapes(shapes_, monomials_by_shape(spec), values_in_loops(), making_);
     spec.tensors.resize(union_.tensors.size());
     const std::vector<SizeKnowledge> knowledge = find_size_laws(union_, shapes_, sample_values(), spec);
     fill_program();
@@ -127,6 +132,15 @@ class Fitter {
     }
   }
 
+  // What `step` makes for good is made once.
+  void add_making(const StepRecord& step, std::size_t shape) {
+    std::vector<Bytes>& extras = model_.spec.extras;
+    making_.push_back({making_program(step, static_cast<std::uint32_t>(extras.size())), shape});
+    for (const StepAllocation& allocation : step.allocations) {
+      if (allocation.fate == Fate::forever) extras.push_back(allocation.size);
+    }
+  }
+
   void find_loops() {
     RecordedSpec& spec = model_.spec;
     // rounds are counted by a parameter or, in steps over items, by their number: the last variable so far
@@ -136,20 +150,61 @@ class Fitter {
     for (std::size_t v = first; v < last; ++v) {
       LoopCounter& counter = counters.emplace_back(LoopCounter{static_cast<std::uint32_t>(v), {}});
       for (const VariableValues& shape : spec.shapes) counter.by_shape.push_back(shape[v]);
+      if (!items_) add_part_counters(LoopCounter{counter}, counters);
     }
-    LoopedPrograms looped =
-        take_out_loops(std::move(shapes_), std::move(first_step_), chosen_.first_shape, counters);
+    LoopedPrograms looped = take_out_loops(std::move(shapes_), std::move(making_), counters);
     spec.loops = std::move(looped.loops);
     shapes_ = std::move(looped.shapes);
-    first_step_ = std::move(looped.first_step);
+    making_ = std::move(looped.making);
     if (items_) {
       items_->complete(spec, shapes_, model_.warnings);
       return;
     }
-    if (!spec.loops.empty()) {
+    if (!looped.parts.empty()) {
+      const std::int64_t size = likeliest_part(looped.parts, spec.loops[0].count);
+      const std::uint32_t count = add_part_variables(spec, spec.loops[0].count, size);
+      for (RecordedLoop& loop : spec.loops) loop.count = count;
+    } else if (!spec.loops.empty()) {
       add_loop_variable(spec, {.name = "round", .kind = RecordedVariable::Kind::round});
     }
     warn_of_confusion(spec, model_.warnings);
+  }
+
+  // A batch may be cut into parts: into how many, for every size of a part.
+  static void add_part_counters(const LoopCounter& whole, std::vector<LoopCounter>& counters) {
+    const std::size_t others = counters.size();
+    const std::int64_t most = *std::max_element(whole.by_shape.begin(), whole.by_shape.end());
+    for (std::int64_t part = 2; part <= most / 2; ++part) {
+      std::vector<std::int64_t> numbers;
+      for (const std::int64_t all : whole.by_shape) numbers.push_back((all + part - 1) / part);
+      if (counters.size() > others && counters.back().by_shape == numbers) {
+        counters.back().parts.push_back(part);
+      } else {
+        counters.push_back({whole.variable, std::move(numbers), {part}});
+      }
+    }
+  }
+
+  // Of several sizes with the same numbers of parts the one that leaves a shorter last part where the last
+  // round allocates less than the others.
+  [[nodiscard]] std::int64_t likeliest_part(const std::vector<std::int64_t>& sizes,
+                                            std::uint32_t parameter) const {
+    const auto agrees = [&](std::int64_t size) {
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+        Bytes first = 0;
+        Bytes last = 0;
+        for (const ShapeAllocation& one : shapes_[shape].allocations) {
+          if (one.loop < 0 || one.sizes.size() < 2) continue;
+          first += one.sizes.front();
+          last += one.sizes.back();
+        }
+        const bool shorter = model_.spec.shapes[shape][parameter] % size != 0;
+        if (first > 0 && shorter != (last + first / 100 < first)) return false;
+      }
+      return true;
+    };
+    const auto likely = std::find_if(sizes.begin(), sizes.end(), agrees);
+    return likely != sizes.end() ? *likely : sizes.front();
   }
 
   // Of the model's own variables.
@@ -169,6 +224,19 @@ class Fitter {
       }
       return std::vector<std::int64_t>(values.monomials().begin(), values.monomials().end());
     };
+  }
+
+  // Values of all monomials in the first round of a loop over parts, by shape: a single part may be a short
+  // one.
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> values_in_loops() const {
+    const RecordedSpec& spec = model_.spec;
+    std::vector<std::vector<std::int64_t>> values = monomials_by_shape(spec);
+    if (spec.loops.empty() || spec.variables[spec.loops[0].count].kind != RecordedVariable::Kind::parts) {
+      return values;
+    }
+    const SampleValues samples = sample_values();
+    for (std::size_t shape = 0; shape < values.size(); ++shape) values[shape] = samples(shape, 0, 0);
+    return values;
   }
 
   void count_samples() {
@@ -206,24 +274,61 @@ class Fitter {
     return terms.size() > 1 && terms[0].monomial == 0;
   }
 
+  // Shapes at which its loop does not go round say nothing of a tensor.
+  [[nodiscard]] std::uint32_t group_of(const UnionTensor& tensor, StructureGroups& groups) const {
+    const ShapeSet in = tensor.shapes();
+    const auto known = static_cast<std::size_t>(std::countr_zero(in));
+    const std::int32_t loop = tensor.in(shapes_, known)->loop;
+    ShapeSet within = groups.all();
+    for (std::size_t shape = 0; loop >= 0 && shape < shapes_.size(); ++shape) {
+      if (shapes_[shape].rounds[static_cast<std::size_t>(loop)] == 0) within &= ~(ShapeSet{1} << shape);
+    }
+    return groups.number_of(in, within, false, loop >= 0);
+  }
+
+  void warn_of_temporaries() {
+    const RecordedSpec& spec = model_.spec;
+    std::size_t count = 0;
+    Bytes largest = 0;
+    for (const RecordedTensor& tensor : spec.tensors) {
+      if (!tensor.workspace || tensor.size >= 0) continue;
+      const RecordedTable& table = spec.tables[static_cast<std::size_t>(-1 - tensor.size)];
+      if (*std::max_element(table.forms.begin(), table.forms.end()) >= 0) continue;
+      ++count;
+      largest = std::max(largest, *std::max_element(table.sizes.begin(), table.sizes.end()));
+    }
+    if (count == 0) return;
+    model_.warnings.push_back(fmt::format(
+        "{} allocations of one kernel (up to {}) have no size form; they are taken for workspaces, which a "
+        "step does without where memory is short.",
+        count, format_bytes(largest)));
+  }
+
   void fill_program() {
     RecordedSpec& spec = model_.spec;
     if (chosen_.first_is_alone && shapes_.size() > 1) add_frees_of_first_shape();
     StructureGroups groups(spec);
     for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
       RecordedTensor& tensor = spec.tensors[t];
-      tensor.group = groups.number_of(union_.tensors[t].shapes(), groups.all());
+      tensor.group = group_of(union_.tensors[t], groups);
       tensor.workspace = has_size_of_workspace(tensor);
       for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
         const ShapeAllocation* one = union_.tensors[t].in(shapes_, shape);
         if (one == nullptr) continue;
         tensor.workspace = tensor.workspace && one->brief;
+        tensor.stream = one->stream;
         if (tensor.kept < 0) tensor.kept = one->kept;
       }
       spec.kept = std::max(spec.kept, static_cast<std::uint32_t>(tensor.kept + 1));
     }
+    warn_of_temporaries();
+    const std::vector<Bytes> sizes = std::exchange(spec.extras, {});  // numbered in the order of the program
     for (const UnionOp& op : union_.ops) {
       RecordedOp& recorded = spec.program.emplace_back(op.op);
+      if (recorded.kind == Kind::ensure) {
+        spec.extras.push_back(sizes[recorded.what]);
+        recorded.what = static_cast<std::uint32_t>(spec.extras.size() - 1);
+      }
       if (recorded.kind == Kind::allocate) {
         recorded.group = spec.tensors[recorded.what].group;
       } else if (recorded.kind == Kind::free) {  // one of several places where a tensor may end
@@ -250,16 +355,35 @@ class Fitter {
     if (chains > 0) model_.spec.workspace_refusals = std::max((total + chains / 2) / chains, 1U);
   }
 
-  void fill_first_step() {
-    for (const StepAllocation& allocation : chosen_.first->allocations) {
-      if (allocation.fate == Fate::forever) model_.spec.extras.push_back(allocation.size);
+  void add_failures() {
+    RecordedSpec& spec = model_.spec;
+    if (items_) return;
+    for (const RecordedRun& run : runs_) {
+      for (const StepRecord& step : run.steps) {
+        if (!step.mark.oom || step.needed == 0) continue;
+        RecordedFailure failure{.needed = step.needed};
+        const auto& known = step.mark.parameters.scalars;
+        for (const Parameter& parameter : spec.parameters) {
+          if (const auto value = known.find(parameter.name); value != known.end()) {
+            failure.point.push_back(value->second);
+          }
+        }
+        if (failure.point.size() == spec.parameters.size()) spec.failures.push_back(std::move(failure));
+      }
     }
+  }
+
+  void fill_first_step() {
     model_.spec.build = runs_[0].build;
+    model_.spec.outside = runs_[0].outside().value_or(0);
+    if (model_.spec.outside > 0) model_.spec.card_total = runs_[0].steps.back().mark.device_total;
+    add_failures();
     std::ptrdiff_t late = 0;
     std::size_t foreign = 0;
     for (const StepRecord* step : chosen_.settled) {
       foreign += step->foreign_frees;
-      if (step == chosen_.first) continue;
+      const bool made = std::find(chosen_.later.begin(), chosen_.later.end(), step) != chosen_.later.end();
+      if (step == chosen_.first || made) continue;
       late += std::count_if(step->allocations.begin(), step->allocations.end(),
                             [](const StepAllocation& one) { return one.fate == Fate::forever; });
     }
@@ -279,7 +403,7 @@ class Fitter {
   ChosenSteps chosen_;
   std::vector<ShapeProgram> shapes_;
   std::optional<RecordedItems> items_;
-  ShapeProgram first_step_;
+  std::vector<MakingStep> making_;  ///< the first step, and those after it that made something for good
   UnionProgram union_;
 };
 

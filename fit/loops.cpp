@@ -2,21 +2,30 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 namespace vramlab {
 namespace {
 
 using Kind = RecordedOp::Kind;
 
-/// Whether the free at a place of a loop's body goes through another loop backwards.
-using FreeDirections = std::map<std::pair<std::uint32_t, std::size_t>, bool>;
+/// What is known of the frees in loops' bodies from shapes with more rounds.
+struct FreeDirections {
+  /// By loop and place in its body: whether the free goes through another loop backwards.
+  std::map<std::pair<std::uint32_t, std::size_t>, bool> backwards;
+  /// In loops over parts, by loop, length of its body and place in it: a free of what the round before
+  /// allocated, as the place of that allocation.
+  std::map<std::tuple<std::uint32_t, std::size_t, std::size_t>, std::size_t> of_round_before;
+};
 
 /// Writes a program with its loops taken out.
 class LoopRemover {
  public:
   /// `directions` are added to where a body is gone round often enough to see them, and used elsewhere.
-  LoopRemover(const ShapeProgram& flat, const std::vector<FoundLoop>& loops, FreeDirections& directions)
-      : flat_(flat), loops_(loops), directions_(directions) {}
+  LoopRemover(const ShapeProgram& flat, const std::vector<FoundLoop>& loops, bool of_parts,
+              FreeDirections& directions)
+      : flat_(flat), loops_(loops), of_parts_(of_parts), directions_(directions) {}
 
   ShapeProgram run() {
     result_.parameters = flat_.parameters;
@@ -161,8 +170,14 @@ class LoopRemover {
         op.place.outside.push_back(targets[round].number);
       }
     }
-    if (rounds.empty()) return op;  // each round frees another plain tensor
-    bool& backwards = directions_[{loop, position}];
+    if (rounds.empty()) {
+      adopt(loop, position, op);
+      return op;  // each round frees another plain tensor
+    }
+    if (of_parts_ && rounds[0] == std::pair<std::int64_t, std::int64_t>{1, 0}) {
+      directions_.of_round_before[{loop, run.period, position}] = birth_in(run, number);
+    }
+    bool& backwards = directions_.backwards[{loop, position}];
     if (rounds.size() > 1) backwards = rounds[1].second < rounds[0].second;
     op.place.step = backwards ? -1 : 1;
     op.place.from_end = backwards;
@@ -172,8 +187,33 @@ class LoopRemover {
     return op;
   }
 
+  // Where in the body of `run` the allocation `number` is made.
+  [[nodiscard]] std::size_t birth_in(const Repetition& run, std::uint32_t number) const {
+    std::size_t position = 0;
+    while (position < run.period && !makes(run.start + position, number)) ++position;
+    return position;
+  }
+
+  [[nodiscard]] bool makes(std::size_t place, std::uint32_t number) const {
+    const RecordedOp& op = flat_.ops[places_[place].op];
+    return op.kind == Kind::allocate && owners_[op.what].number == number;
+  }
+
+  // With one round no free of what the round before made is seen: its place tells which it is.
+  void adopt(std::uint32_t loop, std::size_t position, RecordedOp& op) const {
+    const Repetition& run = loops_[loop].at;
+    const auto known = directions_.of_round_before.find({loop, run.period, position});
+    if (known == directions_.of_round_before.end() || known->second >= run.period) return;
+    const RecordedOp& birth = flat_.ops[places_[run.start + known->second].op];
+    if (birth.kind != Kind::allocate) return;
+    op.what = owners_[birth.what].number;
+    op.place.step = 1;
+    op.place.offset = -1;
+  }
+
   const ShapeProgram& flat_;
   const std::vector<FoundLoop>& loops_;
+  bool of_parts_;
   FreeDirections& directions_;
   ShapeProgram result_;
   std::vector<Place> places_;
@@ -183,29 +223,39 @@ class LoopRemover {
 
 }  // namespace
 
-LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, ShapeProgram first_step,
-                              std::size_t first_shape, std::vector<LoopCounter> counters) {
+LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, std::vector<MakingStep> making,
+                              std::vector<LoopCounter> counters) {
   LoopedPrograms result;
-  // The first step is one more program to find the loops in; it has no frees of older gradients.
-  shapes.push_back(std::move(first_step));
-  for (LoopCounter& counter : counters) counter.by_shape.push_back(counter.by_shape[first_shape]);
+  // Steps that make something are more programs to find the loops in; they have no frees of older gradients.
+  for (MakingStep& step : making) {
+    shapes.push_back(std::move(step.program));
+    for (LoopCounter& counter : counters) counter.by_shape.push_back(counter.by_shape[step.shape]);
+  }
   const auto loops = find_loops(shapes, counters);
   if (!loops[0].empty()) {
-    for (const FoundLoop& loop : loops[0])
-      result.loops.push_back({counters[loop.counter].variable, loop.plus});
-    std::size_t most = 0;  // the shape with most rounds says which way each free moves
-    for (std::size_t shape = 1; shape < shapes.size(); ++shape) {
-      if (loops[shape][0].at.rounds > loops[most][0].at.rounds) most = shape;
+    for (const FoundLoop& loop : loops[0]) {
+      result.loops.push_back({.count = counters[loop.counter].variable, .plus = loop.plus});
+      if (counters[loop.counter].parts.empty()) continue;
+      result.parts = counters[loop.counter].parts;
+      // the first parts may differ from the others (gradients are made, and not added to)
+      const auto before = static_cast<std::int64_t>((loop.at.start + loop.at.period / 2) / loop.at.period);
+      result.loops.back().skipped = std::min(before, -loop.plus);
     }
+    // the shapes with most rounds say which way each free moves
+    std::vector<std::size_t> order(shapes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return loops[a][0].at.rounds > loops[b][0].at.rounds;
+    });
     FreeDirections directions;
-    ShapeProgram in_most = LoopRemover(shapes[most], loops[most], directions).run();
-    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
-      shapes[shape] =
-          shape == most ? std::move(in_most) : LoopRemover(shapes[shape], loops[shape], directions).run();
+    for (const std::size_t shape : order) {
+      shapes[shape] = LoopRemover(shapes[shape], loops[shape], !result.parts.empty(), directions).run();
     }
   }
-  result.first_step = std::move(shapes.back());
-  shapes.pop_back();
+  for (std::size_t step = making.size(); step-- > 0; shapes.pop_back()) {
+    making[step].program = std::move(shapes.back());
+  }
+  result.making = std::move(making);
   result.shapes = std::move(shapes);
   return result;
 }

@@ -23,23 +23,29 @@ struct Repetition {
 struct LoopCounter {
   std::uint32_t variable = 0;          ///< its number among the variables of the model
   std::vector<std::int64_t> by_shape;  ///< its value at each shape
+  /// Sizes of the parts that the variable may be cut into, all with these numbers of parts; empty = the
+  /// variable itself counts.
+  std::vector<std::int64_t> parts{};
 };
 
 /// Loops of one workload, and the programs with each body standing once.
 struct LoopedPrograms {
-  std::vector<RecordedLoop> loops;
+  std::vector<RecordedLoop> loops;  ///< all with one counter
+  std::vector<std::int64_t> parts;  ///< of that counter
   std::vector<ShapeProgram> shapes;
-  ShapeProgram first_step;
+  std::vector<MakingStep> making;
 };
 
 /// Looks for them in the shape with the largest count: a run of actions that repeats, allocation for
 /// allocation, with every free moving on by the same number of allocations a round, as often as a counter
 /// plus a constant (0 to −3) says. Every other shape must repeat the same body exactly as often as its own
-/// count says; otherwise the repetition is something else (layers) and stays as it is.
+/// count says; otherwise the repetition is something else (layers) and stays as it is. A loop over parts must
+/// be most of the step; its body may have allocations more or less at another shape, and is found by aligning
+/// the two steps.
 ///
-/// `first_step` has the shape `first_shape`; its `ensure` operations move in front of a loop they fall into.
-LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, ShapeProgram first_step,
-                              std::size_t first_shape, std::vector<LoopCounter> counters);
+/// The `ensure` operations of `making` steps move in front of a loop they fall into.
+LoopedPrograms take_out_loops(std::vector<ShapeProgram> shapes, std::vector<MakingStep> making,
+                              std::vector<LoopCounter> counters);
 
 // Where a step repeats itself as often as a counter says.
 

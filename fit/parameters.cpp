@@ -78,6 +78,43 @@ void add_loop_variable(RecordedSpec& spec, RecordedVariable variable) {
   sort_by_degree(spec.monomials);
 }
 
+std::uint32_t add_part_variables(RecordedSpec& spec, std::uint32_t parameter, std::int64_t size) {
+  using Kind = RecordedVariable::Kind;
+  const auto count = static_cast<std::uint32_t>(spec.variables.size());
+  const std::size_t part = count + 1;
+  const std::string& name = spec.variables[parameter].name;
+  const std::string number = name + "_parts";
+  const std::string rows = name + "_of_part";
+  spec.variables.push_back({.name = number, .kind = Kind::parts, .value = size, .of = parameter});
+  spec.variables.push_back({.name = rows, .kind = Kind::part, .value = size, .of = parameter});
+  for (VariableValues& shape : spec.shapes) {
+    const std::int64_t all = shape[parameter];
+    shape.push_back((all + size - 1) / size);
+    shape.push_back(std::min(all, size));
+  }
+  for (Monomial& monomial : spec.monomials) monomial.powers.resize(spec.variables.size(), 0);
+  multiply(spec.monomials, part, 1, kHighestDegree);
+  std::stable_sort(spec.monomials.begin(), spec.monomials.end(), [&](const Monomial& a, const Monomial& b) {
+    const unsigned rest_a = a.degree() - a.powers[part];
+    const unsigned rest_b = b.degree() - b.powers[part];
+    if (rest_a != rest_b) return rest_a < rest_b;
+    return rest_a == 0 ? a.powers[part] < b.powers[part] : a.powers[part] > b.powers[part];
+  });
+  return count;
+}
+
+std::uint32_t work_product(const RecordedSpec& spec) {
+  Monomial work = spec.monomials[spec.main_product];
+  for (std::size_t v = 0; v < spec.variables.size(); ++v) {
+    if (spec.variables[v].kind != RecordedVariable::Kind::part) continue;
+    work.powers[spec.variables[v].of] = std::max(work.powers[spec.variables[v].of], work.powers[v]);
+    work.powers[v] = 0;
+  }
+  const auto found = std::find(spec.monomials.begin(), spec.monomials.end(), work);
+  return found == spec.monomials.end() ? spec.main_product
+                                       : static_cast<std::uint32_t>(found - spec.monomials.begin());
+}
+
 RecordedSpec fit_parameters(const std::vector<StepParameters>& shapes, std::vector<std::string>& warnings) {
   using Kind = RecordedVariable::Kind;
   require_same_names(shapes);

@@ -21,6 +21,15 @@ RecordedSpec fit_parameters(const std::vector<StepParameters>& shapes, std::vect
 /// Adds a variable that sizes inside loops may follow; products with it come behind all others.
 void add_loop_variable(RecordedSpec& spec, RecordedVariable variable);
 
+/// Adds what a loop over parts of `size` of the parameter number `parameter` needs: the number of parts (the
+/// variable that is returned), and how much the part at hand has, with its products in front of those without
+/// it: where no recorded part was shorter, what follows another parameter is taken to follow the part as
+/// well.
+std::uint32_t add_part_variables(RecordedSpec& spec, std::uint32_t parameter, std::int64_t size);
+
+/// The product that a step's work follows: the main one, with the whole parameter in place of a part of it.
+std::uint32_t work_product(const RecordedSpec& spec);
+
 /// Values of all monomials, by shape.
 std::vector<std::vector<std::int64_t>> monomials_by_shape(const RecordedSpec& spec);
 

@@ -99,7 +99,8 @@ class Finder {
   }
 
   bool borrow(std::size_t tensor) {
-    if (samples_[tensor].size() != 1) return false;
+    const std::vector<SizeSample>& seen = samples_[tensor];  // the same in each round of a loop
+    if (std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) != seen.end()) return false;
     const auto lender = lenders_.find(samples_[tensor][0]);
     if (lender == lenders_.end()) return false;
     spec_.tensors[tensor].size = lender->second;

@@ -90,7 +90,7 @@ class Cutter {
         skipped = true;
       }
       for (; at < ends[m]; ++at) enter(trace_[at], marks[m].is_step);
-      if (marks[m].is_step) end_refusals(run_.steps.back());
+      if (marks[m].is_step) end_step(run_.steps.back());
     }
     if (run_.steps.empty()) {
       throw InputError(name_, "no mark has the phase \"step\". Mark the end of each step.");
@@ -108,9 +108,19 @@ class Cutter {
   }
 
  private:
+  void count_segments(const TraceEntry& entry) {
+    using Action = TraceEntry::Action;
+    if (entry.action == Action::segment_alloc || entry.action == Action::segment_map) reserved_ += entry.size;
+    if (entry.action == Action::segment_free || entry.action == Action::segment_unmap) {
+      reserved_ -= std::min(reserved_, entry.size);
+    }
+  }
+
   void enter(const TraceEntry& entry, bool in_step) {
+    count_segments(entry);
     if (entry.action == TraceEntry::Action::oom && in_step) {
       StepRecord& step = run_.steps.back();
+      step.needed = reserved_ + entry.size;
       if (!std::exchange(in_a_row_, true)) step.refusals.push_back({step.allocations.size(), {}});
       step.refusals.back().sizes.push_back(entry.size);
       return;
@@ -132,18 +142,25 @@ class Cutter {
   }
 
   // The last refusal of a failed step is the one that the program saw.
-  void end_refusals(StepRecord& step) {
+  void end_step(StepRecord& step) {
     in_a_row_ = false;
+    const std::optional<Bytes>& used = step.mark.device_used;
+    if (used && *used > reserved_ && reserved_ > 0) step.outside = *used - reserved_;
     if (!step.mark.oom || step.refusals.empty()) return;
     step.refusals.back().sizes.pop_back();
     if (step.refusals.back().sizes.empty()) step.refusals.pop_back();
   }
 
-  void allocate(const TraceEntry& entry, bool in_step) {
-    if (entry.stream != 0 && !other_streams_) {
-      other_streams_ = true;
-      run_.warnings.push_back("some allocations belong to side streams; the model puts all on one stream.");
+  std::uint32_t number_of(StreamId stream) {
+    if (stream != kDefaultStream && run_.steps.empty() && streams_.size() == 1) {
+      run_.warnings.push_back(
+          "building allocates on side streams; the model puts what it builds on the default one.");
     }
+    return streams_.try_emplace(stream, static_cast<std::uint32_t>(streams_.size())).first->second;
+  }
+
+  void allocate(const TraceEntry& entry, bool in_step) {
+    const std::uint32_t stream = number_of(entry.stream);
     Owner owner;
     if (run_.steps.empty()) {
       run_.build.push_back(static_cast<std::int64_t>(entry.size));
@@ -152,7 +169,7 @@ class Cutter {
       StepRecord& step = run_.steps.back();
       owner = {run_.steps.size() - 1, static_cast<std::uint32_t>(step.allocations.size()),
                static_cast<std::uint32_t>(step.actions.size())};
-      step.allocations.push_back({entry.size, Fate::forever, 0});
+      step.allocations.push_back({.size = entry.size, .fate = Fate::forever, .stream = stream});
       step.actions.push_back({StepAction::Kind::allocate, owner.number});
     } else {
       owner.step = run_.steps.size();  // of no step
@@ -217,8 +234,9 @@ class Cutter {
   std::map<Address, Owner> live_;
   std::vector<LaterFree> later_frees_;
   std::uint32_t built_ = 0;
+  Bytes reserved_ = 0;
   bool in_a_row_ = false;  // the entry before was a refused request, too
-  bool other_streams_ = false;
+  std::map<StreamId, std::uint32_t> streams_{{kDefaultStream, 0}};
 };
 
 const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const std::string& name) {
@@ -229,6 +247,17 @@ const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const s
 }
 
 }  // namespace
+
+std::optional<Bytes> RecordedRun::outside() const {
+  constexpr Bytes kSteady = 64_MiB;
+  std::optional<Bytes> last;
+  for (std::size_t step = steps.size() / 2; step < steps.size(); ++step) {
+    const std::optional<Bytes>& one = steps[step].outside;
+    if (!one || (last && std::max(*last, *one) - std::min(*last, *one) > kSteady)) return std::nullopt;
+    last = one;
+  }
+  return last;
+}
 
 RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
                          const std::string& name) {

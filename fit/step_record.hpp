@@ -38,6 +38,7 @@ struct StepAllocation {
   Bytes size = 0;  ///< as requested
   Fate fate = Fate::freed;
   std::uint32_t actions = 0;  ///< actions between its birth and its free, both included; of a freed one
+  std::uint32_t stream = 0;   ///< 0 = the default one, others numbered as they appear
 
   /// A workspace by its life: what a library asks for and returns around one kernel.
   [[nodiscard]] bool is_brief() const { return fate == Fate::freed && actions <= 3; }
@@ -59,10 +60,16 @@ struct StepRecord {
   std::size_t foreign_frees = 0;  ///< of what was there before the first step; moved to the end of building
   /// In order. The request that failed the step is none of them.
   std::vector<RefusedRequests> refusals;
+  Bytes needed = 0;              ///< of a failed one: reserved at its last refused request, and that request
+  std::optional<Bytes> outside;  ///< bytes of the card in use besides the allocator when it ended, if noted
 };
 
 /// A recording cut at its marks.
 struct RecordedRun {
+  /// What lay outside the allocator after the last step; empty if that was not noted, or moved by more than
+  /// 64 MiB in the second half of the steps: then another process was on the card.
+  [[nodiscard]] std::optional<Bytes> outside() const;
+
   std::vector<std::int64_t> build;  ///< before the first step, as RecordedSpec::build
   std::vector<StepRecord> steps;    ///< in order; failed ones included
   std::vector<std::string> warnings;
@@ -87,6 +94,9 @@ struct ChosenSteps {
   std::vector<const StepRecord*> settled;
   const StepRecord* first = nullptr;
   std::size_t first_shape = 0;
+  /// Steps after the first one, in its process, that made something for good (buckets rebuilt by the second
+  /// step, state made late). Empty if more than half of them do: then the program leaks.
+  std::vector<const StepRecord*> later;
   /// It stands for its shape, for want of another, though it frees no gradients.
   bool first_is_alone = false;
 

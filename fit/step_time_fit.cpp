@@ -179,7 +179,14 @@ StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t 
       below = share;
     }
   }
-  return fit_share(points, main_product, below);
+  StepTimeForm law = fit_share(points, main_product, below);
+  for (const TimedPoint& point : points) {
+    if (!law.at_floor(point.monomials)) continue;
+    const bool is_first = law.most_at_floor == 0;
+    law.least_at_floor = is_first ? point.seconds : std::min(law.least_at_floor, point.seconds);
+    law.most_at_floor = std::max(law.most_at_floor, point.seconds);
+  }
+  return law;
 }
 
 }  // namespace vramlab

@@ -7,11 +7,15 @@
 #include <optional>
 #include <utility>
 
-#include "core/error.hpp"
+#include "fit/alignment.hpp"
 
 namespace vramlab {
 
-ShapeProgram shape_program(const StepRecord& step, bool extras) {
+namespace {
+
+using Kind = RecordedOp::Kind;
+
+ShapeProgram written_program(const StepRecord& step, std::optional<std::uint32_t> extra) {
   ShapeProgram program{.parameters = step.mark.parameters};
   std::vector<std::uint32_t> number(step.allocations.size(), 0);
   std::int32_t rank = 0;
@@ -19,88 +23,43 @@ ShapeProgram shape_program(const StepRecord& step, bool extras) {
     const StepAllocation& allocation = step.allocations[i];
     if (allocation.fate == Fate::forever) continue;
     number[i] = static_cast<std::uint32_t>(program.allocations.size());
-    program.allocations.push_back(
-        {{allocation.size}, -1, allocation.fate == Fate::kept ? rank++ : -1, allocation.is_brief()});
+    program.allocations.push_back({{allocation.size},
+                                   -1,
+                                   allocation.fate == Fate::kept ? rank++ : -1,
+                                   allocation.is_brief(),
+                                   allocation.stream});
   }
-  std::uint32_t extra = 0;
-  using Kind = RecordedOp::Kind;
   for (const StepAction& action : step.actions) {
     switch (action.kind) {
       case StepAction::Kind::allocate:
         if (step.allocations[action.what].fate != Fate::forever) {
           program.ops.push_back({Kind::allocate, number[action.what]});
-        } else if (extras) {
-          program.ops.push_back({Kind::ensure, extra++});
+        } else if (extra) {
+          program.ops.push_back({Kind::ensure, (*extra)++});
         }
         break;
       case StepAction::Kind::free:
         program.ops.push_back({Kind::free, number[action.what]});
         break;
       case StepAction::Kind::free_kept:
-        if (!extras) program.ops.push_back({Kind::free_kept, action.what});
+        if (!extra) program.ops.push_back({Kind::free_kept, action.what});
         break;
     }
   }
   return program;
 }
 
+}  // namespace
+
+ShapeProgram shape_program(const StepRecord& step) { return written_program(step, std::nullopt); }
+
+ShapeProgram making_program(const StepRecord& step, std::uint32_t first_extra) {
+  return written_program(step, first_extra);
+}
+
 namespace {
 
-using Kind = RecordedOp::Kind;
 __extension__ using Wide = __int128;
-
-// --- The best common subsequence of two sequences under a score ---
-
-/// Places of both sequences that belong together, ascending in both.
-using Alignment = std::vector<std::pair<std::size_t, std::size_t>>;
-
-/// Pairs with the highest sum of `score(i, j)`; pairs that score 0 are never made. Among equally good
-/// alignments the one whose pairs lie latest is taken. Needs one byte for each i and j; throws InputError for
-/// more than 2 · 10⁹.
-template <class Score>
-Alignment align_sequences(std::size_t first, std::size_t second, const Score& score) {
-  constexpr std::size_t kMostPairs = 2'000'000'000;
-  if (second > 0 && first > kMostPairs / second) {
-    throw InputError("",
-                     "steps of " + std::to_string(second) +
-                         " actions are too long to be compared with each other. Record shorter ones, such "
-                         "as fewer tokens or layers.");
-  }
-  enum Step : std::uint8_t { kStop, kPair, kSkipFirst, kSkipSecond };
-  const std::size_t width = second + 1;
-  std::vector<std::uint8_t> steps((first + 1) * width, kStop);
-  std::vector<std::int64_t> above(width, 0);
-  std::vector<std::int64_t> row(width, 0);
-  for (std::size_t i = 1; i <= first; ++i) {
-    steps[i * width] = kSkipFirst;
-    for (std::size_t j = 1; j <= second; ++j) {
-      row[j] = above[j];
-      std::uint8_t step = kSkipFirst;
-      if (row[j - 1] > row[j]) {
-        row[j] = row[j - 1];
-        step = kSkipSecond;
-      }
-      const std::int64_t one = score(i - 1, j - 1);
-      if (one > 0 && above[j - 1] + one >= row[j]) {
-        row[j] = above[j - 1] + one;
-        step = kPair;
-      }
-      steps[i * width + j] = step;
-    }
-    std::swap(row, above);
-  }
-  Alignment pairs;
-  std::size_t i = first;
-  std::size_t j = second;
-  while (i > 0 && j > 0) {
-    const std::uint8_t step = steps[i * width + j];
-    if (step == kPair) pairs.emplace_back(--i, --j);
-    if (step == kSkipFirst) --i;
-    if (step == kSkipSecond) --j;
-  }
-  std::reverse(pairs.begin(), pairs.end());
-  return pairs;
-}
 
 /// Both sequences merged by their alignment: pairs once, everything else at its place (the first sequence's
 /// before the second's). Each entry gives the places in both; `kNoPlace` where one has none.
@@ -160,10 +119,14 @@ using Numbers = std::vector<std::optional<std::uint32_t>>;
 
 class Merger {
  public:
-  Merger(const std::vector<ShapeProgram>& shapes, const std::vector<std::vector<std::int64_t>>& monomials)
-      : shapes_(shapes), monomials_(monomials), memory_(shapes.size() * shapes.size()) {}
+  Merger(const std::vector<ShapeProgram>& shapes, const std::vector<std::vector<std::int64_t>>& monomials,
+         const std::vector<std::vector<std::int64_t>>& in_loops)
+      : shapes_(shapes),
+        monomials_(monomials),
+        in_loops_(in_loops),
+        memory_(2 * shapes.size() * shapes.size()) {}
 
-  UnionProgram run(const ShapeProgram& first_step, std::size_t first_shape) {
+  UnionProgram run(const std::vector<MakingStep>& making) {
     std::vector<std::size_t> order(shapes_.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -181,9 +144,11 @@ class Merger {
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       merge(renumbered(shapes_[shape], numbers_[shape]), ShapeSet{1} << shape);
     }
-    // Only extras are taken from the first step; the rest is the same step once more, and what is not tells
+    // Only extras are taken from these steps; the rest is the same step once more, and what is not tells
     // nothing of their place.
-    merge(renumbered(first_step, numbers_of_first_step(first_step, first_shape)), 0);
+    for (const MakingStep& step : making) {
+      merge(renumbered(step.program, numbers_of_first_step(step.program, step.shape)), 0);
+    }
     std::erase_if(result_.ops,
                   [](const UnionOp& op) { return op.shapes == 0 && op.op.kind != Kind::ensure; });
     return std::move(result_);
@@ -226,7 +191,9 @@ class Merger {
     for (std::size_t at = 0; at < shapes_.size(); ++at) {
       const ShapeAllocation* known = item.tensor.in(shapes_, at);
       if (known == nullptr) continue;
-      if (known->loop != one.loop || (known->kept >= 0) != (one.kept >= 0)) return 0;
+      if (known->loop != one.loop || (known->kept >= 0) != (one.kept >= 0) || known->stream != one.stream) {
+        return 0;
+      }
       best = std::max(best, relation(at, known->sizes[0], shape, one.sizes[0], one.loop >= 0));
     }
     return best;
@@ -234,16 +201,18 @@ class Merger {
 
   // In loops sizes differ from item to item, so that they say less than the order.
   std::int64_t relation(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b, bool in_loop) {
-    auto& known = memory_[a * shapes_.size() + b];
+    auto& known = memory_[((in_loop ? shapes_.size() : 0) + a) * shapes_.size() + b];
     const auto [entry, fresh] = known.try_emplace({size_a, size_b}, 0);
-    if (fresh) entry->second = compare(a, size_a, b, size_b);
+    const auto& values = in_loop ? in_loops_ : monomials_;
+    if (fresh) entry->second = compare(values[a], size_a, values[b], size_b);
     return in_loop ? kSameBody + entry->second : entry->second;
   }
 
-  [[nodiscard]] std::int64_t compare(std::size_t a, Bytes size_a, std::size_t b, Bytes size_b) const {
-    for (std::size_t m = 0; m < monomials_[a].size(); ++m) {
-      if (static_cast<Wide>(size_a) * monomials_[b][m] == static_cast<Wide>(size_b) * monomials_[a][m] &&
-          monomials_[a][m] != 0) {
+  [[nodiscard]] static std::int64_t compare(const std::vector<std::int64_t>& values_a, Bytes size_a,
+                                            const std::vector<std::int64_t>& values_b, Bytes size_b) {
+    for (std::size_t m = 0; m < values_a.size(); ++m) {
+      if (static_cast<Wide>(size_a) * values_b[m] == static_cast<Wide>(size_b) * values_a[m] &&
+          values_a[m] != 0) {
         return kOneProduct;
       }
     }
@@ -308,6 +277,7 @@ class Merger {
 
   const std::vector<ShapeProgram>& shapes_;
   const std::vector<std::vector<std::int64_t>>& monomials_;
+  const std::vector<std::vector<std::int64_t>>& in_loops_;
   std::vector<std::map<std::pair<Bytes, Bytes>, std::int64_t>> memory_;  // by pair of shapes
   std::vector<UnionItem> list_;
   std::vector<Numbers> numbers_ = std::vector<Numbers>(shapes_.size());  // by shape
@@ -331,8 +301,9 @@ const ShapeAllocation* UnionTensor::in(const std::vector<ShapeProgram>& shapes, 
 
 UnionProgram merge_shapes(const std::vector<ShapeProgram>& shapes,
                           const std::vector<std::vector<std::int64_t>>& monomials,
-                          const ShapeProgram& first_step, std::size_t first_shape) {
-  return Merger(shapes, monomials).run(first_step, first_shape);
+                          const std::vector<std::vector<std::int64_t>>& in_loops,
+                          const std::vector<MakingStep>& making) {
+  return Merger(shapes, monomials, in_loops).run(making);
 }
 
 }  // namespace vramlab

@@ -16,6 +16,7 @@ struct ShapeAllocation {
   std::int32_t loop = -1;    ///< number of its loop; −1 = none
   std::int32_t kept = -1;    ///< rank, if it lives until the next step
   bool brief = false;        ///< freed within three actions of its birth: a workspace by its life
+  std::uint32_t stream = 0;  ///< 0 = the default one
 };
 
 /// A step with its loops taken out: each body stands once, between `loop` and `end`.
@@ -26,9 +27,18 @@ struct ShapeProgram {
   std::vector<std::int64_t> rounds;  ///< by loop
 };
 
-/// `step` without loops. What it keeps for good is left out. With `extras` (a first step) it becomes
-/// `ensure` operations numbered in order, and what older steps kept is not freed.
-ShapeProgram shape_program(const StepRecord& step, bool extras);
+/// `step` without loops. What it keeps for good is left out.
+ShapeProgram shape_program(const StepRecord& step);
+
+/// A step that keeps something for good, with the number of its shape.
+struct MakingStep {
+  ShapeProgram program;
+  std::size_t shape = 0;
+};
+
+/// The same of a step that keeps something for good: that becomes `ensure` operations numbered in order from
+/// `first_extra` on, and what older steps kept is not freed.
+ShapeProgram making_program(const StepRecord& step, std::uint32_t first_extra);
 
 // One program that holds the steps of all recorded shapes: what belongs together stands once.
 
@@ -54,8 +64,9 @@ struct UnionProgram {
 };
 
 /// Merges the programs of several shapes; `monomials` are the values, by shape, of the products that may
-/// relate sizes (the first is the number 1). `first_step` is the first step of a process at the shape
-/// `first_shape`: it adds its `ensure` operations, for all shapes, and nothing else.
+/// relate sizes (the first is the number 1), `in_loops` those that relate sizes of first rounds. Each of
+/// `making` (the first step of a process, and later ones that make something for good) adds its `ensure`
+/// operations, for all shapes, and nothing else.
 ///
 /// Allocations are aligned first: the longest common subsequence against the union so far, longest program
 /// first and the larger one of two equally long ones, where two may be the same if one product relates their
@@ -63,6 +74,7 @@ struct UnionProgram {
 /// Then all operations are.
 UnionProgram merge_shapes(const std::vector<ShapeProgram>& shapes,
                           const std::vector<std::vector<std::int64_t>>& monomials,
-                          const ShapeProgram& first_step, std::size_t first_shape);
+                          const std::vector<std::vector<std::int64_t>>& in_loops,
+                          const std::vector<MakingStep>& making);
 
 }  // namespace vramlab

@@ -73,17 +73,28 @@ struct StepTimeForm {
   double floor_seconds = 0;
   double base_seconds = 0;
   std::vector<Slope> slopes;
+  double least_at_floor = 0;  ///< shortest and longest step that was timed where the host is the bottleneck;
+  double most_at_floor = 0;   ///< 0 = none
 
   /// Whether it says anything: a form of noughts is that of steps that were never timed.
   [[nodiscard]] bool known() const { return floor_seconds > 0 || base_seconds > 0 || !slopes.empty(); }
 
   /// Duration at the monomials' values, to the nearest nanosecond; at most 1,000 s.
   [[nodiscard]] SimTime duration(std::span<const std::int64_t> monomials) const {
+    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute_seconds(monomials))));
+  }
+
+  /// Whether the host is the bottleneck there.
+  [[nodiscard]] bool at_floor(std::span<const std::int64_t> monomials) const {
+    return floor_seconds > 0 && compute_seconds(monomials) <= floor_seconds;
+  }
+
+  [[nodiscard]] double compute_seconds(std::span<const std::int64_t> monomials) const {
     double compute = base_seconds;
     for (const Slope& slope : slopes) {
       compute += slope.seconds * static_cast<double>(monomials[slope.monomial]);
     }
-    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute)));
+    return compute;
   }
 
   friend bool operator==(const StepTimeForm&, const StepTimeForm&) = default;

@@ -53,6 +53,8 @@ class Splitter {
     const double share = static_cast<double>(layers_[card]) / static_cast<double>(total_);
     spec.time.floor_seconds *= share;
     spec.time.base_seconds *= share;
+    spec.time.least_at_floor *= share;
+    spec.time.most_at_floor *= share;
     for (StepTimeForm::Slope& slope : spec.time.slopes) slope.seconds *= share;
     return spec;
   }

@@ -88,6 +88,10 @@ std::int64_t RecordedModel::pixels(const Point& point) const {
   return RecordedValues(spec_, conditions).monomials()[spec_.main_product];
 }
 
+bool RecordedModel::bound_by_host(const RecordedConditions& conditions) const {
+  return spec_.time.at_floor(RecordedValues(spec_, conditions).monomials());
+}
+
 bool RecordedModel::in_recorded_range(const RecordedConditions& conditions) const {
   for (std::size_t p = 0; p < spec_.recorded.size(); ++p) {
     const Parameter& range = spec_.recorded[p];

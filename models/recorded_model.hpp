@@ -51,6 +51,9 @@ class RecordedModel : public WorkloadModel {
   /// Whether every parameter and the main product lie within what was recorded.
   [[nodiscard]] bool in_recorded_range(const RecordedConditions& conditions) const;
 
+  /// Whether the host, which launches the kernels, is the bottleneck of a step under `conditions`.
+  [[nodiscard]] bool bound_by_host(const RecordedConditions& conditions) const;
+
   [[nodiscard]] const RecordedSpec& spec() const { return spec_; }
 
  private:

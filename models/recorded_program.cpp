@@ -36,6 +36,13 @@ std::int64_t weighted(const RecordedVariable& variable, const RecordedConditions
   return total;
 }
 
+// How much the part number `part` has of the parameter that is cut; at least 1.
+std::int64_t part_size(const RecordedVariable& variable, const RecordedConditions& conditions,
+                       std::int64_t part) {
+  const std::int64_t rest = conditions.point[variable.of] - part * variable.value;
+  return std::clamp<std::int64_t>(rest, 1, variable.value);
+}
+
 std::int64_t global_value(const RecordedVariable& variable, const RecordedConditions& conditions,
                           std::int64_t items) {
   switch (variable.kind) {
@@ -57,6 +64,10 @@ std::int64_t global_value(const RecordedVariable& variable, const RecordedCondit
       }
       return total;
     }
+    case RecordedVariable::Kind::parts:
+      return (conditions.point[variable.of] + variable.value - 1) / variable.value;
+    case RecordedVariable::Kind::part:
+      return part_size(variable, conditions, 0);
     case RecordedVariable::Kind::parameter:
     case RecordedVariable::Kind::item:
     case RecordedVariable::Kind::round:
@@ -104,6 +115,10 @@ void RecordedValues::enter(const RecordedLoop* loop, std::int64_t round) {
     const RecordedVariable& variable = spec_.variables[v];
     if (variable.is_global()) continue;
     variables_[v] = 0;
+    if (variable.kind == RecordedVariable::Kind::part) {
+      variables_[v] = part_size(variable, conditions_, loop == nullptr ? 0 : round + loop->skipped);
+      continue;
+    }
     if (loop == nullptr) continue;
     if (variable.kind == RecordedVariable::Kind::round) {
       variables_[v] = round;
@@ -336,11 +351,12 @@ class Writer {
       const auto rank = static_cast<std::uint32_t>(tensor.kept);
       // parts of two recorded structures can miss the place where the old one is freed
       if (!old_is_freed_[rank]) writer_.drop({slots_.built + rank, 0});
-      writer_.make_persistent({slots_.built + rank, size});
+      writer_.make_persistent({slots_.built + rank, size, tensor.stream});
       return;
     }
-    rounds_[number].push_back(tensor.workspace ? writer_.make_workspace(size, attempts_of(tensor, size))
-                                               : writer_.make(size));
+    rounds_[number].push_back(tensor.workspace
+                                  ? writer_.make_workspace(size, attempts_of(tensor, size), tensor.stream)
+                                  : writer_.make(size, tensor.stream));
   }
 
   std::uint32_t attempts_of(const RecordedTensor& tensor, Bytes size) {

@@ -30,6 +30,7 @@ class RecordedCheck {
     program();
     build();
     time();
+    failures();
     if (!problems_.empty()) throw InputError(problems_);
   }
 
@@ -71,6 +72,9 @@ class RecordedCheck {
         need(weight >= -kLargestValue && weight <= kLargestValue,
              "a variable's weight is not within -1000000 to 1000000", v);
       }
+      const bool cuts =
+          variable.kind == RecordedVariable::Kind::parts || variable.kind == RecordedVariable::Kind::part;
+      need(!cuts || (variable.value > 0 && variable.of < parameters), "parts are of no parameter", v);
     }
     for (std::size_t k = 0; k < spec_.item_kinds.size(); ++k) {
       const RecordedItemKind& kind = spec_.item_kinds[k];
@@ -251,6 +255,12 @@ class RecordedCheck {
     }
     if (!(spec_.time.floor_seconds >= 0 && spec_.time.base_seconds >= 0)) {
       fail("the time law has a negative part.");
+    }
+  }
+
+  void failures() {
+    for (std::size_t f = 0; f < spec_.failures.size(); ++f) {
+      need(spec_.failures[f].point.size() == spec_.parameters.size(), "a failed step lacks parameters", f);
     }
   }
 

@@ -26,15 +26,20 @@ struct RecordedVariable {
     last_item,   ///< a field of the last item
     item,        ///< a field of the item that a loop is at; 0 outside loops
     round,       ///< how often a loop has gone round before; 0 outside loops
+    parts,       ///< into how many parts of `value` a parameter is cut, the last one shorter
+    part,        ///< how much of it the part has that a loop is at; outside loops the first part
   };
 
   std::string name;
   Kind kind = Kind::parameter;
-  std::int64_t value = 0;             ///< of a fixed one
+  std::int64_t value = 0;             ///< of a fixed one; of parts their size
   std::vector<std::int64_t> weights;  ///< of the fields, for every kind that reads fields
+  std::uint32_t of = 0;               ///< of parts: number of the parameter that is cut
 
   /// Whether it has one value for a whole step.
-  [[nodiscard]] bool is_global() const { return kind != Kind::item && kind != Kind::round; }
+  [[nodiscard]] bool is_global() const {
+    return kind != Kind::item && kind != Kind::round && kind != Kind::part;
+  }
   friend bool operator==(const RecordedVariable&, const RecordedVariable&) = default;
 };
 
@@ -89,16 +94,17 @@ struct RecordedTensor {
   bool workspace = false;   ///< a library does without it if memory is short
   std::int32_t kernel =
       -1;  ///< of a workspace: number of what its library asks for if it is refused; −1 = not known
+  std::uint32_t stream = 0;  ///< 0 = the default one
 
   friend bool operator==(const RecordedTensor&, const RecordedTensor&) = default;
 };
 
-/// A part of the step that is done once an item, or once a token.
+/// A part of the step that is done once an item, once a token, or once a part of the batch.
 struct RecordedLoop {
   std::uint32_t count = 0;   ///< variable that says how often …
   std::int64_t plus = 0;     ///< … and what to add
   bool from_last = false;    ///< items are taken from the last one on
-  std::int64_t skipped = 0;  ///< items passed over before the first round
+  std::int64_t skipped = 0;  ///< items or parts passed over before the first round
 
   friend bool operator==(const RecordedLoop&, const RecordedLoop&) = default;
 };
@@ -131,6 +137,14 @@ struct RecordedOp {
   friend bool operator==(const RecordedOp&, const RecordedOp&) = default;
 };
 
+/// A recorded step that ran out of memory.
+struct RecordedFailure {
+  std::vector<std::int64_t> point;  ///< values of the parameters, in their order
+  Bytes needed = 0;  ///< reserved when it failed, all that was free given back, and what it asked for then
+
+  friend bool operator==(const RecordedFailure&, const RecordedFailure&) = default;
+};
+
 /// The whole model.
 struct RecordedSpec {
   std::string name;
@@ -155,6 +169,10 @@ struct RecordedSpec {
   std::vector<std::int64_t> build;  ///< sizes to allocate; −k frees the k-th allocation, counted from 1
   StepTimeForm time;
   std::uint32_t workspace_refusals = 21;
+  /// Of the card, besides the allocator, as recorded: context and libraries; 0 = not known.
+  Bytes outside = 0;
+  Bytes card_total = 0;  ///< of that card
+  std::vector<RecordedFailure> failures;
 
   friend bool operator==(const RecordedSpec&, const RecordedSpec&) = default;
 };

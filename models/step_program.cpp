@@ -13,15 +13,15 @@ ProgramWriter::ProgramWriter(std::uint32_t persistent_slots) {
   program_.slots = persistent_slots;
 }
 
-Tensor ProgramWriter::make(Bytes size) {
-  const Tensor tensor{take_slot(), size};
-  put(MemoryOpKind::allocate, tensor.slot, size);
+Tensor ProgramWriter::make(Bytes size, std::uint32_t stream) {
+  const Tensor tensor{take_slot(), size, stream};
+  put(MemoryOpKind::allocate, tensor);
   return tensor;
 }
 
-Tensor ProgramWriter::make_workspace(Bytes size, std::uint32_t attempts) {
-  const Tensor workspace{take_slot(), size};
-  put(MemoryOpKind::workspace, workspace.slot, size);
+Tensor ProgramWriter::make_workspace(Bytes size, std::uint32_t attempts, std::uint32_t stream) {
+  const Tensor workspace{take_slot(), size, stream};
+  put(MemoryOpKind::workspace, workspace);
   program_.ops.back().attempts = attempts;
   return workspace;
 }
@@ -35,7 +35,7 @@ std::uint32_t ProgramWriter::know_attempts(WorkspaceAttempts attempts) {
 }
 
 void ProgramWriter::drop(const Tensor& tensor) {
-  put(MemoryOpKind::free, tensor.slot, 0);
+  put(MemoryOpKind::free, {tensor.slot});
   if (tensor.slot >= program_.persistent_slots) empty_.push_back(tensor.slot);
 }
 
@@ -49,8 +49,8 @@ StepProgram ProgramWriter::finish() {
   return std::exchange(program_, StepProgram{});
 }
 
-void ProgramWriter::put(MemoryOpKind kind, std::uint32_t slot, Bytes size) {
-  program_.ops.push_back({kind, slot, size});
+void ProgramWriter::put(MemoryOpKind kind, const Tensor& tensor) {
+  program_.ops.push_back({.kind = kind, .slot = tensor.slot, .size = tensor.size, .stream = tensor.stream});
 }
 
 std::uint32_t ProgramWriter::take_slot() {
@@ -72,7 +72,7 @@ StepProgram accumulating(StepProgram step) {
     if (!is_gradient[op.slot]) {
       ops.push_back(op);
     } else if (op.kind == MemoryOpKind::allocate) {
-      ops.push_back({MemoryOpKind::allocate, scratch, op.size});
+      ops.push_back({.kind = MemoryOpKind::allocate, .slot = scratch, .size = op.size, .stream = op.stream});
       ops.push_back({MemoryOpKind::free, scratch, 0});
     }
   }

@@ -24,6 +24,7 @@ struct MemoryOp {
   std::uint32_t slot = 0;
   Bytes size = 0;              ///< requested bytes, before the allocator rounds them; 0 for a free
   std::uint32_t attempts = 0;  ///< of a workspace: 1 + its place in StepProgram::attempts; 0 = not known
+  std::uint32_t stream = 0;    ///< that allocates it; 0 = the default stream
 
   friend bool operator==(const MemoryOp&, const MemoryOp&) = default;
 };
@@ -54,6 +55,7 @@ struct StepProgram {
 struct Tensor {
   std::uint32_t slot = 0;
   Bytes size = 0;
+  std::uint32_t stream = 0;  ///< 0 = the default stream
 };
 
 /// Builds a program operation by operation. Slots of a step's own tensors are used again once they are empty.
@@ -66,20 +68,20 @@ class ProgramWriter {
   void reserve(std::size_t operations) { program_.ops.reserve(operations); }
 
   /// A new tensor of the step itself; `size` in bytes, > 0.
-  Tensor make(Bytes size);
+  Tensor make(Bytes size, std::uint32_t stream = 0);
 
   /// A new workspace of the step itself, which may stay away if memory is short. `attempts`: what
   /// `know_attempts` returned, or 0.
-  Tensor make_workspace(Bytes size, std::uint32_t attempts = 0);
+  Tensor make_workspace(Bytes size, std::uint32_t attempts = 0, std::uint32_t stream = 0);
 
   /// Puts `attempts` into the program, once, and returns their place for `make_workspace`.
   std::uint32_t know_attempts(WorkspaceAttempts attempts);
 
   /// Fills a persistent slot, which must be empty when the program reaches this place.
-  void make_persistent(const Tensor& tensor) { put(MemoryOpKind::allocate, tensor.slot, tensor.size); }
+  void make_persistent(const Tensor& tensor) { put(MemoryOpKind::allocate, tensor); }
 
   /// Fills a persistent slot unless an earlier step did.
-  void ensure(const Tensor& tensor) { put(MemoryOpKind::ensure, tensor.slot, tensor.size); }
+  void ensure(const Tensor& tensor) { put(MemoryOpKind::ensure, tensor); }
 
   /// Frees a tensor. A persistent one may be absent (the gradients before the first step).
   void drop(const Tensor& tensor);
@@ -91,7 +93,7 @@ class ProgramWriter {
   [[nodiscard]] StepProgram finish();
 
  private:
-  void put(MemoryOpKind kind, std::uint32_t slot, Bytes size);
+  void put(MemoryOpKind kind, const Tensor& tensor);
   std::uint32_t take_slot();
 
   StepProgram program_;

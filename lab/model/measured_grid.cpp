@@ -100,6 +100,22 @@ class Asker {
                                 : model_.step(question.conditions.point);
   }
 
+  /// What ran in the process before the first row: what the grid says, else the steps that the model was
+  /// recorded from, every shape twice.
+  [[nodiscard]] std::vector<StepProgram> warm_up(const MeasuredGrid& grid) const {
+    std::vector<StepProgram> steps;
+    for (const Json& parameters : grid.warm_up.value_or(std::vector<Json>{})) {
+      const Question question = ask(parameters);
+      if (question.reason.empty()) steps.push_back(step(question));
+    }
+    if (grid.warm_up || recorded_ == nullptr) return steps;
+    const auto parameters = static_cast<std::ptrdiff_t>(model_.parameters().parameters.size());
+    for (const VariableValues& shape : recorded_->spec().shapes) {
+      steps.insert(steps.end(), 2, model_.step(Point(shape.begin(), shape.begin() + parameters)));
+    }
+    return steps;
+  }
+
   [[nodiscard]] bool outside(const Question& question) const {
     if (recorded_ != nullptr) return !recorded_->in_recorded_range(question.conditions);
     return model_.parameters().clamp(question.conditions.point) != question.conditions.point;
@@ -145,7 +161,7 @@ MeasuredGrid read_grid_file(const std::filesystem::path& file) {
   grid.device = text("device", "");
   grid.total_memory =
       read_value(place + "/total_memory", [&] { return exact<Bytes>(total, 1, kLargestMemory); });
-  for (const Json& row : json.value("warm_up", Json::array())) grid.warm_up.push_back(row);
+  if (json.contains("warm_up")) grid.warm_up = json["warm_up"].get<std::vector<Json>>();
   const Json& rows = member_of(json, place, "rows");
   if (!rows.is_array()) throw InputError(place + "/rows", "is not a list in [ ].");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -160,10 +176,7 @@ std::vector<GridPrediction> replay_grid(const MeasuredGrid& grid, const Workload
   SimulatedCard card{grid.total_memory};
   SimulatedProcess process{card, AllocatorOptions{}};
   process.executor().run(model.build());
-  for (const Json& parameters : grid.warm_up) {
-    const Question question = asker.ask(parameters);
-    if (question.reason.empty()) process.executor().run(asker.step(question));
-  }
+  for (const StepProgram& step : asker.warm_up(grid)) process.executor().run(step);
   std::vector<GridPrediction> predictions;
   for (const GridRow& row : grid.rows) {
     const Question question = asker.ask(row.parameters);

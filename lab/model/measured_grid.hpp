@@ -27,7 +27,7 @@ struct MeasuredGrid {
   std::string name;
   std::string device;
   Bytes total_memory = 0;
-  std::vector<Json> warm_up;
+  std::optional<std::vector<Json>> warm_up;  ///< absent: the recorded steps ran before
   std::vector<GridRow> rows;
 };
 

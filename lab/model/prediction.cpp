@@ -35,6 +35,15 @@ std::size_t find_parameter(const WorkloadModel& model, const std::string& name, 
   throw InputError(where, '"' + name + "\" is not a parameter of the model." + suggest_name(name, names));
 }
 
+const RecordedFailure* find_failure(const RecordedSpec& spec, const PredictionQuestion& question) {
+  const auto found = std::find_if(spec.failures.begin(), spec.failures.end(), [&](const auto& failure) {
+    return question.usable() < failure.needed &&
+           std::equal(failure.point.begin(), failure.point.end(), question.point.begin(),
+                      [](std::int64_t failed, std::int64_t asked) { return failed <= asked; });
+  });
+  return found != spec.failures.end() ? &*found : nullptr;
+}
+
 }  // namespace
 
 PredictionQuestion::PredictionQuestion(const WorkloadModel& asked) : model(&asked) {
@@ -70,13 +79,27 @@ void PredictionQuestion::set(const std::string& setting) {
   point[place] = value;
 }
 
+// The context of another card has another size.
+bool PredictionQuestion::outside_recorded() const {
+  constexpr Bytes kSameCard = 100;  // a hundredth more or less
+  const auto* recorded = dynamic_cast<const RecordedModel*>(model);
+  if (recorded == nullptr || recorded->spec().outside == 0) return false;
+  const Bytes total = recorded->spec().card_total;
+  return std::max(total, gpu->total) - std::min(total, gpu->total) < gpu->total / kSameCard &&
+         recorded->spec().outside < gpu->total;
+}
+
+Bytes PredictionQuestion::outside() const {
+  return outside_recorded() ? dynamic_cast<const RecordedModel&>(*model).spec().outside : gpu->context;
+}
+
 Bytes PredictionQuestion::usable() const {
-  const Bytes card = gpu->total - gpu->context;
+  const Bytes card = gpu->total - outside();
   return allocator.limit ? std::min(*allocator.limit, card) : card;
 }
 
 Prediction predict_step(const PredictionQuestion& question) {
-  SimulatedCard card{question.gpu->total, question.gpu->context};
+  SimulatedCard card{question.gpu->total, question.outside()};
   SimulatedProcess process{card, question.allocator};
   Prediction prediction;
   const auto perform = [&](const StepProgram& program) {
@@ -94,6 +117,13 @@ Prediction predict_step(const PredictionQuestion& question) {
   prediction.step_seconds = to_seconds(step.duration);
   if (const auto* recorded = dynamic_cast<const RecordedModel*>(question.model)) {
     prediction.outside_range = !recorded->in_recorded_range(recorded->with_items(question.point));
+    const StepTimeForm& time = recorded->spec().time;
+    prediction.bound_by_host =
+        time.most_at_floor > 0 && recorded->bound_by_host(recorded->with_items(question.point));
+    prediction.least_seconds = time.least_at_floor;
+    prediction.most_seconds = time.most_at_floor;
+    prediction.disproved_by = find_failure(recorded->spec(), question);
+    prediction.fits = prediction.fits && prediction.disproved_by == nullptr;
   } else if (const auto* measured = dynamic_cast<const MeasuredModel*>(question.model)) {
     prediction.outside_range = measured->extrapolates(question.point);
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/gpu_catalogue.hpp"
+#include "models/recorded_spec.hpp"
 #include "models/workload_model.hpp"
 #include "recordings/scripts/client_program.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
@@ -18,7 +19,13 @@ struct PredictionQuestion {
   /// recording, or a value outside its range.
   void set(const std::string& setting);
 
-  /// What the allocator can reserve at most: the limit if one is set, else the card without its context.
+  /// What the card holds besides the allocator: as the model's recording had it on such a card, else the
+  /// context alone.
+  [[nodiscard]] Bytes outside() const;
+  [[nodiscard]] bool outside_recorded() const;
+
+  /// What the allocator can reserve at most: the limit if one is set, else the card without what lies
+  /// outside.
   [[nodiscard]] Bytes usable() const;
 
   const WorkloadModel* model;
@@ -34,8 +41,14 @@ struct Prediction {
   Bytes peak_reserved = 0;
   Bytes failed = 0;  ///< the request that failed
   double step_seconds = 0;
+  bool bound_by_host = false;  ///< timed steps there took from `least_seconds` to `most_seconds`
+  double least_seconds = 0;
+  double most_seconds = 0;
   std::uint64_t allocator_ooms = 0;  ///< refused requests, those that a library answered included
   bool outside_range = false;        ///< beyond what was recorded
+  /// A recorded step that failed at no larger parameters with no less room: the step does not fit, whatever
+  /// the simulation says.
+  const RecordedFailure* disproved_by = nullptr;
 };
 Prediction predict_step(const PredictionQuestion& question);
 

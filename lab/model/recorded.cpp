@@ -12,12 +12,17 @@ namespace {
 
 using VariableKind = RecordedVariable::Kind;
 
-constexpr std::array kKinds{
-    std::pair{"parameter", VariableKind::parameter}, std::pair{"fixed", VariableKind::fixed},
-    std::pair{"items", VariableKind::items},         std::pair{"sum", VariableKind::sum},
-    std::pair{"most", VariableKind::most},           std::pair{"first_item", VariableKind::first_item},
-    std::pair{"last_item", VariableKind::last_item}, std::pair{"item", VariableKind::item},
-    std::pair{"round", VariableKind::round}};
+constexpr std::array kKinds{std::pair{"parameter", VariableKind::parameter},
+                            std::pair{"fixed", VariableKind::fixed},
+                            std::pair{"items", VariableKind::items},
+                            std::pair{"sum", VariableKind::sum},
+                            std::pair{"most", VariableKind::most},
+                            std::pair{"first_item", VariableKind::first_item},
+                            std::pair{"last_item", VariableKind::last_item},
+                            std::pair{"item", VariableKind::item},
+                            std::pair{"round", VariableKind::round},
+                            std::pair{"parts", VariableKind::parts},
+                            std::pair{"part", VariableKind::part}};
 
 std::vector<std::string> variable_names(const RecordedSpec& spec) {
   std::vector<std::string> names;
@@ -64,9 +69,10 @@ Part whole(const char* key, T RecordedSpec::*member) {
           [=](const Json& json, RecordedSpec& spec) { spec.*member = exact<T>(json); }};
 }
 
-// A list with a row for each entry: the `columns` of the entry.
+// A list with a row for each entry: the `columns` of the entry. The last one may lack, as in older files.
 template <class Entry, class... T>
-Part rows(const char* key, std::vector<Entry> RecordedSpec::*list, T Entry::*... columns) {
+Part rows(const char* key, std::vector<Entry> RecordedSpec::*list, bool may_lack_last,
+          T Entry::*... columns) {
   const auto write = [=](const RecordedSpec& spec) {
     Json json = Json::array();
     for (const Entry& entry : spec.*list) {
@@ -79,10 +85,19 @@ Part rows(const char* key, std::vector<Entry> RecordedSpec::*list, T Entry::*...
     for (const Json& row : json) {
       Entry& entry = (spec.*list).emplace_back();
       std::size_t column = 0;
-      (read_cell(row.at(column++), entry.*columns), ...);
+      const bool lacks = may_lack_last && row.size() == sizeof...(columns) - 1;
+      const auto read_one = [&](auto& value) {
+        if (!lacks || column < row.size()) read_cell(row.at(column++), value);
+      };
+      (read_one(entry.*columns), ...);
     }
   };
   return {key, write, read};
+}
+
+Part may_lack(Part part) {
+  part.may_lack = true;
+  return part;
 }
 
 Json products_json(const RecordedSpec& spec) {
@@ -132,6 +147,7 @@ Json tensors_json(const RecordedSpec& spec) {
     if (tensor.kept >= 0) json["kept"].push_back({t, tensor.kept});
     if (tensor.workspace) json["workspace"].push_back(t);
     if (tensor.kernel >= 0) json["kernel"].push_back({t, tensor.kernel});
+    if (tensor.stream != 0) json["stream"].push_back({t, tensor.stream});
   }
   return json;
 }
@@ -148,8 +164,12 @@ void read_tensors(const Json& json, RecordedSpec& spec) {
   };
   for (const Json& kept : json.at("kept")) tensor(kept.at(0)).kept = exact<std::int32_t>(kept.at(1));
   for (const Json& number : json.at("workspace")) tensor(number).workspace = true;
-  if (!json.contains("kernel")) return;
-  for (const Json& kernel : json["kernel"]) tensor(kernel.at(0)).kernel = exact<std::int32_t>(kernel.at(1));
+  for (const Json& kernel : json.value("kernel", Json::array())) {
+    tensor(kernel.at(0)).kernel = exact<std::int32_t>(kernel.at(1));
+  }
+  for (const Json& stream : json.value("stream", Json::array())) {
+    tensor(stream.at(0)).stream = exact<std::uint32_t>(stream.at(1));
+  }
 }
 
 // A size that repeats is written once, with its number.
@@ -194,19 +214,20 @@ const std::vector<Part>& parts() {
   using G = RecordedGroup;
   using L = RecordedLoop;
   static const std::vector<Part> all{
-      rows("variables", &S::variables, &V::name, &V::kind, &V::value, &V::weights),
+      rows("variables", &S::variables, true, &V::name, &V::kind, &V::value, &V::weights, &V::of),
       whole("fields", &S::fields),
-      rows("item_kinds", &S::item_kinds, &RecordedItemKind::parameter, &RecordedItemKind::columns),
+      rows("item_kinds", &S::item_kinds, false, &RecordedItemKind::parameter, &RecordedItemKind::columns),
       {"products", products_json, read_products},
       whole("main_product", &S::main_product),
       whole("samples", &S::samples),
       whole("shapes", &S::shapes),
       {"forms", forms_json, read_forms},
-      rows("tables", &S::tables, &RecordedTable::sizes, &RecordedTable::forms, &RecordedTable::scales),
-      rows("groups", &S::groups, &G::in, &G::within, &G::monomial, &G::from, &G::below),
+      rows("tables", &S::tables, false, &RecordedTable::sizes, &RecordedTable::forms, &RecordedTable::scales),
+      rows("groups", &S::groups, false, &G::in, &G::within, &G::monomial, &G::from, &G::below),
       {"tensors", tensors_json, read_tensors},
       {"kernels", kernels_json, read_kernels, true},
-      rows("loops", &S::loops, &L::count, &L::plus, &L::from_last, &L::skipped),
+      rows("loops", &S::loops, false, &L::count, &L::plus, &L::from_last, &L::skipped),
+      may_lack(rows("failures", &S::failures, false, &RecordedFailure::point, &RecordedFailure::needed)),
       whole("extras", &S::extras),
       whole("kept", &S::kept),
       {"program", program_text,
@@ -248,7 +269,9 @@ void read_time(const Json& json, const std::string& where, RecordedSpec& spec) {
     return exact<double>(object[key], 0, kLongest) * unit;
   };
   for (const auto& [key, member] : {std::pair{"floor_ms", &StepTimeForm::floor_seconds},
-                                    std::pair{"base_ms", &StepTimeForm::base_seconds}}) {
+                                    std::pair{"base_ms", &StepTimeForm::base_seconds},
+                                    std::pair{"least_at_floor_ms", &StepTimeForm::least_at_floor},
+                                    std::pair{"most_at_floor_ms", &StepTimeForm::most_at_floor}}) {
     spec.time.*member =
         read_at(where + "/step_time/" + key, [&, &name = key] { return seconds(json, name, 1e-3); });
   }
@@ -293,11 +316,19 @@ Json recorded_model_json(const RecordedSpec& spec) {
   Json& time = json["step_time"];
   time["floor_ms"] = rounded(spec.time.floor_seconds * 1e3);
   time["base_ms"] = rounded(spec.time.base_seconds * 1e3);
+  if (spec.time.most_at_floor > 0) {
+    time["least_at_floor_ms"] = rounded(spec.time.least_at_floor * 1e3);
+    time["most_at_floor_ms"] = rounded(spec.time.most_at_floor * 1e3);
+  }
   time["us_per"] = Json::object();
   for (const StepTimeForm::Slope& slope : spec.time.slopes) {
     time["us_per"][spec.monomials[slope.monomial].text(variable_names(spec))] = rounded(slope.seconds * 1e6);
   }
   json["workspace_refusals"] = spec.workspace_refusals;
+  if (spec.outside > 0) {
+    json["outside_bytes"] = spec.outside;
+    json["card_bytes"] = spec.card_total;
+  }
   Json& data = json["data"];
   for (const Part& part : parts()) {
     Json value = part.write(spec);
@@ -322,6 +353,8 @@ RecordedSpec read_recorded_spec(const Json& json, const std::string& where) {
   }
   read_time(json["step_time"], where, spec);
   spec.workspace_refusals = json.value("workspace_refusals", spec.workspace_refusals);
+  spec.outside = json.value("outside_bytes", spec.outside);
+  spec.card_total = json.value("card_bytes", spec.card_total);
   return spec;
 }
 
@@ -338,6 +371,9 @@ std::vector<Row<RecordedSpec>> recorded_model_rows() {
       {"step_time", unkept_object<R>(), "", 0, 0, "duration of a step", kRequired},
       {"workspace_refusals", &R::workspace_refusals, "", 1, 1000,
        "attempts before a kernel does without workspace"},
+      {"outside_bytes", unkept<R>(FieldKind::integer), "bytes", 0, 1e15,
+       "of the card besides the allocator when it was recorded: context and libraries"},
+      {"card_bytes", unkept<R>(FieldKind::integer), "bytes", 0, 1e15, "memory of that card"},
       {"data", unkept_object<R>(), "", 0, 0, "the recorded program, as vramlab fit writes it", kRequired},
   };
 }

@@ -167,7 +167,9 @@ void read_used_memory(const Place& entry, StepMark& mark) {
   if (!info[0].is_number_unsigned() || !info[1].is_number_unsigned()) return;
   const auto free = info[0].get<Bytes>();
   const auto total = info[1].get<Bytes>();
-  if (free <= total) mark.device_used = total - free;
+  if (free > total) return;
+  mark.device_used = total - free;
+  mark.device_total = total;
 }
 
 void read_step(const Place& entry, StepMark& mark) {

@@ -79,6 +79,7 @@ struct StepMark {
   StepParameters parameters;
   /// Bytes of the card that were not free then; empty = not recorded.
   std::optional<Bytes> device_used;
+  Bytes device_total = 0;  ///< of the card, where `device_used` is known
 };
 
 /// Reads a marks file (plain, gzip or zstd). Throws InputError naming the place of what is missing or wrong.

@@ -41,20 +41,20 @@ bool StepExecutor::perform(std::size_t at, const StepProgram& program, std::opti
       release(op.slot);
       return true;
     case MemoryOpKind::ensure:
-      return state_.slots[op.slot].has_value() || fill(op.slot, op.size, oom);
+      return state_.slots[op.slot].has_value() || fill(op, op.size, oom);
     case MemoryOpKind::workspace:
       fill_workspace(at, program);
       return true;
     case MemoryOpKind::allocate:
       break;
   }
-  return fill(op.slot, op.size, oom);
+  return fill(op, op.size, oom);
 }
 
-bool StepExecutor::fill(std::uint32_t number, Bytes size, std::optional<OutOfMemory>& oom) {
-  std::optional<BlockId>& slot = state_.slots[number];
-  if (slot) throw InternalError("a step program fills slot " + std::to_string(number) + " twice");
-  const AllocationResult allocation = allocator_.allocate(size, kDefaultStream);
+bool StepExecutor::fill(const MemoryOp& op, Bytes size, std::optional<OutOfMemory>& oom) {
+  std::optional<BlockId>& slot = state_.slots[op.slot];
+  if (slot) throw InternalError("a step program fills slot " + std::to_string(op.slot) + " twice");
+  const AllocationResult allocation = allocator_.allocate(size, op.stream);
   if (allocation) {
     slot = allocation->block;
   } else {
@@ -71,7 +71,7 @@ void StepExecutor::fill_workspace(std::size_t at, const StepProgram& program) {
     if (plan != state_.plans.end()) size = plan->second;
   }
   std::optional<OutOfMemory> refusal;
-  if (size == 0 || fill(op.slot, size, refusal)) return;
+  if (size == 0 || fill(op, size, refusal)) return;
   find_plan(at, program);
 }
 
@@ -82,7 +82,7 @@ void StepExecutor::find_plan(std::size_t at, const StepProgram& program) {
   const std::vector<Bytes>& sizes = op.attempts == 0 ? same : program.attempts[op.attempts - 1].sizes;
   std::size_t attempt = was_planned(at, program) ? 0 : 1;
   std::optional<OutOfMemory> refusal;
-  while (attempt < sizes.size() && !fill(op.slot, sizes[attempt], refusal)) ++attempt;
+  while (attempt < sizes.size() && !fill(op, sizes[attempt], refusal)) ++attempt;
   const Bytes plan = attempt < sizes.size() ? sizes[attempt] : 0;
   if (plan == op.size) {
     state_.plans.erase(plan_key(op, program));

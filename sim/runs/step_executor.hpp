@@ -66,7 +66,7 @@ class StepExecutor {
 
  private:
   bool perform(std::size_t at, const StepProgram& program, std::optional<OutOfMemory>& oom);
-  bool fill(std::uint32_t slot, Bytes size, std::optional<OutOfMemory>& oom);
+  bool fill(const MemoryOp& op, Bytes size, std::optional<OutOfMemory>& oom);
   void fill_workspace(std::size_t at, const StepProgram& program);
   void find_plan(std::size_t at, const StepProgram& program);
   [[nodiscard]] PlanKey plan_key(const MemoryOp& op, const StepProgram& program) const;

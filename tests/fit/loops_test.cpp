@@ -38,7 +38,7 @@ ShapeProgram decoding(std::int64_t tokens) {
 }
 
 TEST(Loops, AreFoundWhereTheirRoundsFollowACounter) {
-  const LoopedPrograms looped = take_out_loops({decoding(4), decoding(9), decoding(6)}, decoding(4), 0,
+  const LoopedPrograms looped = take_out_loops({decoding(4), decoding(9), decoding(6)}, {{decoding(4), 0}},
                                                {{.variable = 2, .by_shape = {4, 9, 6}}});
   ASSERT_EQ(looped.loops.size(), 1U);
   EXPECT_EQ(looped.loops[0].count, 2U);
@@ -54,7 +54,7 @@ TEST(Loops, AreFoundWhereTheirRoundsFollowACounter) {
 
 TEST(Loops, LayersThatHappenToRepeatAsOftenAreNone) {
   // nine layers in every shape; the counter is nine in one of them
-  const LoopedPrograms looped = take_out_loops({decoding(9), decoding(9), decoding(9)}, decoding(9), 0,
+  const LoopedPrograms looped = take_out_loops({decoding(9), decoding(9), decoding(9)}, {{decoding(9), 0}},
                                                {{.variable = 0, .by_shape = {4, 9, 6}}});
   EXPECT_TRUE(looped.loops.empty());
   EXPECT_EQ(looped.shapes[0].ops, decoding(9).ops);
@@ -76,8 +76,8 @@ ShapeProgram lists(std::int64_t samples) {
 }
 
 TEST(Loops, FreesThatGoBackwardsAreLoopsToo) {
-  const LoopedPrograms looped =
-      take_out_loops({lists(2), lists(5), lists(8)}, lists(2), 0, {{.variable = 0, .by_shape = {2, 5, 8}}});
+  const LoopedPrograms looped = take_out_loops({lists(2), lists(5), lists(8)}, {{lists(2), 0}},
+                                               {{.variable = 0, .by_shape = {2, 5, 8}}});
   ASSERT_EQ(looped.loops.size(), 2U);
   const auto& ops = looped.shapes[2].ops;
   const auto backwards =

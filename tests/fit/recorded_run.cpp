@@ -9,7 +9,8 @@ namespace vramlab {
 
 std::optional<RecordedRun> recorded_run(const std::string& name) {
   const std::filesystem::path source = VRAMLAB_SOURCE_DIR;
-  for (const auto& folder : {source / "tests/data/recorded", source / "../shared/data/recorded"}) {
+  for (const auto& folder : {source / "tests/data/recorded", source / "../shared/data/recorded",
+                             source / "../shared/data/programs-h200"}) {
     const auto snapshot = folder / (name + ".pickle.gz");
     const auto marks = folder / (name + ".marks.json");
     if (!std::filesystem::exists(snapshot) || !std::filesystem::exists(marks)) continue;

@@ -8,8 +8,8 @@
 
 namespace vramlab {
 
-/// The recording `name` of ../shared/data/recorded, or of tests/data/recorded where it is there too. Empty
-/// if it is in neither.
+/// The recording `name` of tests/data/recorded, ../shared/data/recorded or ../shared/data/programs-h200.
+/// Empty if it is in none of them.
 std::optional<RecordedRun> recorded_run(const std::string& name);
 
 }  // namespace vramlab
