@@ -54,8 +54,8 @@ const char* vramlab_answer_error(const vramlab_answer* answer);
               "share"} of a searcher, "batch_size", "adaptive" and "window" (how many waiting samples it
               is shown) of a composer, "rules": {"wait_timeout_s", "poll_s", "job_timeout_s", "lease_s",
               "per_phase", "enforces_promise"} of an admitter.
-   "decide"   every question but an admitter's has "observation": {"iteration", "time_ns", "reading", "after_phase",
-              "new_process", "memory": {"allocated", "peak_allocated", "reserved", "peak_reserved",
+   "decide"   every question but an admitter's has "observation": {"iteration", "time_ns", "reading",
+   "after_phase", "new_process", "memory": {"allocated", "peak_allocated", "reserved", "peak_reserved",
               "total", "alloc_retries", "allocator_ooms"}, "cards": [the same]}.
      tuner    {"point": {NAME: value}, "ran": {...}, "result": "ok" | "oom" | "error", "asked": bytes};
               answer {"change": {NAME: difference}, "reason", "log": [...], "reset_peak", "empty_cache",
@@ -98,8 +98,8 @@ void vramlab_reply_set(vramlab_reply* reply, const char* text);
 vramlab_policies* vramlab_policies_create(void);
 void vramlab_policies_destroy(vramlab_policies* policies);
 
-/* json: {"family": "tuner" | "composer" | "searcher" | "admitter", "name", "summary", "options": [{"name", "default",
-   "low", "high", "choices", "help"}]}. Returns 0, or 1 and vramlab_policies_error() says why. */
+/* json: {"family": "tuner" | "composer" | "searcher" | "admitter", "name", "summary", "options": [{"name",
+   "default", "low", "high", "choices", "help"}]}. Returns 0, or 1 and vramlab_policies_error() says why. */
 int vramlab_policies_add(vramlab_policies* policies, const char* json, vramlab_policy_call call,
                          void* context);
 const char* vramlab_policies_error(const vramlab_policies* policies);

@@ -187,10 +187,10 @@ int vramlab_composer_begin_epoch(vramlab_composer* composer, int64_t epoch, int6
 /* The next batch. Several may run at once (a loader that fetches ahead), unless there is a target_batch. */
 int vramlab_composer_next(vramlab_composer* composer, const vramlab_step* reading, vramlab_batch* batch);
 
-/* What batches may take from the next one on, such as a tuner's answer. budget: bytes that may be allocated at
-   a batch's peak, in place of the composer's own budget and margin; 0 = its own. At most what the program may
-   use, as the last reading said; only for composers that foresee memory. most_samples: of a batch; 0 = as many
-   as the composer takes. Batches that were handed out keep theirs. */
+/* What batches may take from the next one on, such as a tuner's answer. budget: bytes that may be allocated
+   at a batch's peak, in place of the composer's own budget and margin; 0 = its own. At most what the program
+   may use, as the last reading said; only for composers that foresee memory. most_samples: of a batch; 0 = as
+   many as the composer takes. Batches that were handed out keep theirs. */
 int vramlab_composer_limits(vramlab_composer* composer, uint64_t budget, int64_t most_samples);
 
 /* A batch, as it was handed out, has ended. The samples of one that ran out of memory wait again: the

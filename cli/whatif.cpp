@@ -196,11 +196,15 @@ std::vector<std::string> planned_cells(const WhatIfAnswer& answer, const std::op
   return cells;
 }
 
+bool has_attempts(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer) {
+  return std::ranges::any_of(answer.rows,
+                             [&](const WhatIfRow& row) { return programs[row.program].attempts > 0; });
+}
+
 void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
                 Output& output) {
   const std::vector<WhatIfRow>& rows = answer.rows;
-  const bool attempts =
-      std::ranges::any_of(rows, [&](const WhatIfRow& row) { return programs[row.program].attempts > 0; });
+  const bool attempts = has_attempts(programs, answer);
   for (std::size_t at = 0; at < rows.size();) {
     const std::string name = room_name(rows[at]);
     const auto room = rows[at].room_of_card();
@@ -325,7 +329,7 @@ Json map_of(const ClientProgram& program, const WhatIfRow& row) {
 void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
               Output& output) {
   const std::size_t rank = answer.rows.front().program;
-  const bool attempts = programs[rank].attempts > 0;
+  const bool attempts = has_attempts(programs, answer);
   MemoryPage page{.title = std::filesystem::path{programs[rank].file}.filename().string(),
                   .head = {},
                   .notes = whatif_notes(programs, answer),
@@ -334,12 +338,18 @@ void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& an
   std::vector<std::string> verdict = whatif_verdict(programs, answer);
   page.head = {verdict.front(), left_on_the_table(answer)};
   page.notes.insert(page.notes.begin(), verdict.begin() + 1, verdict.end());
-  for (const WhatIfRow& row : answer.rows) {
-    const ClientProgram& program = programs[row.program];
-    std::vector<std::string> line = cells(program, row, smallest, attempts);
-    line.insert(line.begin() + 1, room_name(row));
+  const auto add = [&](std::vector<std::string> line, const std::string& room, Json map) {
+    line.insert(line.begin() + 1, room);
     page.settings.add_row(std::move(line));
-    page.maps.push_back(map_of(program, row));
+    page.maps.push_back(std::move(map));
+  };
+  for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+    const WhatIfRow& row = answer.rows[i];
+    const ClientProgram& program = programs[row.program];
+    const std::string room = room_name(row);
+    add(cells(program, row, smallest, attempts), room, map_of(program, row));
+    if (i + 1 < answer.rows.size() && room_name(answer.rows[i + 1]) == room) continue;
+    add(planned_cells(answer, row.room_of_card(), smallest, attempts), room, nullptr);
   }
   output.add_section(
       memory_section(programs[rank], answer.holders[rank], answer.ranks[rank].front().kept->peak, page));

@@ -91,7 +91,10 @@ class StepChooser {
                                              [&](const StepRecord& step) { return &step == chosen_.first; });
       const StepRecord* end = run.steps.data() + run.steps.size();
       if (first == end) continue;
-      for (const StepRecord* step = first + 1; step != end; ++step) {
+      // What the last one leaves may be gradients that no step came to free.
+      const StepRecord* last = end - 1;
+      while (last != first && last->mark.oom) --last;
+      for (const StepRecord* step = first + 1; step < last; ++step) {
         const bool makes = std::any_of(step->allocations.begin(), step->allocations.end(),
                                        [](const StepAllocation& one) { return one.fate == Fate::forever; });
         if (makes && !step->mark.oom && chosen_.shape_of(*step)) chosen_.later.push_back(step);

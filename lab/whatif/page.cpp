@@ -144,7 +144,7 @@ Json memory_section(const ClientProgram& program, const Holders& holders, const 
   Json& rows = json["settings"]["rows"];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Json row{{"cells", std::move(rows[i])}};
-    row["map"] = i < page.maps.size() ? page.maps[i] : Json(nullptr);
+    row["map"] = page.maps[i];
     rows[i] = std::move(row);
   }
   json["notes"] = page.notes;

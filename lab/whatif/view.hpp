@@ -49,7 +49,7 @@ struct MemoryPage {
   SectionHead head;
   std::vector<std::string> notes;
   Table settings;          ///< a row for each combination, and what else stands there
-  std::vector<Json> maps;  ///< of the first rows: the section that shows the address space under it
+  std::vector<Json> maps;  ///< by row: the section that shows the address space under it, or null
 };
 
 /// A section of the page (page.cpp): settings, time line, categories, blocks at the peak of reserved memory,

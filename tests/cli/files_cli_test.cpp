@@ -25,10 +25,12 @@ TEST_F(FilesCliTest, NothingThatIsReadIsOverwritten) {
   fs::copy_file(VRAMLAB_SOURCE_DIR "/tests/data/grids/lstm.json", folder.file("g.json"));
   fs::create_symlink("m.json", folder.file("soft.json"));
   fs::create_hard_link(folder.file("m.json"), folder.file("hard.json"));
+  fs::create_hard_link(folder.file("m.json"), folder.file("hard.jsonl"));
   std::ofstream{folder.file("t.json")} << R"({"version": 1, "kind": "training", "name": "t",
       "device": {"total": "8GiB"}, "workload": {"model": "m.json", "iterations": 3, "start": {"batch": 4, "seq": 32}},
       "policies": [{"use": "fixed", "label": "jobs"}], "expect": [{"policy": "jobs", "metric": "ooms", "equals": 0}]})";
-  std::ofstream{folder.file("jobs.jsonl")} << R"({"jobs": [{"model": "m.json", "steps": 5, "batch": 4}]})";
+  std::ofstream{folder.file("jobs.jsonl")}
+      << R"({"jobs": [{"model": "m.json", "steps": 5, "batch": 4, "at": {"seq": 32}}]})";
   std::ofstream{folder.file("q.json")}
       << R"({"version": 1, "kind": "jobs", "name": "q", "cards": [{"total": "8GiB"}],
       "trace": {"jobs": "jobs.jsonl"}, "policies": [{"use": "job-queue", "label": "jobs"}]})";
@@ -36,7 +38,7 @@ TEST_F(FilesCliTest, NothingThatIsReadIsOverwritten) {
   for (const std::string command :
        {"compare t.json --json m.json", "compare t.json --json ./../$(basename $PWD)/m.json",
         "compare t.json --json soft.json", "compare t.json --json hard.json",
-        "run t.json --trace hard.json --json r.json", "run t.json --export m.json",
+        "run t.json --trace hard.jsonl --json r.json", "run t.json --export m.json",
         "check t.json --junit m.json", "check t.json --json m.json", "matrix t.json --json soft.json",
         "compare q.json --json m.json", "compare q.json --json jobs.jsonl", "compare q.json --trace-dir .",
         "predict m.json --json hard.json", "predict m.json --against g.json --json g.json",

@@ -20,8 +20,9 @@ class KeptResultsTest : public CliTest {
  protected:
   std::string text(const std::string& file) const { return read_input_file(folder.file(file)); }
 
-  // Scenarios of a folder, whose runs take some milliseconds each; every second one has random faults.
-  void write_scenarios(int count) const {
+  // Scenarios of a folder, whose runs take some milliseconds each; every second one has random faults, unless
+  // they are to be checked: faults end some runs early.
+  void write_scenarios(int count, bool faults = true) const {
     std::filesystem::create_directory(folder.path() / "all");
     write_scenario("plain.json");
     Json json = read_json_file(folder.file("plain.json"));
@@ -30,7 +31,7 @@ class KeptResultsTest : public CliTest {
       json["name"] = "number " + std::to_string(i);
       json["device"]["total"] = std::to_string(9000 + 100 * i) + "MiB";
       json.erase("faults");
-      if (i % 2 == 1) json["faults"] = {{"errors", {{"chance", 0.001}}}};
+      if (faults && i % 2 == 1) json["faults"] = {{"errors", {{"chance", 0.001}}}};
       std::ofstream{folder.file("all/" + std::to_string(i) + ".json")} << json.dump();
     }
   }
@@ -63,13 +64,7 @@ TEST_F(KeptResultsTest, AKilledMatrixGoesOnToTheSameBytes) {
 }
 
 TEST_F(KeptResultsTest, AKilledCheckGoesOnToTheSameBytes) {
-  write_scenarios(30);
-  for (int i = 0; i < 30; ++i) {  // faults end some runs early, which is not what is tested
-    const std::string name = "all/" + std::to_string(i) + ".json";
-    Json json = read_json_file(folder.file(name));
-    json.erase("faults");
-    std::ofstream{folder.file(name)} << json.dump();
-  }
+  write_scenarios(30, false);
   kill_and_go_on("check all", 30);
 }
 
@@ -79,7 +74,7 @@ TEST_F(KeptResultsTest, AKilledComparisonOfSeedsGoesOnToTheSameBytes) {
 }
 
 TEST_F(KeptResultsTest, WhatTheFileHasIsNotRunAgain) {
-  write_scenarios(4);
+  write_scenarios(4, false);
   ASSERT_EQ(run("check all --results kept.jsonl").code, 0);
   const std::string kept = text("kept.jsonl");
   EXPECT_THAT(kept, StartsWith("{\"key\":\""));
@@ -90,7 +85,7 @@ TEST_F(KeptResultsTest, WhatTheFileHasIsNotRunAgain) {
 }
 
 TEST_F(KeptResultsTest, AFileOfOtherResultsIsRefused) {
-  write_scenarios(2);
+  write_scenarios(2, false);
   ASSERT_EQ(run("check all --results kept.jsonl").code, 0);
   const std::string kept = text("kept.jsonl");
   const Ran other = run("matrix all --results kept.jsonl");
@@ -104,7 +99,7 @@ TEST_F(KeptResultsTest, AFileOfOtherResultsIsRefused) {
 }
 
 TEST_F(KeptResultsTest, WhatWasChangedByHandIsNoticed) {
-  write_scenarios(2);
+  write_scenarios(2, false);
   ASSERT_EQ(run("check all --results kept.jsonl").code, 0);
   std::string changed = text("kept.jsonl");
   changed.replace(changed.find("\"ok\":true"), 9, "\"ok\":false");

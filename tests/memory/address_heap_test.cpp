@@ -1,7 +1,8 @@
+#include "sim/memory/segments/address_heap.hpp"
+
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "sim/memory/segments/address_heap.hpp"
 
 namespace vramlab {
 namespace {

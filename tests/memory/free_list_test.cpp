@@ -30,9 +30,7 @@ class ListedBlocks {
     return list_.first_not_less(blocks_, stream, size);
   }
   [[nodiscard]] BlockIndex next(const FreeBlock& position) { return list_.next(blocks_, position); }
-  [[nodiscard]] BlockIndex previous(const FreeBlock& position) {
-    return list_.previous(blocks_, position);
-  }
+  [[nodiscard]] BlockIndex previous(const FreeBlock& position) { return list_.previous(blocks_, position); }
   [[nodiscard]] std::vector<BlockIndex> in_order() const { return list_.in_order(blocks_); }
 
  private:

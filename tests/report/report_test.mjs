@@ -137,19 +137,38 @@ async function sweep(browser) {
   await done(page);
 }
 
-async function segments(browser) {
+async function memory(browser) {
   const recording = join(source, 'tests/data/recorded/resnet.pickle.gz');
-  const page = await opens(browser, report('whatif', 'whatif', recording, '--alloc-conf', '', '--capacity', '80GiB'), ['resnet.pickle.gz, (default)']);
-  // Any cell of the map: its entries, its addresses.
-  const [from, to, first, last] = await page.evaluate(`JSON.parse(document.getElementById('data').textContent).sections[0].cells
-    .reduce((best, cell) => ((cell[1] - cell[0]) * (cell[3] - cell[2]) > (best[1] - best[0]) * (best[3] - best[2]) ? cell : best))`);
-  const shown = await hover(page, 0, { xAxisIndex: 1, yAxisIndex: 1 }, [(from + to) / 2, (first + last) / 2]);
-  assert.match(shown, /0x[0-9a-f]+ to 0x[0-9a-f]+/);
-  await page.evaluate('vramlabCharts[0].host.focus()');
-  const before = (await page.evaluate(kSpans))[0];
+  const page = await browser.page(1280, 900);
+  await page.open(report('whatif', 'whatif', recording, '--alloc-conf', '', '--capacity', '80GiB'));
+  await page.frame();
+  const data = await section(page);
+  const sum = (list) => list.reduce((total, value) => total + value, 0);
+  // Categories add up to what is allocated, pins to what is idle, and blocks to every segment.
+  assert.equal(sum(data.categories.map((one) => one.bytes)), data.categories_at.allocated_bytes);
+  assert.equal(sum(data.pins.map((one) => one.bytes_held)), data.pins_at.idle_bytes);
+  for (const segment of data.moment.segments) assert.equal(sum(segment.blocks.map(([bytes]) => bytes)), segment.bytes);
+  assert.equal(sum(data.moment.segments.map((one) => one.bytes)), data.pins_at.reserved_bytes);
+  assert.deepEqual(data.settings.rows.map((row) => row.cells[0]), ['(default)', 'planned']);
+  const text = (selector) => page.evaluate(`[...document.querySelectorAll('${selector}')].map((one) => one.textContent)`);
+  assert.deepEqual(await text('h3'), ['Over the history', 'Who holds it', 'Where it lies', 'Pins']);
+  for (const number of await page.evaluate(kDrawn)) assert.ok(number > 3, `a chart has ${number} colours`);
+  // The time line zooms by keys, the map tells its blocks one after the other.
+  await page.evaluate(`document.querySelector('.chart').focus()`);
   await page.press('+');
-  const after = (await page.evaluate(kSpans))[0];
-  near(after[1] - after[0], (before[1] - before[0]) / 2);
+  const [from, to] = await page.evaluate(`[...document.querySelectorAll('.zoom input')].map((one) => Number(one.value))`);
+  near(to - from, (data.timeline.x.at(-1) - data.timeline.x[0]) / 2);
+  await page.evaluate(`document.querySelector('canvas.map').focus()`);
+  await page.press('ArrowRight');
+  assert.match((await text('.under'))[1], /^(idle|weights|[a-z ]+), .* at 0x[0-9a-f]+/);
+  // The button of a row shows its address space: any cell of the map, with its entries and addresses.
+  await page.evaluate(`document.querySelector('th button').click()`);
+  await page.evaluate(kBegin);
+  await page.frame();
+  const [first, last, low, high] = data.settings.rows[0].map.cells
+    .reduce((best, cell) => ((cell[1] - cell[0]) * (cell[3] - cell[2]) > (best[1] - best[0]) * (best[3] - best[2]) ? cell : best));
+  assert.match(await hover(page, 0, { xAxisIndex: 1, yAxisIndex: 1 }, [(first + last) / 2, (low + high) / 2]), /0x[0-9a-f]+ to 0x[0-9a-f]+/);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'wider than the window');
   await done(page);
 }
 
@@ -277,7 +296,7 @@ async function long(browser) {
 
 const browser = new Browser(chromium);
 try {
-  for (const test of [training, looks, jobs, moves, epoch, search, sweep, segments, snapshot, long]) {
+  for (const test of [training, looks, jobs, moves, epoch, search, sweep, memory, snapshot, long]) {
     await test(browser);
     console.log(`ok ${test.name}`);
   }

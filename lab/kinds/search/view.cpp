@@ -313,7 +313,7 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
     if (epoch.iterations > 0 && epoch.phases_every > epoch.iterations) {
       unmet.push_back(
           {"/then_epoch/phases_every", fmt::format("phases come after every {} steps, and the epoch has {}",
-                                              epoch.phases_every, epoch.iterations)});
+                                                   epoch.phases_every, epoch.iterations)});
     }
     if (setup.model->timed()) std::ranges::move(unmet_others(setup.others, end), std::back_inserter(unmet));
     return unmet;

@@ -35,16 +35,31 @@ const text = (name) => ({ name, number: false });
 
 function categories(section) {
   const total = section.categories.reduce((sum, category) => sum + category.bytes, 0);
-  return table('Allocated at the peak, by category', [text('category'), number('bytes'), number('share'), text('known by')],
-    section.categories.filter((category) => category.bytes > 0).map(({ name, bytes: held, how }, i) => [
-      make('span', {}, make('span', { class: 'box', style: `background:var(--category-${i % 10})`, 'aria-hidden': 'true' }), ' ', name),
-      bytes(held), `${(100 * held / total).toFixed(1)} %`, how]));
+  const rows = section.categories.map(({ name, bytes: held, how, inferred }, i) => [
+    make('span', {}, make('span', { class: 'box', style: `background:var(--category-${i % 10})`, 'aria-hidden': 'true' }), ' ', name),
+    bytes(held), `${(100 * held / total).toFixed(1)} %`, how + (inferred ? ' (inferred)' : '')]);
+  return table(`Allocated at ${section.categories_at.moment}, by category`, [text('category'), number('bytes'), number('share'), text('known by')],
+    rows.filter((row, i) => section.categories[i].bytes > 0));
 }
 
+/** What a pin is: blocks with the first of their frames, a pool, or nothing. */
+function holder(pin) {
+  if (pin.held_by === 'nothing') return 'nothing: empty_cache() gives it back';
+  if (pin.held_by === 'pool') return 'a private pool in use';
+  const more = pin.blocks > 1 ? ` and ${count(pin.blocks - 1)} more` : '';
+  return make('span', {}, pin.stack ? make('code', {}, pin.stack[0]) : 'a block', ` (${pin.category ?? 'the allocator’s own'})${more}`);
+}
+
+const kMostPins = 30;
+
 function pins(section) {
-  return table('What keeps idle memory from being given back', [number('idle bytes it keeps'), number('its own size'), number(`since ${section.timeline?.unit ?? 'entry'}`), text('given back with'), text('allocated at')],
-    section.pins.map((pin) => [bytes(pin.bytes_held), pin.size === null ? '–' : bytes(pin.size), pin.since === null ? '–' : count(pin.since),
-      pin.freed_by?.length ? pin.freed_by.join(', ') : 'nothing tried', make('code', {}, pin.stack?.[0] ?? '–')]));
+  const shown = section.pins.slice(0, kMostPins);
+  const rest = section.pins.slice(kMostPins);
+  const rows = shown.map((pin) => [bytes(pin.bytes_held), holder(pin), pin.size ? bytes(pin.size) : '–', pin.since ?? '–',
+    pin.freed_by?.join(', ') ?? 'none of these settings']);
+  if (rest.length) rows.push([bytes(rest.reduce((sum, pin) => sum + pin.bytes_held, 0)), `${count(rest.length)} others`, '–', '–', '–']);
+  return table(`What keeps idle memory from being given back, at ${section.pins_at.moment}`,
+    [number('idle'), text('held by'), number('size of the holder'), text('since'), text('gone with')], rows);
 }
 
 export function memory(section) {

@@ -112,7 +112,7 @@ TEST(AllocationScript, NamesAllErrorsOfAFileWithTheirLines) {
                   "x.csv:12 there is no pool \"p\" to delete here.", "x.csv:13 no such capture is open here.",
                   testing::HasSubstr("x.csv:14 allocator settings: max_split: unrecognized key."),
                   "x.csv:15 7 cells, but the header names 6. Put a text that holds commas in double quotes.",
-                  "x.csv:16 a quoted cell never ends."));
+                  "x.csv:16 column 13: a quoted cell never ends."));
 }
 
 TEST(AllocationScript, ANamelessOrForeignFileIsAnsweredWithTheHeader) {
