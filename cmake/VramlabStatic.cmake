@@ -21,12 +21,12 @@ endif()
 
 # Their files, because the targets would bring the shared libraries along.
 set(own "")
-foreach(name cli lab report plugins fit recordings runs memory policies contract models core)
+foreach(name cli lab report plugins fit recordings plan runs memory policies contract models core)
   list(APPEND own vramlab_${name})
 endforeach()
 list(TRANSFORM own REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE own_files)
 
-add_executable(vramlab_static EXCLUDE_FROM_ALL cli/main.cpp cli/no_card.cpp cli/static_program.cpp plugins/counted_new.cpp)
+add_executable(vramlab_static EXCLUDE_FROM_ALL cli/main.cpp cli/no_card.cpp cli/no_ranks.cpp cli/static_program.cpp plugins/counted_new.cpp)
 add_dependencies(vramlab_static ${own})
 target_include_directories(vramlab_static PRIVATE $<TARGET_PROPERTY:vramlab_cli,INCLUDE_DIRECTORIES>)
 target_compile_definitions(vramlab_static PRIVATE VRAMLAB_VERSION="${PROJECT_VERSION}")

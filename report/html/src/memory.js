@@ -53,8 +53,9 @@ function holder(pin) {
 const kMostPins = 30;
 
 function pins(section) {
-  const shown = section.pins.slice(0, kMostPins);
-  const rest = section.pins.slice(kMostPins);
+  const sorted = [...section.pins].sort((a, b) => b.bytes_held - a.bytes_held);
+  const shown = sorted.slice(0, kMostPins);
+  const rest = sorted.slice(kMostPins);
   const rows = shown.map((pin) => [bytes(pin.bytes_held), holder(pin), pin.size ? bytes(pin.size) : '–', pin.since ?? '–',
     pin.freed_by?.join(', ') ?? 'none of these settings']);
   if (rest.length) rows.push([bytes(rest.reduce((sum, pin) => sum + pin.bytes_held, 0)), `${count(rest.length)} others`, '–', '–', '–']);
