@@ -13,25 +13,11 @@ constexpr std::initializer_list<const char*> kQueueEvents{"submitted", "examine"
 constexpr std::initializer_list<const char*> kAdmissions{"wait", "start",   "refuse",
                                                          "fail", "requeue", "to_back"};
 
-Json demand_json(const JobDemand& demand) {
-  Json variants = Json::array();
-  for (const DemandVariant& one : demand.variants) {
-    variants.push_back({{"name", one.name},
-                        {"need", one.fixed},
-                        {"per_sample", one.per_sample},
-                        {"least_batch", one.least_batch}});
-  }
-  return {{"need", demand.fixed},
-          {"per_sample", demand.per_sample},
-          {"least_batch", demand.least_batch},
-          {"share_milli", demand.share_milli},
-          {"batch", demand.batch},
-          {"effective", demand.effective},
-          {"cards", demand.cards},
-          {"priority", demand.priority},
-          {"account", demand.account},
-          {"overdue", demand.overdue},
-          {"variants", std::move(variants)}};
+// With the number of its quota, which only the policy of a queue sees.
+Json asked_demand(const JobDemand& demand) {
+  Json json = demand_json(demand, "cards");
+  json["account"] = demand.account;
+  return json;
 }
 
 Json time_json(SimTime time) { return time == SimTime::max() ? Json(nullptr) : Json(time.count()); }
@@ -92,7 +78,7 @@ Json waiting_json(const WaitingJobs& waiting) {
                     {"ticket", job.ticket},
                     {"since_ns", job.since.count()},
                     {"expected_ns", time_json(job.expected)},
-                    {"demand", demand_json(waiting.demand(group))}});
+                    {"demand", asked_demand(waiting.demand(group))}});
   }
   return list;
 }
@@ -178,7 +164,7 @@ AdmitterAnswer CallbackAdmitter::decide(const AdmitterQuestion& question, const 
   const bool about_one = question.event != QueueEvent::examine;
   if (about_one) {
     asked["job"] = question.job;
-    asked["demand"] = demand_json(cluster.waiting.demand(question.group));
+    asked["demand"] = asked_demand(cluster.waiting.demand(question.group));
   }
   if (question.event == QueueEvent::oom) {
     asked["batch"] = question.batch;

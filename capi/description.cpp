@@ -111,6 +111,26 @@ std::shared_ptr<const PolicySet> policies_for(const Json& json) {
   return policies;
 }
 
+Json demand_json(const JobDemand& demand, const char* cards) {
+  Json variants = Json::array();
+  for (const DemandVariant& one : demand.variants) {
+    variants.push_back({{"name", one.name},
+                        {"need", one.fixed},
+                        {"per_sample", one.per_sample},
+                        {"least_batch", one.least_batch}});
+  }
+  return {{"need", demand.fixed},
+          {"per_sample", demand.per_sample},
+          {"batch", demand.batch},
+          {"effective", demand.effective},
+          {"least_batch", demand.least_batch},
+          {"share_milli", demand.share_milli},
+          {cards, demand.cards},
+          {"priority", demand.priority},
+          {"overdue", demand.overdue},
+          {"variants", std::move(variants)}};
+}
+
 std::string statistics_text(const Policy& policy) {
   Json json = Json::object();
   for (const Statistic& statistic : policy.statistics()) json[statistic.name] = statistic.value;

@@ -63,6 +63,9 @@ PolicyChoice read_choice(const Json& json, std::initializer_list<std::string_vie
 /// Throws InputError.
 std::shared_ptr<const PolicySet> policies_for(const Json& json);
 
+/// What a job asks for; `cards` is the key of its number of cards.
+Json demand_json(const JobDemand& demand, const char* cards);
+
 /// {NAME: number}. Throws PolicyFault.
 std::string statistics_text(const Policy& policy);
 

@@ -55,26 +55,6 @@ SimTime time_or(const Json& json, const char* key, SimTime otherwise, const std:
   return SimTime{time};
 }
 
-Json demand_json(const JobDemand& demand) {
-  Json variants = Json::array();
-  for (const DemandVariant& one : demand.variants) {
-    variants.push_back({{"name", one.name},
-                        {"need", one.fixed},
-                        {"per_sample", one.per_sample},
-                        {"least_batch", one.least_batch}});
-  }
-  return {{"need", demand.fixed},
-          {"per_sample", demand.per_sample},
-          {"batch", demand.batch},
-          {"effective", demand.effective},
-          {"least_batch", demand.least_batch},
-          {"share_milli", demand.share_milli},
-          {"cards_wanted", demand.cards},
-          {"priority", demand.priority},
-          {"overdue", demand.overdue},
-          {"variants", std::move(variants)}};
-}
-
 Json job_json(const QueuedJob& job) {
   return {{"id", job.id},
           {"name", job.name},
@@ -87,7 +67,7 @@ Json job_json(const QueuedJob& job) {
           {"variant", job.split.variant == 0 ? "" : job.demand.variants[job.split.variant - 1].name},
           {"variant_number", job.split.variant},
           {"reason", job.reason},
-          {"demand", demand_json(job.demand)},
+          {"demand", demand_json(job.demand, "cards_wanted")},
           {"attempts", job.attempts},
           {"submitted_ns", job.submitted.count()},
           {"since_ns", job.since.count()},

@@ -50,6 +50,14 @@ std::vector<std::string> supposed_of(const ClientProgram& program, const std::ve
   return supposed;
 }
 
+// How near a plan is to the least. Of a program that the file tells in part, nothing is known of that.
+std::string how_near(const LeastMemory& least) {
+  if (least.lower_bound) return "";
+  if (!least.plan.is_least())
+    return fmt::format(", at most {:.2f} % above the least", 100 * least.plan.gap());
+  return least.failed > 0 ? ", the least there is without what failed" : ", the least there is";
+}
+
 }  // namespace
 
 std::vector<Buffer> buffers_of(const std::vector<Lifetime>& lifetimes) {
@@ -94,11 +102,11 @@ std::string left_on_the_table(const WhatIfAnswer& answer) {
   const WhatIfRow& best = *std::ranges::min_element(answer.rows, better);
   const LeastMemory& least = answer.least[best.program];
   const Bytes planned = least.plan.planned;
-  const std::string plan = fmt::format(
-      "a plan of all addresses needs {}{}{}", least.lower_bound ? "at least " : "", format_bytes(planned),
-      least.plan.is_least() ? ", the least there is"
-                            : fmt::format(", at most {:.2f} % above the least", 100 * least.plan.gap()));
+  const std::string plan =
+      fmt::format("a plan of all addresses needs {}{}{}", least.lower_bound ? "at least " : "",
+                  format_bytes(planned), how_near(least));
   if (best.fit() == Fit::no) return fmt::format("No setting tried fits; {}.", plan);
+  if (least.lower_bound) return fmt::format("Of what the file tells, {}.", plan);
   const Bytes reserved = best.outcome.highest_reserved;
   const Bytes left = reserved - std::min(reserved, planned);
   return fmt::format("{} leaves {} ({:.1f} %) on the table: {}.", conf_name(best.conf), format_bytes(left),

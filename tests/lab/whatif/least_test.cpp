@@ -50,7 +50,7 @@ TEST(LeastMemory, StandsBesideTheRowsOfAWhatIfAnswer) {
   question.least = true;
   question.peaks = true;
 
-  const WhatIfAnswer answer = answer_whatif(programs, question);
+  WhatIfAnswer answer = answer_whatif(programs, question);
 
   ASSERT_EQ(answer.least.size(), 1U);
   EXPECT_EQ(answer.rows[0].outcome.highest_reserved, 1100_MiB);
@@ -63,6 +63,13 @@ TEST(LeastMemory, StandsBesideTheRowsOfAWhatIfAnswer) {
   EXPECT_EQ(json["planned"]["planned_bytes"], 600_MiB);
   EXPECT_EQ(json["planned"]["bound_bytes"], 600_MiB);
   EXPECT_EQ(json["planned"]["certified"], true);
+  // Of a program that is known in part, or without what failed, the least is not known.
+  answer.least[0].failed = 2;
+  EXPECT_THAT(left_on_the_table(answer),
+              testing::EndsWith("600.0 MiB, the least there is without what failed."));
+  answer.least[0].lower_bound = true;
+  EXPECT_THAT(left_on_the_table(answer),
+              testing::StrEq("Of what the file tells, a plan of all addresses needs at least 600.0 MiB."));
 }
 
 TEST(LeastMemory, IsLeftOutWhereItIsNotAskedFor) {
