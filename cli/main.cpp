@@ -1,16 +1,22 @@
 // The program `vramlab`: help, version, and the verb that its first word names.
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <malloc.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/options.hpp"
 #include "cli/output/output.hpp"
@@ -20,20 +26,6 @@
 
 namespace vramlab {
 namespace {
-
-std::string help() {
-  std::string text =
-      "vramlab replays memory policies and PyTorch's caching allocator on a simulated card.\n\n"
-      "usage: vramlab VERB [options]\n\n";
-  for (const VerbGroup& group : verb_groups()) {
-    text += "you have " + group.have + ":\n";
-    for (const Verb& verb : group.verbs) {
-      text += "  " + verb.name + std::string(17 - verb.name.size(), ' ') + verb.summary + '\n';
-    }
-    text += '\n';
-  }
-  return text + "vramlab help VERB   options, an example and the exit codes\n";
-}
 
 int print(const std::string& text, int code = kDone) {
   print_to(nullptr, text);
@@ -73,6 +65,28 @@ int run_as_rank(const RankPlace& place, const std::vector<std::string>& words) {
   return ending.code;
 }
 
+// A rank works in a process of its own, and this one, which mpirun knows, says what became of it: mpirun's
+// own code for a process that a signal ends is 128 and the signal.
+int run_as_watched_rank(const RankPlace& place, const std::vector<std::string>& words) {
+  const pid_t watcher = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker < 0) return run_as_rank(place, words);
+  if (worker == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return ::getppid() == watcher ? run_as_rank(place, words) : kInternalError;
+  }
+  ::prctl(PR_SET_NAME, "vramlab-watch");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, SIG_IGN);  // the worker has them as well, and ends
+  int status = 0;
+  while (::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  std::cerr << fmt::format("rank {}: ended by signal {} ({})\n", place.rank, WTERMSIG(status),
+                           strsignal(WTERMSIG(status)));
+  return kInternalError;
+}
+
 // Step programs are written and dropped by the thousand. The C library would give their pages back to the
 // kernel and ask for them anew each time: more than half of an epoch's time (docs/performance.md).
 void keep_freed_pages() {
@@ -102,7 +116,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // who reads the text may go; the files are still written (print_to)
   const std::vector<std::string> words{argv + 1, argv + argc};
   const vramlab::RankPlace place = vramlab::rank_place();
-  if (place.size > 1 && vramlab::hands_out_tasks(words)) return vramlab::run_as_rank(place, words);
+  if (place.size > 1 && vramlab::hands_out_tasks(words)) return vramlab::run_as_watched_rank(place, words);
   const vramlab::Ending ending = vramlab::ending_of([&] { return vramlab::run(words); });
   std::cerr << ending.error;
   return ending.code;

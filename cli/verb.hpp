@@ -54,6 +54,9 @@ struct VerbGroup {
 const std::vector<VerbGroup>& verb_groups();
 std::vector<Verb> verbs();
 
+/// What `vramlab help` prints.
+std::string help();
+
 Verb compare_verb();     // compare.cpp
 Verb run_verb();         // run.cpp
 Verb check_verb();       // check.cpp

@@ -165,20 +165,6 @@ Options options_of(const Verb& verb) {
   return options;
 }
 
-const std::vector<VerbGroup>& verb_groups() {
-  static const std::vector<VerbGroup> groups{
-      {"an out-of-memory message, or a snapshot.pickle that PyTorch wrote",
-       {explain_verb(), whatif_verb(), plan_verb(), diff_verb(), verify_verb()}},
-      {"a model, or recorded steps of one",
-       {fit_verb(), predict_verb(), find_batch_verb(), estimate_verb(), models_verb()}},
-      {"a policy, or the choice between several",
-       {compare_verb(), run_verb(), matrix_verb(), check_verb(), plot_verb(), policies_verb(),
-        new_policy_verb(), metrics_verb()}},
-      {"a card, or many machines", {gpus_verb(), validate_device_verb(), merge_verb()}},
-      {"an editor, or a shell", {schema_verb(), completion_verb()}}};
-  return groups;
-}
-
 std::vector<Verb> verbs() {
   std::vector<Verb> all;
   for (const VerbGroup& group : verb_groups()) all.insert(all.end(), group.verbs.begin(), group.verbs.end());

@@ -14,13 +14,6 @@
 
 namespace vramlab {
 
-// Each in lab/kinds/NAME/view.cpp.
-Kind training_kind();
-Kind jobs_kind();
-Kind epoch_kind();
-Kind search_kind();
-Kind snapshot_kind();
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -188,12 +181,6 @@ void require_one_card(const Question& question, const Scenario& scenario, std::s
                    fmt::format("makes {} cards, and --device cuda performs on one; leave it out to simulate "
                                "them.",
                                cards));
-}
-
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> kinds{training_kind(), jobs_kind(), epoch_kind(), search_kind(),
-                                       snapshot_kind()};
-  return kinds;
 }
 
 const Kind& kind_of(const ScenarioDocument& document) {

@@ -41,6 +41,17 @@ class RanksTest : public CliTest {
     return {WEXITSTATUS(status), text("rank-out"), text("rank-err")};
   }
 
+  static pid_t last_child(pid_t process) {
+    pid_t last = 0;
+    const std::filesystem::path threads = "/proc/" + std::to_string(process) + "/task";
+    for (const auto& thread : std::filesystem::directory_iterator(threads)) {
+      std::ifstream children{thread.path() / "children"};
+      for (pid_t one = 0; children >> one;) last = std::max(last, one);
+    }
+    EXPECT_GT(last, 0);
+    return last;
+  }
+
   std::string text(const std::string& file) const { return read_input_file(folder.file(file)); }
 };
 
@@ -76,20 +87,12 @@ TEST_F(RanksTest, MatrixCheckAndSeedsAreTheSameBytesAsOnThreads) {
 // mpirun ends a job of which a rank is killed. What had ended by then is kept, and the same command goes on.
 TEST_F(RanksTest, ARankThatIsKilledLosesNoFinishedRun) {
   ASSERT_EQ(run("compare sweep.json --results whole.jsonl").code, 0);
-  const auto kill_last_rank = [](pid_t job) {
-    pid_t last = 0;
-    const std::filesystem::path threads = "/proc/" + std::to_string(job) + "/task";
-    for (const auto& thread : std::filesystem::directory_iterator(threads)) {
-      std::ifstream children{thread.path() / "children"};
-      for (pid_t one = 0; children >> one;) last = std::max(last, one);
-    }
-    ASSERT_GT(last, 0);
-    ::kill(last, SIGKILL);
-  };
+  const auto kill_last_rank = [](pid_t job) { ::kill(last_child(last_child(job)), SIGKILL); };
   const std::string command =
       "exec " + mpirun(4) + "'" VRAMLAB_PROGRAM "' compare sweep.json --results killed.jsonl >out 2>err";
   const int status = act_at(command, folder, "killed.jsonl", 12, kill_last_rank);
-  EXPECT_EQ(WEXITSTATUS(status), 137);  // mpirun's own: 128 and the signal
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_THAT(text("err"), HasSubstr("ended by signal 9 (Killed)"));
   const std::int64_t kept = lines_of(folder.file("killed.jsonl"));
   EXPECT_GE(kept, 12);
   EXPECT_EQ(kept % 3, 0);
