@@ -9,7 +9,7 @@ set(VRAMLAB_COMPONENT_core core engine)
 set(VRAMLAB_COMPONENT_plugin contract)
 set(VRAMLAB_COMPONENT_policies models policies)
 set(VRAMLAB_COMPONENT_memory memory)
-set(VRAMLAB_COMPONENT_lab plan runs recordings plugins report comparison lab)
+set(VRAMLAB_COMPONENT_lab plan runs files recordings plugins report comparison lab)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/vramlab)
 
 foreach(component core plugin policies memory lab)

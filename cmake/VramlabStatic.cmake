@@ -21,7 +21,7 @@ endif()
 
 # Their files, because the targets would bring the shared libraries along.
 set(own "")
-foreach(name cli lab comparison report plugins fit recordings plan runs memory policies contract models core)
+foreach(name cli lab comparison report plugins fit recordings files plan runs memory policies contract models core)
   list(APPEND own vramlab_${name})
 endforeach()
 list(TRANSFORM own REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE own_files)
