@@ -107,11 +107,13 @@ unsigned chosen_threads(const Arguments& arguments) {
 }
 
 void add_grouping_options(Options& options, const char* folded) {
-  options.add_options()("by", po::value<std::string>()->default_value("frame")->value_name("WHAT"),
-                        "group memory by frame (the program's innermost line), file, module or stack")(
+  options.add_options()(
+      "by", po::value<std::string>()->default_value("frame")->value_name("WHAT"),
+      "group memory by frame (the program's innermost line), file, module or stack; whatif shows all but "
+      "frame as a tree")(
       "depth", po::value<std::int64_t>()->value_name("N"),
       "of --by: that many lines, files or modules must agree, from the innermost on (default 1; of stack "
-      "all)")("folded", text_value("FILE"), folded);
+      "all); of a tree so many levels (default all)")("folded", text_value("FILE"), folded);
 }
 
 Grouping chosen_grouping(const Arguments& arguments) {

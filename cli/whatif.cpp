@@ -276,8 +276,9 @@ void print_holders(const Holders& holders, bool details, Output& output) {
   output.line("\n{}", categories_sentence(holders));
   output.next_table(categories_table(holders));
   output.line("\n{}", pins_sentence(holders));
-  if (!holders.pins.empty())
-    output.next_table(pins_table(holders, details ? holders.pins.size() : kFirstPins));
+  if (holders.pins.empty()) return;
+  output.next_table(pins_table(holders, details ? holders.pins.size() : kFirstPins));
+  if (const std::string tried = remedies_sentence(holders); !tried.empty()) output.line("\n{}", tried);
 }
 
 void print_peak(const PeakMemory& peak, const Holders& holders, Output& output) {
@@ -285,7 +286,11 @@ void print_peak(const PeakMemory& peak, const Holders& holders, Output& output) 
   output.line("\nBy place at {}: {} allocated in {} block{} ({} of it rounding).", holders.moment,
               format_bytes(peak.bytes), peak.blocks, peak.blocks == 1 ? "" : "s",
               format_bytes(peak.bytes - peak.requested));
-  print_shares("allocated at", peak.by_group, peak.bytes, output);
+  if (peak.grouped_by == GroupBy::frame || peak.tree.blocks == 0) {
+    print_shares("allocated at", peak.by_group, peak.bytes, output);
+  } else {
+    output.next_table(tree_table(peak.tree));
+  }
   print_shares("size of block", peak.by_size, peak.bytes, output);
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }

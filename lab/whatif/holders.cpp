@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "lab/parallel.hpp"
 #include "recordings/snapshot/stack_groups.hpp"
 
 namespace vramlab {
@@ -16,6 +17,11 @@ using Kind = ClientAction::Kind;
 constexpr std::size_t kMostStretches = 1000;  // of a timeline; two moments each
 constexpr std::size_t kMostNames = 8;         // of marks in an error
 constexpr Bytes kGone = 10;                   // a pin with less than one in so many bytes is gone
+// Pins for which other ways of the program are tried, and the actions that may be replayed for that.
+constexpr std::size_t kTriedPins = 5;
+constexpr std::size_t kTriedActions = 3'000'000;
+constexpr Bytes kSamePeak =
+    100;  // a peak higher by one in so many bytes is the same: a replay's error (R10.8)
 
 /// The marks of a program: their actions and what they are called. Of several of one name the first is that
 /// name, too.
@@ -237,26 +243,77 @@ Holders holders_of(const ClientProgram& program, const std::vector<ReplayedActio
   return holders;
 }
 
-std::vector<bool> gone_pins(const Holders& base, const std::vector<Pin>& other) {
-  Bytes idle = 0;
-  std::unordered_map<ProgramBlock, std::vector<std::size_t>> pins_by_block;
-  for (std::size_t i = 0; i < other.size(); ++i) {
-    idle += other[i].idle;
-    for (const ProgramBlock block : other[i].blocks) pins_by_block[block].push_back(i);
-  }
-  std::vector<bool> gone;
-  for (const HeldIdle& held : base.pins) {
-    std::set<std::size_t> pins;  // those that any of its blocks is in
-    for (const ProgramBlock block : held.pin.blocks) {
-      const auto found = pins_by_block.find(block);
-      if (found != pins_by_block.end()) pins.insert(found->second.begin(), found->second.end());
+namespace {
+
+/// What the blocks of each pin of `base` hold in another replay, and all that is idle there.
+struct IdleThere {
+  std::vector<Bytes> held;
+  Bytes all = 0;
+
+  IdleThere(const Holders& base, const std::vector<Pin>& other) {
+    std::unordered_map<ProgramBlock, std::vector<std::size_t>> pins_by_block;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      all += other[i].idle;
+      for (const ProgramBlock block : other[i].blocks) pins_by_block[block].push_back(i);
     }
-    Bytes still = 0;
-    for (const std::size_t pin : pins) still += other[pin].idle;
-    gone.push_back(held.pin.holder == Pin::Holder::blocks && idle < base.idle &&
-                   kGone * still < held.pin.idle);
+    for (const HeldIdle& pin : base.pins) {
+      std::set<std::size_t> pins;  // those that any of its blocks is in
+      for (const ProgramBlock block : pin.pin.blocks) {
+        const auto found = pins_by_block.find(block);
+        if (found != pins_by_block.end()) pins.insert(found->second.begin(), found->second.end());
+      }
+      held.push_back(0);
+      for (const std::size_t number : pins) held.back() += other[number].idle;
+    }
   }
+
+  [[nodiscard]] bool is_gone(const Holders& base, std::size_t pin) const {
+    const Pin& held_idle = base.pins[pin].pin;
+    return held_idle.holder == Pin::Holder::blocks && all < base.idle && kGone * held[pin] < held_idle.idle;
+  }
+};
+
+std::optional<TriedRemedy> tried(const ClientProgram& program, const ReplaySetup& setup,
+                                 const std::vector<Lifetime>& lifetimes, Bytes reserved,
+                                 const Holders& holders, std::size_t pin, Remedy remedy) {
+  const std::vector<bool> like = blocks_like(lifetimes, holders.uses, holders.pins[pin].pin.blocks);
+  const auto way = changed(program, lifetimes, remedy, like, holders.pins_at);
+  if (!way) return std::nullopt;
+  PlacedBlocks placed;
+  placed.action = way->action;
+  const ProgramOutcome outcome = replay_program(way->program, setup, {.placed = &placed});
+  for (auto& [address, block] : placed.blocks) block = way->original[block];
+  const IdleThere there(holders, pins_of(placed));
+  return TriedRemedy{.remedy = remedy,
+                     .held = there.held[pin],
+                     .reserved = outcome.highest_reserved,
+                     .frees = outcome.fits() && outcome.highest_reserved <= reserved + reserved / kSamePeak &&
+                              there.is_gone(holders, pin)};
+}
+
+}  // namespace
+
+std::vector<bool> gone_pins(const Holders& base, const std::vector<Pin>& other) {
+  const IdleThere there(base, other);
+  std::vector<bool> gone;
+  for (std::size_t i = 0; i < base.pins.size(); ++i) gone.push_back(there.is_gone(base, i));
   return gone;
+}
+
+void try_remedies(const ClientProgram& program, const ReplaySetup& setup,
+                  const std::vector<Lifetime>& lifetimes, Bytes reserved, unsigned threads,
+                  Holders& holders) {
+  constexpr std::size_t kWays = kRemedyNames.size();
+  const std::size_t affordable = kTriedActions / kWays / std::max<std::size_t>(1, program.actions.size());
+  std::size_t pins = std::min({kTriedPins, affordable, holders.pins.size()});
+  while (pins > 0 && holders.pins[pins - 1].pin.blocks.empty()) --pins;
+  std::vector<std::optional<TriedRemedy>> found(pins * kWays);
+  for_each_index(found.size(), threads, [&](std::size_t i) {
+    found[i] = tried(program, setup, lifetimes, reserved, holders, i / kWays, static_cast<Remedy>(i % kWays));
+  });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i]) holders.pins[i / kWays].tried.push_back(*found[i]);
+  }
 }
 
 }  // namespace vramlab

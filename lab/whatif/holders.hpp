@@ -11,6 +11,7 @@
 
 #include "lab/json.hpp"
 #include "recordings/lifetimes/pins.hpp"
+#include "recordings/lifetimes/remedies.hpp"
 #include "recordings/lifetimes/uses.hpp"
 #include "recordings/replay/lifetimes.hpp"
 #include "recordings/replay/program_replay.hpp"
@@ -29,10 +30,19 @@ struct CategoryShare {
   [[nodiscard]] bool inferred() const { return how > Evidence::annotation; }
 };
 
+/// Another way of the program, replayed under the same settings.
+struct TriedRemedy {
+  Remedy remedy{};
+  Bytes held = 0;      ///< idle memory that the pin's blocks hold there, at the same place
+  Bytes reserved = 0;  ///< its peak
+  bool frees = false;  ///< as settings do, nothing fails, and the peak is not 1 % higher
+};
+
 /// Idle memory with what is known of the oldest of the blocks that hold it.
 struct HeldIdle {
   Pin pin;
   std::vector<std::string> freed_by;  ///< settings under whose replay it is gone at the same place
+  std::vector<TriedRemedy> tried;     ///< other ways of the program; only of the first pins
   std::optional<Category> category;
   std::vector<std::string> stack;  ///< of its allocation, as shown_frames(); empty if none was recorded
   std::string since;               ///< the stretch it was made in: "seq233", "action 312", "before recording"
@@ -80,6 +90,11 @@ Holders holders_of(const ClientProgram& program, const std::vector<ReplayedActio
 void add_pins(const ClientProgram& program, const std::vector<Lifetime>& lifetimes,
               const PlacedBlocks& placed, Holders& holders);
 
+/// Tries other ways of the program, one after the other, for the first pins, as many as a bounded number of
+/// replayed actions allows. `setup` and `reserved` are the replay's with the pins, and the peak there.
+void try_remedies(const ClientProgram& program, const ReplaySetup& setup,
+                  const std::vector<Lifetime>& lifetimes, Bytes reserved, unsigned threads, Holders& holders);
+
 /// What the program holds after an action, in the order of the allocations.
 std::vector<HeldBlock> held_after(const std::vector<Lifetime>& lifetimes, std::size_t action);
 
@@ -95,6 +110,8 @@ std::string categories_sentence(const Holders& holders);
 /// The first `most` pins.
 Table pins_table(const Holders& holders, std::size_t most);
 std::string pins_sentence(const Holders& holders);
+/// For which pins other ways of the program were tried, and what they are called; empty if for none.
+std::string remedies_sentence(const Holders& holders);
 
 /// Adds "categories", "pins" and "idle", and "timeline" if asked for.
 void add_holders(Json& json, const Holders& holders, bool timeline);

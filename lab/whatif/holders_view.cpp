@@ -39,6 +39,14 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return text;
 }
 
+/// All by which a pin is gone: other settings, then other ways of the program.
+std::vector<std::string> freed_by(const HeldIdle& held) {
+  std::vector<std::string> names = held.freed_by;
+  for (const TriedRemedy& way : held.tried)
+    if (way.frees) names.emplace_back(kRemedyNames[static_cast<std::size_t>(way.remedy)]);
+  return names;
+}
+
 std::string holder_text(const HeldIdle& held) {
   if (held.pin.holder == Pin::Holder::nothing) return "nothing: empty_cache() gives it back";
   if (held.pin.holder == Pin::Holder::pool) return "a private pool in use";
@@ -62,9 +70,15 @@ Json pin_json(const HeldIdle& held) {
   json["category"] = held.category ? Json(category_name(*held.category)) : Json(nullptr);
   json["since"] = named ? Json(held.since) : Json(nullptr);
   json["since_action"] = named ? Json(held.since_action) : Json(nullptr);
-  std::vector<std::string> freed_by = held.freed_by;
-  if (held.pin.holder == Pin::Holder::nothing) freed_by = {"empty_cache()"};
-  json["freed_by"] = freed_by.empty() ? Json(nullptr) : Json(freed_by);
+  std::vector<std::string> ways = freed_by(held);
+  if (held.pin.holder == Pin::Holder::nothing) ways = {"empty_cache()"};
+  json["freed_by"] = ways.empty() ? Json(nullptr) : Json(ways);
+  json["tried"] = Json::array();
+  for (const TriedRemedy& way : held.tried)
+    json["tried"].push_back({{"way", kRemedyNames[static_cast<std::size_t>(way.remedy)]},
+                             {"bytes_held", way.held},
+                             {"peak_reserved_bytes", way.reserved},
+                             {"frees", way.frees}});
   return json;
 }
 
@@ -117,7 +131,7 @@ Table pins_table(const Holders& holders, std::size_t most) {
     const HeldIdle& held = holders.pins[i];
     table.add_row({format_bytes(held.pin.idle), held.pin.size == 0 ? "-" : format_bytes(held.pin.size),
                    holder_text(held), held.pin.blocks.empty() ? "-" : held.since,
-                   held.freed_by.empty() ? "-" : joined(held.freed_by, ", ")});
+                   freed_by(held).empty() ? "-" : joined(freed_by(held), ", ")});
   }
   if (shown == holders.pins.size()) return table;
   Bytes idle = 0;
@@ -141,6 +155,19 @@ std::string pins_sentence(const Holders& holders) {
   return text + "; " + joined(parts, ", ") + '.';
 }
 
+std::string remedies_sentence(const Holders& holders) {
+  const auto is_tried = [](const HeldIdle& held) { return !held.tried.empty(); };
+  const auto pins = std::ranges::count_if(holders.pins, is_tried);
+  if (pins == 0) return "";
+  const bool helps = std::ranges::any_of(holders.pins, [](const HeldIdle& held) {
+    return std::ranges::any_of(held.tried, &TriedRemedy::frees);
+  });
+  return fmt::format(
+      "The first {} also tried with blocks like theirs in a MemPool (pool), allocated at the beginning of "
+      "their stretch (earlier), or freed at its beginning (freed earlier){}",
+      pins == 1 ? "was" : fmt::format("{} were", pins), helps ? "." : "; none of that frees one.");
+}
+
 void add_holders(Json& json, const Holders& holders, bool timeline) {
   json["categories"] = Json::array();
   for (const CategoryShare& share : holders.categories) {
@@ -161,6 +188,8 @@ void add_holders(Json& json, const Holders& holders, bool timeline) {
                      {"moment", holders.pins_moment},
                      {"reserved_bytes", holders.reserved},
                      {"idle_bytes", holders.idle}};
+  const std::string remedies = remedies_sentence(holders);
+  json["pins_tried"] = remedies.empty() ? Json(nullptr) : Json(remedies);
   if (timeline) json["timeline"] = timeline_json(holders.timeline);
 }
 

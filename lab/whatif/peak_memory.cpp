@@ -5,6 +5,10 @@
 #include <functional>
 #include <map>
 
+#include <fmt/format.h>
+
+#include "lab/metric.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -45,6 +49,55 @@ const char* size_class(Bytes bytes) {
       ->name;
 }
 
+// Of a tree in text: parts of a level below one in so many of the whole are one row, and those beyond so
+// many.
+constexpr Bytes kSmallPart = 100;
+constexpr std::size_t kMostParts = 8;
+constexpr std::size_t kMostLines = 3;  // of a chain in one row
+
+std::string chain_text(const std::vector<std::string>& lines) {
+  if (lines.empty()) return "(there itself)";
+  if (lines.size() <= kMostLines) return fmt::format("{}", fmt::join(lines, " > "));
+  return fmt::format("{} > … {} more > {}", lines.front(), lines.size() - 2, lines.back());
+}
+
+/// Writes a tree row by row.
+class TreeRows {
+ public:
+  TreeRows(Bytes total, Table& table) : total_(total), table_(table) {}
+
+  void add_below(const StackTree& tree, std::size_t level) {
+    std::size_t shown = 0;
+    while (shown < std::min(kMostParts, tree.children.size()) &&
+           kSmallPart * tree.children[shown].bytes >= total_)
+      ++shown;
+    if (shown + 1 == tree.children.size()) ++shown;
+    StackTree rest;
+    for (std::size_t i = 0; i < tree.children.size(); ++i) {
+      const StackTree& child = tree.children[i];
+      if (i < shown) {
+        add_row(child, level, chain_text(child.lines));
+        add_below(child, level + 1);
+      } else {
+        rest.bytes += child.bytes;
+        rest.blocks += child.blocks;
+      }
+    }
+    if (shown < tree.children.size())
+      add_row(rest, level, fmt::format("… {} more", tree.children.size() - shown));
+  }
+
+ private:
+  void add_row(const StackTree& part, std::size_t level, const std::string& text) {
+    const double share = total_ == 0 ? 0 : static_cast<double>(part.bytes) / static_cast<double>(total_);
+    table_.add_row({format_bytes(part.bytes), percent_text(share), std::to_string(part.blocks),
+                    std::string(2 * level, ' ') + text});
+  }
+
+  Bytes total_;
+  Table& table_;
+};
+
 }  // namespace
 
 PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock>& blocks, std::size_t at,
@@ -65,10 +118,13 @@ PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock
                                       [](const auto& stack) { return !stack.empty(); });
   if (has_stacks) {
     StackShares groups(program.frames, program.stacks, grouping);
+    StackTreeMaker tree(program.frames, program.stacks, grouping.by);
     for (const HeldBlock& block : blocks) {
       const bool before_recording = block.action < program.initial_actions;
       groups.add(program.actions[block.action].detail, block.size, before_recording, true);
+      tree.add(program.actions[block.action].detail, block.size, before_recording);
     }
+    peak.tree = tree.tree(grouping.depth);
     peak.by_group = groups.sorted();
     peak.folded = groups.folded();
   }
@@ -80,6 +136,20 @@ PeakMemory peak_memory(const ClientProgram& program, const std::vector<HeldBlock
     return stream + pool;
   });
   return peak;
+}
+
+Table tree_table(const StackTree& tree) {
+  Table table{{"bytes", "share", "blocks", left("allocated in")}};
+  TreeRows(tree.bytes, table).add_below(tree, 0);
+  table.add_total({format_bytes(tree.bytes), percent_text(1), std::to_string(tree.blocks), "total"});
+  return table;
+}
+
+Json tree_json(const StackTree& tree) {
+  Json json{{"lines", tree.lines}, {"bytes", tree.bytes}, {"blocks", tree.blocks}};
+  json["children"] = Json::array();
+  for (const StackTree& child : tree.children) json["children"].push_back(tree_json(child));
+  return json;
 }
 
 }  // namespace vramlab

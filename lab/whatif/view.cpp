@@ -376,6 +376,7 @@ void add_peak(Json& json, const PeakMemory& peak) {
                                                          : "frames";
   json["peak"] =
       peak.by_group.empty() ? shares_json(peak.by_size, "size_class") : shares_json(peak.by_group, key);
+  json["tree"] = peak.tree.blocks == 0 ? Json(nullptr) : tree_json(peak.tree);
   json["peak_by_size_class"] = shares_json(peak.by_size, "size_class");
   json["peak_by_stream"] = shares_json(peak.by_stream, "stream");
   json["peak_total"] = {{"bytes", peak.bytes},

@@ -164,6 +164,10 @@ void keep_holders(const Job& job, const ReplaySetup& setup, const ShownPlaces& s
   placed.action = job.holders->pins_at;
   replay_program(program, setup, {.placed = &placed});
   add_pins(program, lifetimes, placed, *job.holders);
+  if (!shown.actions.empty()) {
+    const Bytes reserved = std::ranges::max(shown.actions, {}, &ReplayedAction::reserved).reserved;
+    try_remedies(program, setup, lifetimes, reserved, question.threads, *job.holders);
+  }
   if (question.maps) job.holders->placed = std::move(placed);
 }
 

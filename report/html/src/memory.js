@@ -57,10 +57,10 @@ function pins(section) {
   const shown = sorted.slice(0, kMostPins);
   const rest = sorted.slice(kMostPins);
   const rows = shown.map((pin) => [bytes(pin.bytes_held), holder(pin), pin.size ? bytes(pin.size) : '–', pin.since ?? '–',
-    pin.freed_by?.join(', ') ?? 'none of these settings']);
+    pin.freed_by?.join(', ') ?? '–']);
   if (rest.length) rows.push([bytes(rest.reduce((sum, pin) => sum + pin.bytes_held, 0)), `${count(rest.length)} others`, '–', '–', '–']);
   return table(`What keeps idle memory from being given back, at ${section.pins_at.moment}`,
-    [number('idle'), text('held by'), number('size of the holder'), text('since'), text('gone with')], rows);
+    [number('idle'), text('held by'), number('size of the holder'), text('since'), text('freed by')], rows);
 }
 
 export function memory(section) {
@@ -70,7 +70,7 @@ export function memory(section) {
   if (section.categories?.length) parts.push(part('Who holds it', categories(section)));
   if (section.moment) parts.push(part('Where it lies', blockMap(section, section.moment)));
   if (section.flame) parts.push(part('Where it was allocated', flameGraph(section.flame)));
-  if (section.pins?.length) parts.push(part('Pins', pins(section)));
+  if (section.pins?.length) parts.push(part('Pins', pins(section), section.pins_tried && make('p', { class: 'hint' }, section.pins_tried)));
   if (section.failures) parts.push(part('Failures', table('Requests that failed', section.failures.columns.map(text), section.failures.rows)));
   return parts;
 }
