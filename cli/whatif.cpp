@@ -31,6 +31,7 @@
 #include "recordings/snapshot/torch_snapshot.hpp"
 #include "recordings/snapshot/writer.hpp"
 #include "report/output_file.hpp"
+#include "report/pictures.hpp"
 #include "sim/memory/oom_report.hpp"
 
 namespace vramlab {
@@ -61,6 +62,7 @@ void add_whatif_options(Options& options) {
       "who holds the memory at the end of this stretch instead of at the peak; failure is the first failed "
       "request")("details", po::bool_switch(),
                  "all idle memory with what holds it, and the blocks by place, size and stream");
+  options.add_options()("picture", text_value("FILE"), "draw the time line of the categories, .svg or .png");
   add_grouping_options(options, "write the stacks of the peak for flame graph tools: frames, bytes");
   add_torch_version_option(options);
   add_threads_option(options);
@@ -435,8 +437,10 @@ int run_whatif(const Arguments& arguments, Output& output) {
   for (const std::string& marks : texts_of(arguments, "marks")) inputs.push_back(marks);
   const auto folded = text_of(arguments, "folded");
   if (const std::string message = text_of(arguments, "oom"); !message.empty()) inputs.push_back(message);
+  const auto picture = text_of(arguments, "picture");
   require_output_names(with_siblings(inputs),
-                       {text_of(arguments, "json"), exported, folded, output.report_file()});
+                       {text_of(arguments, "json"), exported, folded, picture, output.report_file()});
+  if (!picture.empty()) require_picture_name(picture);
   WhatIfQuestion question = read_question(arguments);
   question.peaks = true;
   question.least = true;
@@ -473,6 +477,10 @@ int run_whatif(const Arguments& arguments, Output& output) {
     }
   }
   write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
+  if (!picture.empty()) {
+    draw_memory_picture(timeline_picture(programs[rank], holders, answer.ranks[rank].front()), picture);
+    output.wrote(picture);
+  }
   if (!exported.empty()) {
     OutputFile file{exported};
     write_torch_snapshot(answer.rows.front().kept->snapshot,

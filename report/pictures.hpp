@@ -1,5 +1,5 @@
-// Static pictures: curves and bars, runs over iterations, jobs on cards, heat maps; all but the last drawn by
-// gnuplot.
+// Static pictures: curves and bars, runs over iterations, memory by use, jobs on cards, heat maps; all but
+// the last drawn by gnuplot.
 #pragma once
 
 #include <filesystem>
@@ -81,6 +81,27 @@ struct PictureFrame {
 /// every run named where its lines end. Throws InputError as draw_with_gnuplot does.
 void draw_trace_picture(const PictureFrame& frame, const std::vector<PictureRun>& runs,
                         const std::filesystem::path& file);
+
+// A static picture of what memory was for, over the history of a program.
+
+/// Bytes of one place of each list are those after the action of the same place in `axis`, which ascends.
+struct MemoryPicture {
+  struct Band {
+    std::string name;
+    std::vector<Bytes> bytes;
+  };
+  std::string title;
+  std::string axis_name;
+  std::vector<std::size_t> axis;
+  std::vector<Band> bands;  ///< drawn one on the other, the first at the bottom
+  std::vector<Bytes> reserved;
+  std::vector<std::pair<std::size_t, std::string>> marks;  ///< where a stretch begins, and its name
+  std::vector<std::size_t> failures;                       ///< actions at which a request failed
+  std::optional<Bytes> limit;  ///< shown where it is not far above what was reserved
+};
+
+/// Draws `picture` into `file`. Throws InputError as draw_with_gnuplot does.
+void draw_memory_picture(const MemoryPicture& picture, const std::filesystem::path& file);
 
 // A static picture of jobs on shared cards: who held how much memory of which card, and when.
 

@@ -1,4 +1,5 @@
 // The section of the page for one recorded program: its settings, and who holds its memory when and where.
+#include <filesystem>
 #include <map>
 #include <span>
 
@@ -21,6 +22,17 @@ std::array<int, kCategoryNames.size()> shown_places(const Holders& holders) {
   return places;
 }
 
+// A stretch is named where it begins.
+std::vector<std::pair<std::size_t, std::string>> stretches(const CategoryTimeline& timeline) {
+  std::vector<std::pair<std::size_t, std::string>> begun;
+  std::size_t begin = 0;
+  for (const auto& [action, name] : timeline.marks) {
+    begun.emplace_back(begin, name);
+    begin = action;
+  }
+  return begun;
+}
+
 Json page_timeline(const Holders& holders) {
   const CategoryTimeline& timeline = holders.timeline;
   Json json{{"unit", "action"}, {"units", "actions"}, {"x", timeline.actions}};
@@ -31,12 +43,8 @@ Json page_timeline(const Holders& holders) {
         {{"name", kCategoryNames[category]}, {"bytes", timeline.allocated[category]}});
   }
   json["reserved"] = timeline.reserved;
-  json["marks"] = Json::array();  // a stretch is named where it begins
-  std::size_t begin = 0;
-  for (const auto& [action, name] : timeline.marks) {
-    json["marks"].push_back({begin, name});
-    begin = action;
-  }
+  json["marks"] = Json::array();
+  for (const auto& [begin, name] : stretches(timeline)) json["marks"].push_back({begin, name});
   json["ooms"] = Json::array();
   for (const auto& [action, bytes] : timeline.failures)
     json["ooms"].push_back({action, format_bytes(bytes) + " refused"});
@@ -136,6 +144,24 @@ Json table_json(const Table& table) {
 }
 
 }  // namespace
+
+MemoryPicture timeline_picture(const ClientProgram& program, const Holders& holders, const WhatIfRow& row) {
+  const CategoryTimeline& timeline = holders.timeline;
+  MemoryPicture picture;
+  picture.title = fmt::format("{}: memory by category with {}",
+                              std::filesystem::path{program.file}.filename().string(), conf_name(row.conf));
+  picture.axis_name = "actions of the program: allocations, frees, marks";
+  picture.axis = timeline.actions;
+  for (const CategoryShare& share : holders.categories) {
+    const auto category = static_cast<std::size_t>(share.category);
+    picture.bands.push_back({std::string{kCategoryNames[category]}, timeline.allocated[category]});
+  }
+  picture.reserved = timeline.reserved;
+  picture.marks = stretches(timeline);
+  for (const auto& [action, bytes] : timeline.failures) picture.failures.push_back(action);
+  picture.limit = row.room();
+  return picture;
+}
 
 Json memory_section(const ClientProgram& program, const Holders& holders, const PeakMemory& peak,
                     const MemoryPage& page) {

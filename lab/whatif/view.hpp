@@ -7,6 +7,7 @@
 #include "lab/json.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/whatif/whatif.hpp"
+#include "report/pictures.hpp"
 
 namespace vramlab {
 
@@ -42,6 +43,9 @@ Json whatif_mark_json(const MarkFigures& mark);
 /// {"file", "rows", "peak", …} as docs/cli.md lists it; several programs add "ranks", one such object each.
 /// The answer must have kept its peaks.
 Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer);
+
+/// The time line of the categories as a picture, with what the row had to itself as its limit.
+MemoryPicture timeline_picture(const ClientProgram& program, const Holders& holders, const WhatIfRow& row);
 
 /// What the page shows of one program beside what its replays kept.
 struct MemoryPage {
