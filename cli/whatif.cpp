@@ -203,6 +203,13 @@ bool has_attempts(const std::vector<ClientProgram>& programs, const WhatIfAnswer
                              [&](const WhatIfRow& row) { return programs[row.program].attempts > 0; });
 }
 
+// "as recorded (78.7 GiB usable)"
+std::string room_text(const WhatIfRow& row) {
+  const auto room = row.room_of_card();
+  const char* mark = assumes_context(row) ? ", context assumed" : "";
+  return room_name(row) + (room ? fmt::format(" ({} usable{})", format_bytes(*room), mark) : "");
+}
+
 void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& answer, bool smallest,
                 Output& output) {
   const std::vector<WhatIfRow>& rows = answer.rows;
@@ -210,8 +217,7 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
   for (std::size_t at = 0; at < rows.size();) {
     const std::string name = room_name(rows[at]);
     const auto room = rows[at].room_of_card();
-    const char* mark = assumes_context(rows[at]) ? ", context assumed" : "";
-    output.line("\n{}{}", name, room ? fmt::format(" ({} usable{})", format_bytes(*room), mark) : "");
+    output.line("\n{}", room_text(rows[at]));
     Table table = empty_table(smallest, attempts);
     for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
       table.add_row(cells(programs[rows[at].program], rows[at], smallest, attempts));
@@ -337,16 +343,20 @@ void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& an
               Output& output) {
   const std::size_t rank = answer.rows.front().program;
   const bool attempts = has_attempts(programs, answer);
+  const std::string first_room = room_name(answer.rows.front());
+  const bool cards =
+      std::ranges::any_of(answer.rows, [&](const WhatIfRow& row) { return room_name(row) != first_room; });
   MemoryPage page{.title = std::filesystem::path{programs[rank].file}.filename().string(),
                   .head = {},
                   .notes = whatif_notes(programs, answer),
-                  .settings = empty_table(smallest, attempts, true),
+                  .caption = cards ? "Settings and cards" : "Settings, " + room_text(answer.rows.front()),
+                  .settings = empty_table(smallest, attempts, cards),
                   .maps = {}};
   std::vector<std::string> verdict = whatif_verdict(programs, answer);
   page.head = {verdict.front(), left_on_the_table(answer)};
   page.notes.insert(page.notes.begin(), verdict.begin() + 1, verdict.end());
   const auto add = [&](std::vector<std::string> line, const std::string& room, Json map) {
-    line.insert(line.begin() + 1, room);
+    if (cards) line.insert(line.begin() + 1, room);
     page.settings.add_row(std::move(line));
     page.maps.push_back(std::move(map));
   };

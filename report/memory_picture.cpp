@@ -17,6 +17,7 @@ constexpr double kLetterWidth = 6.6;      // pixels of one in the names of marks
 constexpr double kLegendLetter = 7.4;     // and in the legend
 constexpr double kLeastApart = 5;         // pixels between the lines of two marks
 constexpr std::size_t kLongestName = 24;  // letters of a mark
+constexpr double kRoom = 0.6;             // of the width of its name that a stretch needs to be named
 constexpr std::size_t kMostMoments = 700;
 constexpr double kFarLimit = 1.5;  // a limit further above all reserved memory would flatten the picture
 // Those of the page, in the order of the bands (report/html/src/style.css, --category-0 and on), a little
@@ -91,23 +92,48 @@ std::string memory_data(const MemoryPicture& picture) {
   return text;
 }
 
-// A line for each mark, as far as they lie apart, and its name where there is room until the next one.
+/// A stretch and its name, in pixels from the left edge of the plot.
+struct NamedStretch {
+  std::size_t action = 0;
+  std::string name;
+  double begin = 0;
+  double end = 0;
+  double width = 0;  ///< of the name
+
+  [[nodiscard]] bool is_roomy() const { return end - begin >= kRoom * width; }
+};
+
+std::vector<NamedStretch> named_stretches(const MemoryPicture& picture, std::size_t last) {
+  std::vector<NamedStretch> stretches;
+  for (const auto& [action, name] : picture.marks) {
+    if (action > last) break;
+    const double at = kPlotWidth * static_cast<double>(action) / static_cast<double>(last);
+    if (!stretches.empty()) stretches.back().end = at;
+    const std::string shown = name.substr(0, kLongestName);
+    stretches.push_back(
+        {action, shown, at, kPlotWidth, kLetterWidth * static_cast<double>(shown.size() + 1)});
+  }
+  return stretches;
+}
+
+// A line for each mark, as far as they lie apart, and its name where it does not stand in the next stretch
+// for the most part. Where all are too short for theirs, as many as there is room for.
 std::string mark_lines(const MemoryPicture& picture, std::size_t last) {
+  const std::vector<NamedStretch> stretches = named_stretches(picture, last);
+  const bool any_room = std::ranges::any_of(stretches, &NamedStretch::is_roomy);
   std::string text;
   double line = -kLeastApart;
   double free = 0;  // the names end here
-  for (const auto& [action, name] : picture.marks) {
-    const double at = kPlotWidth * static_cast<double>(action) / static_cast<double>(last);
-    if (action > last || at - line < kLeastApart) continue;
-    line = at;
+  for (const NamedStretch& stretch : stretches) {
+    if (stretch.begin - line < kLeastApart) continue;
+    line = stretch.begin;
     text += fmt::format("set arrow from {0}, graph 0 to {0}, graph 1 nohead front lc rgb '#b9c1cb' lw 0.7\n",
-                        action);
-    const std::string shown = name.substr(0, kLongestName);
-    const double end = at + kLetterWidth * static_cast<double>(shown.size() + 1);
-    if (at < free || end > kPlotWidth) continue;
+                        stretch.action);
+    const double end = stretch.begin + stretch.width;
+    if (stretch.begin < free || end > kPlotWidth || (any_room && !stretch.is_roomy())) continue;
     text += fmt::format(
         "set label {} at {}, graph 0.97 left offset 0.4,0 front textcolor rgb '#5a6675' font ',9'\n",
-        gnuplot_text(shown), action);
+        gnuplot_text(stretch.name), stretch.action);
     free = end;
   }
   return text;

@@ -167,6 +167,7 @@ Json memory_section(const ClientProgram& program, const Holders& holders, const 
                     const MemoryPage& page) {
   Json json = begun_section("memory", page.title, page.head);
   json["settings"] = table_json(page.settings);
+  json["settings"]["caption"] = page.caption;
   Json& rows = json["settings"]["rows"];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Json row{{"cells", std::move(rows[i])}};
@@ -178,7 +179,8 @@ Json memory_section(const ClientProgram& program, const Holders& holders, const 
   json["timeline"] = holders.timeline.actions.empty() ? Json(nullptr) : page_timeline(holders);
   if (!holders.placed.segments.empty()) {
     MomentWriter moment{program, holders};
-    json["moment"] = {{"text", pins_sentence(holders) + " Each segment is as long as it is; grey is idle."},
+    json["moment"] = {{"text", pins_sentence(holders) + " Segments are drawn to scale, one behind the other; "
+                                                        "grey is idle. Point at a block to see its owner."},
                       {"unit", "action"},
                       {"segments", moment.segments()}};
     json["stacks"] = moment.stacks();

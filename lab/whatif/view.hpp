@@ -52,6 +52,7 @@ struct MemoryPage {
   std::string title;
   SectionHead head;
   std::vector<std::string> notes;
+  std::string caption;     ///< of the settings
   Table settings;          ///< a row for each combination, and what else stands there
   std::vector<Json> maps;  ///< by row: the section that shows the address space under it, or null
 };

@@ -21,7 +21,7 @@ MemoryPicture small_picture() {
   picture.axis = {0, 10, 20, 100};
   picture.bands = {{"weights", {1_GiB, 1_GiB, 1_GiB, 1_GiB}}, {"activations", {0, 2_GiB, 1_GiB, 0}}};
   picture.reserved = {1_GiB, 3_GiB, 4_GiB, 4_GiB};
-  picture.marks = {{0, "first"}, {2, "hidden by first"}, {50, "second\nline"}};
+  picture.marks = {{0, "too short"}, {1, "first"}, {50, "second\nline"}};
   return picture;
 }
 
@@ -35,7 +35,7 @@ TEST(MemoryPicture, NamesBandsAndStretches) {
   const std::string picture = drawn(small_picture());
   for (const char* text : {"it's small", "weights", "activations", "reserved", "first", "second line", "GiB"})
     EXPECT_THAT(picture, HasSubstr(text));
-  EXPECT_THAT(picture, Not(HasSubstr("hidden by first")));  // there is no room for it
+  EXPECT_THAT(picture, Not(HasSubstr("too short")));  // it would stand in the next stretch
   EXPECT_THAT(picture, Not(HasSubstr("limit")));
   EXPECT_THAT(picture, Not(HasSubstr("request that failed")));
   EXPECT_EQ(picture, drawn(small_picture()));
@@ -56,7 +56,7 @@ TEST(MemoryPicture, EachBandIsAsHighAsItsBytes) {
       found.push_back(picture.substr(at, picture.find('>', at) - at));
     return found;
   };
-  EXPECT_EQ(areas(whole).size(), 4U);  // two of the legend
+  EXPECT_EQ(areas(whole).size(), 4U);             // two of the legend
   EXPECT_EQ(areas(whole), areas(drawn(halved)));  // half of all is the same picture, but for its axis
 }
 

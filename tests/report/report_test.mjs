@@ -157,7 +157,7 @@ async function memory(browser) {
   await page.evaluate(`document.querySelector('.chart').focus()`);
   await page.press('+');
   const [from, to] = await page.evaluate(`[...document.querySelectorAll('.zoom input')].map((one) => Number(one.value))`);
-  near(to - from, (data.timeline.x.at(-1) - data.timeline.x[0]) / 2);
+  near(to - from, data.timeline.x.at(-1) / 2);
   await page.evaluate(`document.querySelector('canvas.map').focus()`);
   await page.press('ArrowRight');
   assert.match((await text('.under'))[1], /^(idle|weights|[a-z ]+), .* at 0x[0-9a-f]+/);
@@ -168,6 +168,20 @@ async function memory(browser) {
   const [first, last, low, high] = data.settings.rows[0].map.cells
     .reduce((best, cell) => ((cell[1] - cell[0]) * (cell[3] - cell[2]) > (best[1] - best[0]) * (best[3] - best[2]) ? cell : best));
   assert.match(await hover(page, 0, { xAxisIndex: 1, yAxisIndex: 1 }, [(first + last) / 2, (low + high) / 2]), /0x[0-9a-f]+ to 0x[0-9a-f]+/);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'wider than the window');
+  await done(page);
+}
+
+// A recording that ran out of memory shows its failures, with the names of the columns; a page of one card names it once.
+async function failures(browser) {
+  const page = await browser.page(420, 900);
+  await page.open(report('failed', 'whatif', join(source, 'tests/data/recorded/sr_limits.pickle.gz'), '--alloc-conf', ''));
+  const { failures: { columns }, settings } = await section(page);
+  const heads = await page.evaluate(`[...document.querySelectorAll('.part:last-child thead th')].map((one) => one.textContent)`);
+  assert.deepEqual(heads, columns.map((column) => column.name));
+  assert.equal(await page.evaluate(`document.body.innerText.includes('[object')`), false);
+  assert.equal(settings.columns.some(({ name }) => name === 'card'), false);
+  assert.match(settings.caption, /^Settings, as recorded/);
   assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'wider than the window');
   await done(page);
 }
@@ -296,7 +310,7 @@ async function long(browser) {
 
 const browser = new Browser(chromium);
 try {
-  for (const test of [training, looks, jobs, moves, epoch, search, sweep, memory, snapshot, long]) {
+  for (const test of [training, looks, jobs, moves, epoch, search, sweep, memory, failures, snapshot, long]) {
     await test(browser);
     console.log(`ok ${test.name}`);
   }

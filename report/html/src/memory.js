@@ -5,13 +5,16 @@ import { bytes, count, make } from './look.js';
 import { segments } from './segments.js';
 import { timelineChart } from './timeline.js';
 
-function table(caption, columns, rows) {
-  return make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+function table(caption, columns, rows, more = '') {
+  return make('div', { class: `scroll ${more}`, tabindex: '0', role: 'region', 'aria-label': caption },
     make('table', {}, make('caption', {}, caption),
       make('thead', {}, make('tr', {}, ...columns.map(({ name, number }) => make('th', { scope: 'col', class: number ? 'number' : '' }, name)))),
       make('tbody', {}, ...rows.map((cells) => make('tr', {}, ...cells.map((cell, i) =>
-        (i === 0 ? make('th', { scope: 'row' }, cell) : make('td', { class: columns[i].number ? 'number' : '' }, cell))))))));
+        (i === 0 ? make('th', { scope: 'row', class: columns[0].number ? 'number' : '' }, cell) : make('td', { class: columns[i].number ? 'number' : '' }, cell))))))));
 }
+
+/** A string of settings, which may be broken behind its colons and underscores. */
+const breakable = (name) => make('span', {}, ...name.split(/(?<=[_:])/).flatMap((part) => [part, make('wbr')]));
 
 /** The settings; the button of a row shows the address space under it, below the table. */
 function settingsTable(section) {
@@ -23,11 +26,11 @@ function settingsTable(section) {
     shown.replaceChildren(make('h3', {}, 'Address space with ', section.settings.rows[number].cells[0]), ...segments(map));
   };
   const rows = section.settings.rows.map((row, number) => {
-    if (!row.map) return row.cells;
+    if (!row.map) return [breakable(row.cells[0]), ...row.cells.slice(1)];
     buttons[number] = make('button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(number) }, 'map');
-    return [make('span', {}, row.cells[0], ' ', buttons[number]), ...row.cells.slice(1)];
+    return [make('span', {}, breakable(row.cells[0]), ' ', buttons[number]), ...row.cells.slice(1)];
   });
-  return [table('Settings and cards', section.settings.columns, rows), shown];
+  return [table(section.settings.caption, section.settings.columns, rows, 'settings'), shown];
 }
 
 const number = (name) => ({ name, number: true });
@@ -50,7 +53,7 @@ function holder(pin) {
   return make('span', {}, pin.stack ? make('code', {}, pin.stack[0]) : 'a block', ` (${pin.category ?? 'the allocator’s own'})${more}`);
 }
 
-const kMostPins = 30;
+const kMostPins = 12;
 
 function pins(section) {
   const sorted = [...section.pins].sort((a, b) => b.bytes_held - a.bytes_held);
@@ -71,6 +74,6 @@ export function memory(section) {
   if (section.moment) parts.push(part('Where it lies', blockMap(section, section.moment)));
   if (section.flame) parts.push(part('Where it was allocated', flameGraph(section.flame)));
   if (section.pins?.length) parts.push(part('Pins', pins(section), section.pins_tried && make('p', { class: 'hint' }, section.pins_tried)));
-  if (section.failures) parts.push(part('Failures', table('Requests that failed', section.failures.columns.map(text), section.failures.rows)));
+  if (section.failures) parts.push(part('Failures', table('Requests that failed', section.failures.columns, section.failures.rows)));
   return parts;
 }

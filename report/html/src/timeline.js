@@ -4,6 +4,8 @@ import { bytes, colours, count, gib, lastAtMost, make } from './look.js';
 import { Zoom } from './zoom.js';
 
 const kHeight = 320;
+const kHeadroom = 1.18;  // above the highest figure, for names of marks and for failures
+const kRoom = 0.6;  // of the width of its name that a stretch needs to be named
 const charts = [];
 
 export const categoryColour = (look, index) => look[`category-${index % 10}`];
@@ -26,17 +28,21 @@ function drawMarks(plot, timeline, look) {
   ctx.lineWidth = devicePixelRatio;
   ctx.textAlign = 'left';
   ctx.font = `${11 * devicePixelRatio}px sans-serif`;
-  let free = bbox.left;  // names that would cover each other are left out
-  for (const [x, text] of timeline.marks) {
-    const at = place(x);
+  const begins = timeline.marks.map(([x]) => place(x));
+  const widths = timeline.marks.map(([, text]) => ctx.measureText(text).width);
+  const isRoomy = (i) => (begins[i + 1] ?? bbox.left + bbox.width) - begins[i] >= kRoom * widths[i];
+  const anyRoom = widths.some((_, i) => isRoomy(i));
+  let free = bbox.left;  // names that would cover each other are left out, and those that would stand in the next stretch
+  for (const [i, [x, text]] of timeline.marks.entries()) {
+    const at = begins[i];
     if (!inside(at)) continue;
     ctx.strokeStyle = look.line;
     ctx.beginPath();
     ctx.moveTo(at, bbox.top);
     ctx.lineTo(at, bbox.top + bbox.height);
     ctx.stroke();
-    const width = ctx.measureText(text).width;
-    if (at < free || at + width > bbox.left + bbox.width) continue;
+    const width = widths[i];
+    if (at < free || at + width > bbox.left + bbox.width || (anyRoom && !isRoomy(i))) continue;
     ctx.fillStyle = look.muted;
     ctx.fillText(text, at + 3 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
     free = at + width + 10 * devicePixelRatio;
@@ -64,7 +70,7 @@ function options(timeline, width, look, zoom, told) {
   const axis = { stroke: look.muted, grid: { stroke: look.grid, width: 1 }, ticks: { stroke: look.axis, width: 1 }, font: '11px sans-serif' };
   return {
     width, height: kHeight, legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { show: false } },
-    scales: { x: { time: false, range: (plot, low, high) => [low, high] }, y: { range: (plot, low, high) => [0, high * 1.06] } },
+    scales: { x: { time: false, range: (plot, low, high) => [low, high] }, y: { range: (plot, low, high) => [0, high * kHeadroom] } },
     axes: [{ ...axis, size: 28, values: (plot, at) => at.map(count) },
            { ...axis, size: 44, label: 'GiB', labelSize: 18, labelFont: '11px sans-serif' }],
     series: [{ label: timeline.unit },
@@ -101,7 +107,7 @@ function follow(host, zoom) {
 
 /** The chart with its zoom bar, legend and the words of the entry below the pointer. */
 export function timelineChart(timeline) {
-  const first = timeline.x[0];
+  const first = 0;
   const last = Math.max(first + 1, timeline.x.at(-1));
   const zoom = new Zoom(first, last, timeline.unit, timeline.units);
   const data = [timeline.x, ...stacked(timeline).reverse(), timeline.reserved.map(gib)];  // the highest sum lies behind the others
