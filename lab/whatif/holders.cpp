@@ -19,7 +19,7 @@ constexpr std::size_t kMostNames = 8;         // of marks in an error
 constexpr Bytes kGone = 10;                   // a pin with less than one in so many bytes is gone
 // Pins for which other ways of the program are tried, and the actions that may be replayed for that.
 constexpr std::size_t kTriedPins = 5;
-constexpr std::size_t kTriedActions = 3'000'000;
+constexpr std::size_t kTriedActions = 5'000'000;
 constexpr Bytes kSamePeak =
     100;  // a peak higher by one in so many bytes is the same: a replay's error (R10.8)
 
