@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 namespace vramlab {
@@ -36,14 +35,12 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 std::string format_bytes(Bytes size) {
   std::size_t unit = 0;
   while (unit + 1 < kUnits.size() && size >= kUnits[unit + 1].second) ++unit;
-  std::array<char, 32> text{};
-  if (unit == 0) {
-    std::snprintf(text.data(), text.size(), "%llu B", static_cast<unsigned long long>(size));
-  } else {
-    const double amount = static_cast<double>(size) / static_cast<double>(kUnits[unit].second);
-    std::snprintf(text.data(), text.size(), "%.1f %s", amount, kUnits[unit].first.data());
-  }
-  return text.data();
+  const auto& [name, factor] = kUnits[unit];
+  const double amount = static_cast<double>(size) / static_cast<double>(factor);
+  std::array<char, 32> text{};  // to_chars, because printf writes the comma of a host's locale
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), amount,
+                                          std::chars_format::fixed, unit == 0 ? 0 : 1);
+  return std::string(text.data(), end) + ' ' + std::string{name};
 }
 
 SimTime from_seconds(double seconds) {

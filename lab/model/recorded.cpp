@@ -290,8 +290,6 @@ void read_time(const Json& json, const std::string& where, RecordedSpec& spec) {
   }
 }
 
-double rounded(double value) { return std::stod(Json(value).dump()); }
-
 // One line a key, `levels` deep.
 std::string lines(const Json& json, int levels, const std::string& indent) {
   if (levels == 0 || !json.is_object() || json.empty()) return json.dump();
@@ -314,15 +312,15 @@ Json recorded_model_json(const RecordedSpec& spec) {
   json["parameters"] = ranges_json(spec.parameters);
   json["recorded_range"] = ranges_json(spec.recorded);
   Json& time = json["step_time"];
-  time["floor_ms"] = rounded(spec.time.floor_seconds * 1e3);
-  time["base_ms"] = rounded(spec.time.base_seconds * 1e3);
+  time["floor_ms"] = spec.time.floor_seconds * 1e3;
+  time["base_ms"] = spec.time.base_seconds * 1e3;
   if (spec.time.most_at_floor > 0) {
-    time["least_at_floor_ms"] = rounded(spec.time.least_at_floor * 1e3);
-    time["most_at_floor_ms"] = rounded(spec.time.most_at_floor * 1e3);
+    time["least_at_floor_ms"] = spec.time.least_at_floor * 1e3;
+    time["most_at_floor_ms"] = spec.time.most_at_floor * 1e3;
   }
   time["us_per"] = Json::object();
   for (const StepTimeForm::Slope& slope : spec.time.slopes) {
-    time["us_per"][spec.monomials[slope.monomial].text(variable_names(spec))] = rounded(slope.seconds * 1e6);
+    time["us_per"][spec.monomials[slope.monomial].text(variable_names(spec))] = slope.seconds * 1e6;
   }
   json["workspace_refusals"] = spec.workspace_refusals;
   if (spec.outside > 0) {

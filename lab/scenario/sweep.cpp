@@ -112,7 +112,8 @@ std::vector<Json> range_values(double from, double to, double step) {
     if (whole(from) && whole(step)) {
       values.emplace_back(static_cast<std::int64_t>(value));
     } else {
-      values.emplace_back(std::stod(fmt::format("{:.12g}", value)));  // 0.7 + 2 · 0.05 is 0.8 for people
+      const std::string shown = fmt::format("{:.12g}", value);  // 0.7 + 2 · 0.05 is 0.8 for people
+      std::from_chars(shown.data(), shown.data() + shown.size(), values.emplace_back(0.0).get_ref<double&>());
     }
   }
   return values;

@@ -1,7 +1,7 @@
 #include "sim/memory/oom_report.hpp"
 
 #include <array>
-#include <cstdio>
+#include <charconv>
 #include <utility>
 
 #include "sim/memory/caching/rounding.hpp"
@@ -13,10 +13,11 @@ std::string oom_size(Bytes size) {
   const auto [unit, name] = size <= 1_MiB   ? std::pair{1_KiB, "KiB"}
                             : size <= 1_GiB ? std::pair{1_MiB, "MiB"}
                                             : std::pair{1_GiB, "GiB"};
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.2f %s", static_cast<double>(size) / static_cast<double>(unit),
-                name);
-  return text.data();
+  std::array<char, 48> text{};  // to_chars, because printf writes the comma of a host's locale
+  const auto [end, error] =
+      std::to_chars(text.data(), text.data() + text.size(),
+                    static_cast<double>(size) / static_cast<double>(unit), std::chars_format::fixed, 2);
+  return std::string(text.data(), end) + ' ' + name;
 }
 
 std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundings) {

@@ -205,5 +205,64 @@ TEST(ExpandableSegments, MayUseARefusedBlockWithoutMappingAnything) {
   EXPECT_EQ(rig.stats().num_device_alloc, 1);
 }
 
+/// Four blocks of whole pages, 40, 60, 20 and 80 MiB from the segment's base on; the second is a hole.
+struct HoleRig : ExpandableRig {
+  HoleRig() {
+    for (const Bytes size : {40_MiB, 60_MiB, 20_MiB, 80_MiB}) blocks.push_back(take(size));
+    give(blocks[1]);
+    allocator.empty_cache();
+  }
+
+  /// MiB from the segment's base.
+  [[nodiscard]] Bytes place(BlockId block) const {
+    return (allocator.address_of(block) - allocator.segments().at(0).base) / 1_MiB;
+  }
+
+  std::vector<BlockId> blocks;
+};
+
+// R2.3: the extent is the block and the unmapped memory behind it: 40 + 60 before a hole is less than 80 and
+// the growing end.
+TEST(ExpandableSegments, PreferTheBlockWithTheLeastExtent) {
+  HoleRig rig;
+  EXPECT_EQ(rig.reserved(), 140_MiB);
+  rig.give_all({rig.blocks[0], rig.blocks[3]});
+  EXPECT_EQ(rig.place(rig.take(30_MiB)), 0u);
+  EXPECT_EQ(rig.reserved(), 140_MiB);
+  rig.expect_sound();
+}
+
+// R5.3.1 and R5.3.3: a hole that just suffices does, and nothing more is mapped.
+TEST(ExpandableSegments, FillAHoleToItsLastByte) {
+  HoleRig rig;
+  EXPECT_EQ(rig.place(rig.take(60_MiB)), 40u);
+  EXPECT_EQ(rig.reserved(), 200_MiB);
+  EXPECT_EQ(rig.stats().num_device_alloc, 5);
+  rig.expect_sound();
+}
+
+// R5.3.1: a hole that was too short counts again with the blocks that become free beside it.
+TEST(ExpandableSegments, GrowFromAFreedBlockIntoTheHoleBehindIt) {
+  HoleRig rig;
+  EXPECT_EQ(rig.place(rig.take(80_MiB)), 200u);  // at the growing end
+  rig.give(rig.blocks[0]);
+  EXPECT_EQ(rig.place(rig.take(100_MiB)), 0u);
+  EXPECT_EQ(rig.reserved(), 280_MiB);
+  rig.expect_sound();
+}
+
+// R5.8: only whole pages of a cached block are given back; what lies around them stays.
+TEST(ExpandableSegments, KeepBothEndsOfAnUnmappedBlock) {
+  ExpandableRig rig;
+  rig.take(10_MiB);
+  const BlockId middle = rig.take(40_MiB);  // from 10 to 50: the page from 20 to 40 is its own
+  rig.take(10_MiB);
+  rig.give(middle);
+  rig.allocator.empty_cache();
+  EXPECT_THAT(rig.holes(), ElementsAre(std::pair(10, 10), std::pair(40, 10)));
+  EXPECT_EQ(rig.reserved(), 40_MiB);
+  rig.expect_sound();
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -164,6 +164,31 @@ TEST(PrivatePools, LendInTheOrderTheyWereMade) {
   EXPECT_EQ(rig.pool_of(rig.take(40_MiB)), older);
 }
 
+// R7.5: pools that do not lend, and pools with nothing that fits, do not end the search.
+TEST(PrivatePools, LendAlsoBehindPoolsThatCannot) {
+  PoolRig rig(120_MiB);
+  constexpr PoolOptions kLending{.use_on_oom = true, .no_split = false, .custom_allocator = false};
+  const PoolId silent = rig.allocator.new_mem_pool();
+  const PoolId empty = rig.allocator.new_mem_pool(kLending);
+  const PoolId lending = rig.allocator.new_mem_pool(kLending);
+  rig.give(rig.take_in(silent, 40_MiB));
+  rig.give(rig.take_in(empty, 20_MiB));
+  rig.give(rig.take_in(lending, 50_MiB));
+  EXPECT_EQ(rig.pool_of(rig.take(40_MiB)), lending);
+}
+
+// R7.5, R3.1: what is lent is cut as with expandable segments off, so a rest of 1 MiB stays with the block.
+TEST(PrivatePools, LendAsIfExpandableSegmentsWereOff) {
+  PoolRig rig(100_MiB, "expandable_segments:True");
+  const PoolId pool =
+      rig.allocator.new_mem_pool({.use_on_oom = true, .no_split = false, .custom_allocator = true});
+  rig.give(rig.take_in(pool, 80_MiB));  // plain, as of every custom allocator (R5.1)
+  const BlockId lent = rig.take(79_MiB);
+  EXPECT_EQ(rig.pool_of(lent), pool);
+  EXPECT_EQ(rig.allocator.size_of(lent), 80_MiB);
+  EXPECT_EQ(rig.inactive_split_bytes(), 0u);
+}
+
 // R7.5, trap: expandable blocks are passed over.
 TEST(PrivatePools, DoNotLendExpandableBlocks) {
   PoolRig rig(100_MiB, "expandable_segments:True");
@@ -225,6 +250,16 @@ TEST(PrivatePools, HaveLastingNumbers) {
   EXPECT_LT(second, third);
   EXPECT_EQ(rig.allocator.state().groups.size(), 3u);
   EXPECT_THROW(rig.allocator.enter_mem_pool(first), InternalError);
+}
+
+// Pools are numbered by 16 bits, two of them a private pool and two for the default one.
+TEST(PrivatePools, AreAtMost32767AtOnce) {
+  PoolRig rig;
+  const PoolId first = rig.allocator.new_mem_pool();
+  for (int more = 1; more < 32'767; ++more) rig.allocator.new_mem_pool();
+  EXPECT_THROW(rig.allocator.new_mem_pool(), InputError);
+  rig.allocator.delete_mem_pool(first);
+  EXPECT_NO_THROW(rig.allocator.new_mem_pool());
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ TEST(RecordStream, IgnoresTheBlocksOwnStreamAndRepetitions) {
   rig.give(b);
   EXPECT_EQ(rig.allocator.state().events.in_order().size(), 2u);
   EXPECT_THROW(rig.allocator.record_stream(b, kB), InternalError);
+
+  const BlockId c = rig.take(4_MiB, kA);
+  rig.allocator.record_stream(c, kB);
+  rig.allocator.record_stream(c, kB);
+  rig.give(c);
+  EXPECT_EQ(rig.allocator.state().events.in_order().size(), 3u);
 }
 
 // R3.6
@@ -151,6 +157,23 @@ TEST(RecordStream, ParksFreesWhileACaptureIsOpen) {
   rig.allocator.finish_events();
   rig.allocator.process_events();
   EXPECT_EQ(rig.active(), 2_MiB);
+  rig.expect_sound();
+}
+
+// R3.9: with the option, a parked block is free at the next malloc on its own stream, and only there.
+TEST(RecordStream, GivesParkedBlocksBackOnTheirStreamWithinACapture) {
+  Rig rig(80_GiB, "graph_capture_record_stream_reuse:True");
+  const BlockId outside = rig.take(30_MiB, kC);
+  const PoolId pool = rig.allocator.begin_capture(kA);
+  const BlockId inside = rig.take(30_MiB, kA);
+  const Address place = rig.allocator.address_of(inside);
+  rig.allocator.record_stream(outside, kB);
+  rig.allocator.record_stream(inside, kB);
+  rig.give_all({outside, inside});
+  EXPECT_EQ(rig.allocator.address_of(rig.take(30_MiB, kA)), place);
+  EXPECT_NE(rig.allocator.address_of(rig.take(30_MiB, kA)), place);
+  EXPECT_EQ(rig.active(), 90_MiB);  // `outside` is still parked
+  rig.allocator.end_capture(pool);
   rig.expect_sound();
 }
 
