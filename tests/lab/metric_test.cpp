@@ -24,6 +24,41 @@ std::vector<std::string> names_in(const std::vector<Metric>& metrics) {
   return names;
 }
 
+double figure(const std::vector<Metric>& metrics, const std::string& name) {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  return found == metrics.end() ? std::nan("") : found->value;
+}
+
+// Two jobs of 98 s that start up in 2 s: one alone in 100 s, one in 200 s after 100 s of waiting, which held
+// more than it was promised. One was refused, and one that came at 50 s waits to the end at 250 s. 5,000
+// GiB·s of 100 GiB.
+TEST(JobMetrics, AreTheirFormulasWorkedByHand) {
+  JobQueueSetup setup;
+  setup.start_up = std::chrono::seconds{2};
+  setup.jobs.resize(4);
+  for (JobSpec& job : setup.jobs) job.phases = {{.duration = std::chrono::seconds{98}}};
+  setup.jobs[2].arrival = std::chrono::seconds{10};
+  setup.jobs[3].arrival = std::chrono::seconds{50};
+  JobQueueRun run;
+  run.end = std::chrono::seconds{250};
+  run.capacity = 100_GiB;
+  run.byte_seconds = 5000.0 * static_cast<double>(1_GiB);
+  run.jobs.resize(4);
+  run.jobs[0] = {.outcome = JobOutcome::completed, .end = std::chrono::seconds{100}};
+  run.jobs[1] = {.outcome = JobOutcome::completed,
+                 .end = std::chrono::seconds{200},
+                 .waited = std::chrono::seconds{100},
+                 .overran = true};
+  run.jobs[2].outcome = JobOutcome::refused;
+  const std::vector<Metric> metrics = jobs_metrics(setup, run);
+  const std::vector<Metric> expected{
+      {"completed", 2},        {"finished", 0},     {"makespan_s", 250},         {"mean_wait_s", 100},
+      {"p50_wait_s", 100},     {"p99_wait_s", 200}, {"mean_completion_s", 150},  {"p99_completion_s", 200},
+      {"mean_slow_down", 1.5}, {"refused", 1},      {"memory_utilisation", 0.2}, {"fairness", 0.45},
+      {"overruns", 1}};
+  for (const Metric& one : expected) EXPECT_DOUBLE_EQ(figure(metrics, one.name), one.value) << one.name;
+}
+
 // A run without anything has every figure but those that compare it with another run, in the table's order.
 TEST(MetricTable, ResultsHaveItsMetricsInItsOrder) {
   TrainingScenario scenario;
