@@ -128,6 +128,16 @@ std::string books_text(const QueueBooks& books) {
       .dump();
 }
 
+// What takes a host that is also the jobs' program.
+std::unique_ptr<Admitter> admitter_for_programs(std::unique_ptr<Admitter> policy) {
+  const QueueRules rules = policy->rules();
+  if (rules.per_phase) throw InputError("", "a policy that admits by phase is for simulated queues.");
+  if (rules.enforces_promise) {
+    throw InputError("", "a policy that enforces promises is for simulated queues; a program limits itself.");
+  }
+  return policy;
+}
+
 SimTime checked_time(std::int64_t now_ns) {
   if (now_ns >= 0) return SimTime{now_ns};
   throw InputError("now_ns", "is below 0.");
@@ -156,8 +166,9 @@ vramlab_admitter* vramlab_admitter_create(const char* json) {
     const vramlab::Json described = parse_object(json, "the admitter's description");
     auto made = std::make_unique<vramlab_admitter>();
     const auto choice = vramlab::read_choice(described, {"cards"});
-    made->session.emplace(vramlab::policies_for(described)->admitters.make(choice),
-                          vramlab::numbers_of<vramlab::Bytes>(described, "cards"));
+    made->session.emplace(
+        vramlab::admitter_for_programs(vramlab::policies_for(described)->admitters.make(choice)),
+        vramlab::numbers_of<vramlab::Bytes>(described, "cards"));
     result = made.release();
   });
   return result;

@@ -22,20 +22,19 @@ bool is_over(const QueuedJob& job) {
 }
 
 /// The cards of a machine in pools of equal size, neighbours of one size as a node.
-CardIndex index_of(const std::vector<Bytes>& cards, FitRule rule) {
-  std::vector<CardPool> pools;
-  std::vector<CardNode> nodes;
+ClusterSetup cluster_of(const std::vector<Bytes>& cards) {
+  ClusterSetup cluster;
   for (CardId card = 0; card < cards.size(); ++card) {
-    const auto pool = std::ranges::find(pools, cards[card], &CardPool::total);
-    const auto number = static_cast<std::uint32_t>(pool - pools.begin());
-    if (pool == pools.end()) pools.push_back({cards[card]});
-    if (!nodes.empty() && nodes.back().pool == number) {
-      ++nodes.back().count;
+    const auto pool = std::ranges::find(cluster.pools, cards[card], &CardPool::total);
+    const auto number = static_cast<std::uint32_t>(pool - cluster.pools.begin());
+    if (pool == cluster.pools.end()) cluster.pools.push_back({cards[card]});
+    if (!cluster.nodes.empty() && cluster.nodes.back().pool == number) {
+      ++cluster.nodes.back().count;
     } else {
-      nodes.push_back({number, card, 1});
+      cluster.nodes.push_back({number, card, 1});
     }
   }
-  return {std::move(pools), std::move(nodes), rule};
+  return cluster;
 }
 
 std::vector<Bytes> checked_cards(const std::vector<Bytes>& cards) {
@@ -48,10 +47,10 @@ std::vector<Bytes> checked_cards(const std::vector<Bytes>& cards) {
   return cards;
 }
 
-void require_sound(const JobDemand& demand, std::size_t cards) {
+std::vector<Problem> problems_of(const JobDemand& demand, std::size_t cards, std::size_t accounts) {
   std::vector<Problem> problems;
-  const auto require = [&](bool holds, const char* where, const char* allowed) {
-    if (!holds) problems.push_back({where, std::string{"is out of range. Allowed: "} + allowed + "."});
+  const auto require = [&](bool holds, const char* where, const std::string& allowed) {
+    if (!holds) problems.push_back({where, "is out of range. Allowed: " + allowed + "."});
   };
   const double whole =
       static_cast<double>(demand.fixed) + static_cast<double>(demand.per_sample) *
@@ -68,32 +67,56 @@ void require_sound(const JobDemand& demand, std::size_t cards) {
   }
   require(demand.cards >= 1 && static_cast<std::size_t>(demand.cards) <= cards, "/cards",
           "1 to the number of cards");
-  require(demand.account == 0, "/account", "0");
-  require(demand.share_milli > 0 || demand.fixed + demand.per_sample > 0, "/need",
-          "more than nothing; a job says what it takes");
+  require(demand.account < accounts, "/account", accounts == 1 ? "0" : "the number of a quota");
+  return problems;
+}
+
+void require_sound(const JobDemand& demand, std::size_t cards) {
+  std::vector<Problem> problems = problems_of(demand, cards, 1);
+  if (demand.share_milli == 0 && demand.fixed + demand.per_sample == 0) {
+    problems.push_back({"/need", "is out of range. Allowed: more than nothing; a job says what it takes."});
+  }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
+// The policy is not trusted with what a job asks for from now on.
+void require_possible(const JobDemand& demand, std::size_t cards, std::size_t accounts) {
+  const std::vector<Problem> problems = problems_of(demand, cards, accounts);
+  if (problems.empty()) return;
+  throw PolicyFault("the queue policy let a job wait again whose " + problems.front().where.substr(1) + ' ' +
+                    problems.front().what);
+}
+
+// A job may say that it runs for ever.
+SimTime later(SimTime from, SimTime span) { return span == SimTime::max() ? span : from + span; }
+
 }  // namespace
 
-AdmitterSession::AdmitterSession(std::unique_ptr<Admitter> policy, const std::vector<Bytes>& cards)
-    : policy_(std::move(policy)),
-      rules_(policy_->rules()),
-      index_(index_of(checked_cards(cards), rules_.placement)),
-      foreign_(cards.size()),
-      running_(index_.nodes().size()) {
-  if (rules_.per_phase) throw InputError("", "a policy that admits by phase is for simulated queues.");
-  if (rules_.enforces_promise) {
-    throw InputError("", "a policy that enforces promises is for simulated queues; a program limits itself.");
+AdmitterSession::AdmitterSession(Admitter& policy, const ClusterSetup& cluster, QueueHost* host)
+    : policy_(policy),
+      rules_(policy.rules()),
+      host_(host != nullptr ? *host : usual_),
+      index_(cluster.pools, cluster.nodes, rules_.placement),
+      running_(cluster.nodes.size()) {
+  for (const CardNode& node : cluster.nodes) {
+    views_.resize(views_.size() + node.count, {.total = cluster.pools[node.pool].total});
   }
-  for (const Bytes total : cards) views_.push_back({.total = total});
-  refresh();
+  for (const auto& quota : cluster.quotas) accounts_.push_back({quota, 0});
+  for (CardId card = 0; card < views_.size(); ++card) changed(card);
+}
+
+AdmitterSession::AdmitterSession(Admitter& policy, const ClusterSetup& cluster, QueueHost& host)
+    : AdmitterSession(policy, cluster, &host) {}
+
+AdmitterSession::AdmitterSession(std::unique_ptr<Admitter> policy, const std::vector<Bytes>& cards)
+    : AdmitterSession(*policy, cluster_of(checked_cards(cards)), nullptr) {
+  owned_ = std::move(policy);
 }
 
 void AdmitterSession::restore(QueueBooks books) {
   if (books.foreign.size() != views_.size()) throw InputError("/foreign", "is of another number of cards.");
   if (!jobs_.empty()) throw InputError("", "a session that has jobs cannot go on from another's books.");
-  foreign_ = std::move(books.foreign);
+  for (CardId card = 0; card < views_.size(); ++card) set_foreign(card, books.foreign[card]);
   next_id_ = books.next_id;
   next_ticket_ = books.next_ticket;
   for (QueuedJob& job : books.jobs) {
@@ -106,21 +129,23 @@ void AdmitterSession::restore(QueueBooks books) {
         job.need > kMostMemory || job.used > kMostMemory) {
       throw InputError(where, "does not go with the rest of the books.");
     }
-    if (job.state == QueuedJob::State::waits) wait(job);
+    job.group = waiting_.group_of(job.demand);
+    job.held.clear();
+    QueuedJob& kept = jobs_.emplace(job.id, std::move(job)).first->second;
+    if (kept.state == QueuedJob::State::waits) wait(kept);
     if (runs) {
-      const SimTime end = job.expected == SimTime::max() ? job.expected : job.since + job.expected;
-      running_.add(index_.node_of(job.cards.front()), {end, job.id, job.need, job.used, job.cards});
+      run(kept, later(kept.since, host_.expected(kept, kept.split.variant)));
+      set_used(kept.id, kept.used);
     }
-    jobs_.emplace(job.id, std::move(job));
   }
-  refresh();
   for (const auto& [id, job] : jobs_) {  // what the policy was told by the sessions before
     if (!is_over(job)) ask(QueueEvent::submitted, &job, job.submitted);
   }
 }
 
 QueueBooks AdmitterSession::books() const {
-  QueueBooks books{.foreign = foreign_, .next_id = next_id_, .next_ticket = next_ticket_};
+  QueueBooks books{.next_id = next_id_, .next_ticket = next_ticket_};
+  for (const CardView& card : views_) books.foreign.push_back(card.foreign);
   for (const auto& [id, job] : jobs_) books.jobs.push_back(job);
   return books;
 }
@@ -128,41 +153,52 @@ QueueBooks AdmitterSession::books() const {
 JobId AdmitterSession::submit(QueuedJob given, SimTime now) {
   given.demand.effective = given.demand.batch;
   require_sound(given.demand, views_.size());
-  QueuedJob job{.id = next_id_,
+  return submit_as(next_id_, std::move(given), now).id;
+}
+
+const QueuedJob& AdmitterSession::submit_as(JobId id, QueuedJob given, SimTime now) {
+  QueuedJob job{.id = id,
                 .name = std::move(given.name),
-                .demand = given.demand,
+                .demand = std::move(given.demand),
                 .submitted = now,
                 .since = now,
                 .expected = given.expected,
                 .patience = given.patience,
                 .ticket = next_ticket_};
+  job.group = waiting_.group_of(job.demand);
   const AdmitterAnswer answer = ask(QueueEvent::submitted, &job, now);
   job.reason = answer.reason;
   if (answer.action == Action::refuse) {
     job.state = QueuedJob::State::refused;
   } else {
+    if (JobDemand asked = job.demand; host_.asks_otherwise(job, asked)) ask_for(job, std::move(asked));
     wait(job);
   }
   ++next_ticket_;
-  jobs_.emplace(job.id, std::move(job));
-  return next_id_++;
+  next_id_ = std::max(next_id_, id + 1);
+  return jobs_.emplace(id, std::move(job)).first->second;
 }
 
 void AdmitterSession::examine(SimTime now) {
-  do run_pass(now);
-  while (end_waits(now));
+  do {
+    begin_look();
+    while (look(now)) {
+    }
+  } while (end_waits(now));
 }
 
-void AdmitterSession::run_pass(SimTime now) {
+void AdmitterSession::begin_look() {
   ++pass_;
   waiting_.begin_pass();
-  const std::size_t most = kMostAnswersAJob * (1 + waiting_.size());
-  for (std::size_t answers = 0; answers <= most; ++answers) {
-    const AdmitterAnswer answer = ask(QueueEvent::examine, nullptr, now);
-    if (answer.action == Action::wait) return;
-    obey(answer, now);
-  }
-  throw PolicyFault("the queue policy did not come to an end after " + std::to_string(most) + " answers");
+  answers_left_ = kMostAnswersAJob * (1 + waiting_.size());
+}
+
+std::optional<JobId> AdmitterSession::look(SimTime now) {
+  const AdmitterAnswer answer = ask(QueueEvent::examine, nullptr, now);
+  if (answer.action == Action::wait) return std::nullopt;
+  if (answers_left_-- == 0) throw PolicyFault("the queue policy gave answers at one moment without an end");
+  obey(answer, now);
+  return answer.job;
 }
 
 // True if something changed, so that the others are to be looked at again.
@@ -178,37 +214,47 @@ bool AdmitterSession::end_waits(SimTime now) {
   bool changed = false;
   for (const JobId id : due) {
     QueuedJob& job = jobs_.at(id);
-    if (job.state == QueuedJob::State::waits && end_wait(job, now)) changed = true;
+    if (job.state != QueuedJob::State::waits) continue;
+    if (end_wait(id, now) != WaitEnd::waits_on || end_patience(job, now)) changed = true;
   }
   return changed;
 }
 
-bool AdmitterSession::end_wait(QueuedJob& job, SimTime now) {
+WaitEnd AdmitterSession::end_wait(JobId id, SimTime now) {
+  QueuedJob& job = find(id);
   const AdmitterAnswer answer = ask(QueueEvent::deadline, &job, now);
   if (answer.action == Action::requeue) {
     if (std::exchange(job.reconsidered, true)) {
       throw PolicyFault("the queue policy changed the demand of a waiting job twice in one wait");
     }
-    require_sound(answer.demand, views_.size());
+    require_possible(answer.demand, views_.size(), accounts_.size());
     stop_waiting(job);
-    job.demand = answer.demand;
+    ask_for(job, answer.demand);
     wait(job);
-    return true;
+    return WaitEnd::asks_anew;
   }
-  if (answer.action != Action::wait) {
-    obey(answer, now);
-    return true;
+  if (answer.action == Action::wait) {
+    job.asked = true;
+    return WaitEnd::waits_on;
   }
-  job.asked = true;
+  if (answer.job != id)
+    throw PolicyFault("the queue policy answered about another job than it was asked for");
+  obey(answer, now);
+  return WaitEnd::over;
+}
+
+// What the job itself says of how long it waits.
+bool AdmitterSession::end_patience(QueuedJob& job, SimTime now) {
   if (job.patience == SimTime{0} || now - job.since < job.patience) return false;
-  const std::string why =
-      policy_->why_waiting(waiting_.group_of(job.demand), {views_, accounts_, waiting_, running_, index_});
+  const std::string why = why_waiting(job.id);
   stop_waiting(job);
   job.state = QueuedJob::State::failed;
   job.reason = "no memory within " + fixed_point(to_seconds(job.patience), 1) + " s" +
                (why.empty() ? "" : ": " + why) + ".";
   return true;
 }
+
+std::string AdmitterSession::why_waiting(JobId id) { return policy_.why_waiting(job(id).group, view()); }
 
 // The policy is not trusted: only a job that waits can start, on cards of one node.
 void AdmitterSession::obey(const AdmitterAnswer& answer, SimTime now) {
@@ -252,32 +298,58 @@ void AdmitterSession::start(QueuedJob& job, const AdmitterAnswer& answer, SimTim
   job.used = 0;
   job.split = answer.split;
   job.reason = answer.reason;
-  const SimTime end = job.expected == SimTime::max() ? job.expected : now + job.expected;
+  run(job, later(now, host_.expected(job, job.split.variant)));
+}
+
+void AdmitterSession::run(QueuedJob& job, SimTime end) {
+  job.held.assign(job.cards.size(), {});
+  shift_promise(job, 1);
   running_.add(index_.node_of(job.cards.front()), {end, job.id, job.need, 0, job.cards});
-  refresh();
+}
+
+// Its need is added for `jobs` = 1, and taken off for −1; sums of bytes wrap where they fall, as intended.
+void AdmitterSession::shift_promise(const QueuedJob& job, int jobs) {
+  const Bytes change = jobs > 0 ? job.need : -job.need;
+  for (const CardId card : job.cards) {
+    CardView& view = views_[card];
+    view.promised += change;
+    view.held += change;
+    view.jobs += jobs;
+    changed(card);
+  }
+  accounts_[job.demand.account].promised += change * static_cast<Bytes>(job.cards.size());
+  host_.promise_changed(job, jobs > 0);
 }
 
 void AdmitterSession::out_of_memory(JobId id, SimTime now) {
   QueuedJob& job = running(id, "ran out of memory");
-  const std::int64_t batch = job.split.batch;
   stop_running(job);
   ++job.attempts;
   const AdmitterQuestion question{.event = QueueEvent::oom,
                                   .pass = pass_,
                                   .job = id,
-                                  .group = waiting_.group_of(job.demand),
-                                  .batch = batch,
+                                  .group = job.group,
+                                  .batch = job.split.batch,
                                   .attempts = job.attempts,
-                                  .cluster = {views_, accounts_, waiting_, running_, index_}};
-  const AdmitterAnswer answer = policy_->decide(question, {.time = now});
+                                  .cluster = view()};
+  const AdmitterAnswer answer = policy_.decide(question, {.time = now});
   job.reason = answer.reason;
   job.since = now;
-  if (answer.action != Action::requeue) {
-    job.state = QueuedJob::State::failed;
-    return;
-  }
-  require_sound(answer.demand, views_.size());
-  job.demand = answer.demand;
+  if (answer.action != Action::requeue) return;
+  require_possible(answer.demand, views_.size(), accounts_.size());
+  wait_anew(job, answer.demand, now);
+}
+
+void AdmitterSession::wait_again(JobId id, JobDemand demand, SimTime now) {
+  QueuedJob& job = running(id, "begins its next phase");
+  stop_running(job);
+  wait_anew(job, std::move(demand), now);
+}
+
+void AdmitterSession::wait_anew(QueuedJob& job, JobDemand demand, SimTime now) {
+  static_cast<void>(host_.asks_otherwise(job, demand));
+  ask_for(job, std::move(demand));
+  job.since = now;
   job.reconsidered = false;
   job.asked = false;
   job.state = QueuedJob::State::waits;
@@ -294,15 +366,31 @@ void AdmitterSession::leave(JobId id) {
 void AdmitterSession::set_used(JobId id, Bytes bytes) {
   QueuedJob& job = running(id, "uses memory");
   job.used = std::min(bytes, kMostMemory);
-  running_.set_used(index_.node_of(job.cards.front()), id, job.used);
-  refresh();
+  for (std::size_t i = 0; i < job.cards.size(); ++i) set_holding(id, i, {job.used, job.used});
+  set_reserved_for(id, job.used);
+}
+
+void AdmitterSession::set_holding(JobId id, std::size_t place, const Holding& now) {
+  QueuedJob& job = find(id);
+  Holding& before = job.held.at(place);
+  if (now == before) return;
+  CardView& view = views_[job.cards[place]];
+  view.allocated += now.allocated - before.allocated;  // wraps where it falls, as intended
+  view.reserved += now.reserved - before.reserved;
+  view.held += std::max(job.need, now.reserved) - std::max(job.need, before.reserved);
+  before = now;
+  changed(job.cards[place]);
+}
+
+void AdmitterSession::set_reserved_for(JobId id, Bytes bytes) {
+  running_.set_used(index_.node_of(job(id).cards.front()), id, bytes);
 }
 
 void AdmitterSession::set_foreign(CardId card, Bytes bytes) {
-  if (card >= foreign_.size()) throw InputError("", "there is no card " + std::to_string(card) + ".");
-  foreign_[card] = std::min(bytes, kMostMemory);
+  if (card >= views_.size()) throw InputError("", "there is no card " + std::to_string(card) + ".");
+  views_[card].foreign = std::min(bytes, kMostMemory);
   running_.touch(index_.node_of(card));
-  refresh();
+  changed(card);
 }
 
 const QueuedJob& AdmitterSession::job(JobId id) const {
@@ -323,44 +411,32 @@ AdmitterAnswer AdmitterSession::ask(QueueEvent event, const QueuedJob* job, SimT
   const AdmitterQuestion question{.event = event,
                                   .pass = pass_,
                                   .job = job != nullptr ? job->id : 0,
-                                  .group = job != nullptr ? waiting_.group_of(job->demand) : 0,
-                                  .cluster = {views_, accounts_, waiting_, running_, index_}};
-  return policy_->decide(question, {.time = now});
+                                  .group = job != nullptr ? job->group : 0,
+                                  .cluster = view()};
+  return policy_.decide(question, {.time = now});
 }
 
-void AdmitterSession::wait(QueuedJob& job) {
-  waiting_.add(waiting_.group_of(job.demand), {job.ticket, job.id, job.submitted, job.expected});
+void AdmitterSession::ask_for(QueuedJob& job, JobDemand demand) {
+  job.demand = std::move(demand);
+  job.group = waiting_.group_of(job.demand);
 }
 
-void AdmitterSession::stop_waiting(const QueuedJob& job) {
-  waiting_.remove(waiting_.group_of(job.demand), job.ticket);
+void AdmitterSession::wait(const QueuedJob& job) {
+  waiting_.add(job.group, {job.ticket, job.id, job.submitted, host_.expected(job, 0)});
 }
 
+void AdmitterSession::stop_waiting(const QueuedJob& job) { waiting_.remove(job.group, job.ticket); }
+
+// The one way out of running: memory back, promise back.
 void AdmitterSession::stop_running(QueuedJob& job) {
+  for (std::size_t i = 0; i < job.cards.size(); ++i) set_holding(job.id, i, {});
+  shift_promise(job, -1);
   running_.remove(index_.node_of(job.cards.front()), job.id);
   job.state = QueuedJob::State::failed;
   job.cards.clear();
+  job.held.clear();
   job.need = 0;
   job.used = 0;
-  refresh();
-}
-
-void AdmitterSession::refresh() {
-  for (CardId card = 0; card < views_.size(); ++card) {
-    views_[card] = {.total = views_[card].total, .foreign = foreign_[card]};
-  }
-  for (const auto& [id, job] : jobs_) {
-    if (job.state != QueuedJob::State::runs) continue;
-    for (const CardId card : job.cards) {
-      CardView& view = views_[card];
-      view.allocated += job.used;
-      view.reserved += job.used;
-      view.promised += job.need;
-      view.held += std::max(job.need, job.used);
-      ++view.jobs;
-    }
-  }
-  for (CardId card = 0; card < views_.size(); ++card) index_.set(card, policy_->available(views_[card]));
 }
 
 }  // namespace vramlab

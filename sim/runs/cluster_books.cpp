@@ -22,27 +22,21 @@ Bytes pending_bytes(const ClusterBooks& books, const WaitingJobs& waiting) {
 
 }  // namespace
 
-ClusterBooks::ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments)
-    : policy_(policy),
-      index_(setup.pools, setup.nodes, policy.rules().placement),
+ClusterBooks::ClusterBooks(AdmitterSession& session, bool keep_moments)
+    : session_(session),
+      wanted_(session.cards().size()),
+      alerted_(session.cards().size()),
       keep_moments_(keep_moments) {
-  for (const CardNode& node : setup.nodes) {
-    cards_.resize(cards_.size() + node.count, {.total = setup.pools[node.pool].total});
-    record_.capacity += setup.pools[node.pool].total * node.count;
-  }
-  wanted_.resize(cards_.size());
-  alerted_.resize(cards_.size());
-  for (const auto& quota : setup.quotas) accounts_.push_back({quota, 0});
-  for (CardId card = 0; card < cards_.size(); ++card) index_.set(card, policy_.available(cards_[card]));
+  for (const CardView& card : session.cards()) record_.capacity += card.total;
 }
 
 void ClusterBooks::changed(CardId card, SimTime now) {
-  CardView& view = cards_[card];
-  const Bytes free = view.total - view.reserved - view.foreign;
-  sums_.foreign -= view.foreign;
-  view.foreign = std::min(wanted_[card], view.foreign + free);
-  sums_.foreign += view.foreign;
-  index_.set(card, policy_.available(view));
+  const CardView& view = cards()[card];
+  const Bytes foreign = std::min(wanted_[card], view.total - view.reserved);
+  if (foreign != view.foreign) {
+    sums_.foreign += foreign - view.foreign;  // wraps where it falls, as intended
+    session_.set_foreign(card, foreign);
+  }
   const Bytes taken = view.reserved + view.foreign;
   if (!alerted_[card] && taken * 100 > view.total * kAlertPercent) {
     alerted_[card] = true;
@@ -54,66 +48,46 @@ void ClusterBooks::changed(CardId card, SimTime now) {
   }
   if (!keep_moments_) return;
   record_.moments.push_back({now, card, view.reserved, view.foreign, view.promised, view.jobs, alerted_[card],
-                             policy_.status(view)});
+                             session_.policy().status(view)});
 }
 
-// `need` is added for each of `jobs`, 1 or −1; sums of bytes wrap where they fall, as intended.
-void ClusterBooks::shift_promise(const std::vector<CardId>& cards, Bytes need, int jobs,
-                                 std::uint32_t account, SimTime now) {
-  const Bytes change = jobs > 0 ? need : -need;
-  for (const CardId card : cards) {
-    cards_[card].promised += change;
-    cards_[card].held += change;
-    cards_[card].jobs += jobs;
+void ClusterBooks::promise_changed(const QueuedJob& job, bool given, SimTime now) {
+  const Bytes sum = job.need * static_cast<Bytes>(job.cards.size());
+  sums_.promised += given ? sum : -sum;
+  bool too_much = false;
+  for (const CardId card : job.cards) {
+    const CardView& view = cards()[card];
     changed(card, now);
+    too_much = too_much || view.promised + view.foreign > view.total;
   }
-  const Bytes sum = change * static_cast<Bytes>(cards.size());
-  sums_.promised += sum;
-  accounts_[account].promised += sum;
+  record_.overcommits += given && too_much ? 1 : 0;
 }
 
-void ClusterBooks::promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now) {
-  shift_promise(cards, need, 1, account, now);
-  const bool too_much = std::any_of(cards.begin(), cards.end(), [&](CardId card) {
-    return cards_[card].promised + cards_[card].foreign > cards_[card].total;
-  });
-  record_.overcommits += too_much ? 1 : 0;
-}
-
-void ClusterBooks::withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account,
-                            SimTime now) {
-  for (const CardId card : cards) {
-    if (cards_[card].jobs == 0 || cards_[card].promised < need) {
-      throw InternalError("a promise was taken back twice");
-    }
-  }
-  shift_promise(cards, need, -1, account, now);
-}
-
-bool ClusterBooks::take(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
-  for (const CardId card : cards) {
-    const CardView& view = cards_[card];
+bool ClusterBooks::take(JobId id, Bytes use, SimTime now) {
+  const std::vector<CardId>& on = job(id).cards;
+  for (const CardId card : on) {
+    const CardView& view = cards()[card];
     if (use > view.total - view.reserved - view.foreign) return false;
   }
-  for (const CardId card : cards) hold(job, card, need, {}, {use, use}, now);
+  for (std::size_t place = 0; place < on.size(); ++place) hold(id, place, {use, use}, now);
   return true;
 }
 
-void ClusterBooks::give(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now) {
-  for (const CardId card : cards) hold(job, card, need, {use, use}, {}, now);
+void ClusterBooks::give(JobId id, SimTime now) {
+  for (std::size_t place = 0; place < job(id).cards.size(); ++place) hold(id, place, {}, now);
 }
 
-void ClusterBooks::hold(JobId job, CardId card, Bytes need, const Holding& before, const Holding& after,
-                        SimTime now) {
-  CardView& view = cards_[card];
-  view.allocated += after.allocated - before.allocated;  // wraps where it falls, as intended
-  view.reserved += after.reserved - before.reserved;
-  view.held += std::max(need, after.reserved) - std::max(need, before.reserved);
+void ClusterBooks::hold(JobId id, std::size_t place, const Holding& now_held, SimTime now) {
+  const QueuedJob& queued = job(id);
+  const CardId card = queued.cards.at(place);
+  const Bytes before = queued.held.at(place).reserved;
+  session_.set_holding(id, place, now_held);
+  const CardView& view = cards()[card];
   if (view.reserved + view.foreign > view.total) throw InternalError("a card holds more than it has");
   count_use(now);
-  sums_.used += after.reserved - before.reserved;
-  if (keep_moments_ && after.reserved != before.reserved) {
-    record_.holdings.push_back({now, job, card, after.reserved});
+  sums_.used += now_held.reserved - before;  // wraps where it falls, as intended
+  if (keep_moments_ && now_held.reserved != before) {
+    record_.holdings.push_back({now, id, card, now_held.reserved});
   }
   changed(card, now);
 }
@@ -121,12 +95,6 @@ void ClusterBooks::hold(JobId job, CardId card, Bytes need, const Holding& befor
 void ClusterBooks::stranger(CardId card, std::int64_t change, SimTime now) {
   wanted_[card] += static_cast<Bytes>(change);  // wraps for a negative change, as intended
   changed(card, now);
-}
-
-bool ClusterBooks::of_one_node(const std::vector<CardId>& cards) const {
-  return !cards.empty() && std::all_of(cards.begin(), cards.end(), [&](CardId card) {
-    return card < cards_.size() && index_.node_of(card) == index_.node_of(cards.front());
-  });
 }
 
 void ClusterBooks::count_use(SimTime now) {

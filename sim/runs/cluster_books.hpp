@@ -1,21 +1,14 @@
-// What is kept of the cards of a cluster: the host's books on them, and who was on which when.
+// What is kept of the cards of a cluster beside the books of the queue (AdmitterSession): what strangers
+// still want, sums over all cards, and who was on which when.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "policies/contract/admitter.hpp"
-#include "policies/contract/jobs.hpp"
+#include "policies/contract/job_session.hpp"
 #include "sim/runs/job.hpp"
 
 namespace vramlab {
-
-/// The cards a queue shares out. A card's total is what its driver leaves of it (K4-10).
-struct ClusterSetup {
-  std::vector<CardPool> pools;
-  std::vector<CardNode> nodes;
-  std::vector<std::optional<Bytes>> quotas{std::nullopt};  ///< by account
-};
 
 /// A process that no job of the queue started.
 struct Stranger {
@@ -76,55 +69,40 @@ struct ClusterRecord {
   std::vector<HoldingMoment> holdings;  ///< one a change, where moments are kept
 };
 
-/// What a job's process has on one card: in live blocks, and in all with its context.
-struct Holding {
-  Bytes allocated = 0;
-  Bytes reserved = 0;
-};
-
-/// Keeps a card's view, and the index made from it, in step with what happens.
+/// Keeps the cards of a session in step with what happens to their memory, and a record of it.
 class ClusterBooks {
  public:
-  ClusterBooks(const ClusterSetup& setup, const Admitter& policy, bool keep_moments);
+  /// The session must outlive this.
+  ClusterBooks(AdmitterSession& session, bool keep_moments);
 
-  /// A job was admitted, or its promise is taken back.
-  void promise(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
-  void withdraw(const std::vector<CardId>& cards, Bytes need, std::uint32_t account, SimTime now);
+  /// `job` was admitted or, where it is not `given`, its promise was taken back.
+  void promise_changed(const QueuedJob& job, bool given, SimTime now);
 
-  /// `job`, with the promise `need` on each card, takes `use` bytes there; all of it or, if some card has too
-  /// little left, nothing.
-  bool take(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
-  void give(JobId job, const std::vector<CardId>& cards, Bytes need, Bytes use, SimTime now);
+  /// `job` takes `use` bytes on each of its cards; all of it or, if some card has too little left, nothing.
+  bool take(JobId job, Bytes use, SimTime now);
+  /// Gives all that `job` has back.
+  void give(JobId job, SimTime now);
 
-  /// `job`, with the promise `need` on `card`, had `before` there and has `after`, which the card can give.
-  void hold(JobId job, CardId card, Bytes need, const Holding& before, const Holding& after, SimTime now);
+  /// What `job` has from now on, on card number `place` of its cards, which that card can give.
+  void hold(JobId job, std::size_t place, const Holding& now_held, SimTime now);
 
   /// Strangers now want this much more or less of a card; what is not free they get as soon as it is.
   void stranger(CardId card, std::int64_t change, SimTime now);
 
-  /// True if these are cards of one node, at least one.
-  [[nodiscard]] bool of_one_node(const std::vector<CardId>& cards) const;
-
-  [[nodiscard]] const std::vector<CardView>& cards() const { return cards_; }
-  [[nodiscard]] const std::vector<QuotaView>& accounts() const { return accounts_; }
-  [[nodiscard]] CardIndex& index() { return index_; }
-  [[nodiscard]] const CardIndex& index() const { return index_; }
+  [[nodiscard]] const std::vector<CardView>& cards() const { return session_.cards(); }
+  [[nodiscard]] const CardIndex& index() const { return session_.index(); }
+  [[nodiscard]] const QueuedJob& job(JobId job) const { return session_.job(job); }
   [[nodiscard]] const ClusterSums& sums() const { return sums_; }
   /// Of the run up to `now`, its end.
   [[nodiscard]] ClusterRecord take_record(SimTime now);
 
  private:
   void changed(CardId card, SimTime now);
-  void shift_promise(const std::vector<CardId>& cards, Bytes need, int jobs, std::uint32_t account,
-                     SimTime now);
   void count_use(SimTime now);
 
-  const Admitter& policy_;
-  std::vector<CardView> cards_;
+  AdmitterSession& session_;
   std::vector<Bytes> wanted_;  ///< by strangers, of each card
   std::vector<bool> alerted_;
-  std::vector<QuotaView> accounts_;
-  CardIndex index_;
   ClusterSums sums_;
   bool keep_moments_;
   ClusterRecord record_;

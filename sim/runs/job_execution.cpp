@@ -31,14 +31,14 @@ class DeclaredExecution final : public JobExecution {
       fell_short(card, books_.cards()[card], use, 0, admission.need);
       return JobProgress::out_of_memory;
     }
-    if (!books_.take(job, *admission.cards, admission.need, use, clock_.now())) {
+    if (!books_.take(job, use, clock_.now())) {
       for (const CardId card : *admission.cards) {
         const CardView& view = books_.cards()[card];
         if (use > view.total - view.reserved - view.foreign) fell_short(card, view, use, 0);
       }
       return JobProgress::out_of_memory;
     }
-    held_[job] = {admission, use, clock_.schedule(what.duration, {JobEvent::Kind::work, job, 0})};
+    held_[job] = {use, clock_.schedule(what.duration, {JobEvent::Kind::work, job, 0})};
     return JobProgress::goes_on;
   }
 
@@ -53,16 +53,12 @@ class DeclaredExecution final : public JobExecution {
 
  private:
   struct Held {
-    Admission admission;
     Bytes bytes = 0;
     std::optional<EventId> timer;
   };
 
   void give(std::uint32_t job) {
-    const Held& held = held_[job];
-    if (held.bytes > 0)
-      books_.give(job, *held.admission.cards, held.admission.need, held.bytes, clock_.now());
-    held_[job].bytes = 0;
+    if (std::exchange(held_[job].bytes, 0) > 0) books_.give(job, clock_.now());
   }
 
   const std::vector<JobSpec>& jobs_;
@@ -343,10 +339,9 @@ class StepExecution final : public JobExecution {
 
   // What the process number `i` of the job holds now; strangers get what they still want of the rest.
   void account(std::uint32_t job, std::size_t i, const Holding& held) {
-    Work& work = works_[job];
-    const CardId card = (*work.admission.cards)[i];
-    books_.hold(job, card, work.admission.need, work.held[i], held, clock_.now());
-    work.held[i] = held;
+    const CardId card = (*works_[job].admission.cards)[i];
+    books_.hold(job, i, held, clock_.now());
+    works_[job].held[i] = held;
     cards_[card].memory->set_others(books_.cards()[card].foreign);
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "core/error.hpp"
 #include "sim/runs/job.hpp"
@@ -12,33 +11,26 @@ namespace vramlab {
 namespace {
 
 using Kind = JobEvent::Kind;
+using State = QueuedJob::State;
 
-// Where a job stands; what becomes of it is in its JobRecord.
+// Where a job stands beside what the session knows of it; what becomes of it is in its JobRecord.
 struct JobStanding {
-  GroupId group = 0;
-  std::uint64_t ticket = 0;
   std::uint32_t epoch = 0;  ///< rises when it starts to wait, to run, or leaves
   std::size_t phase = 0;
-  bool waits = false;
-  bool runs = false;
-  bool reconsidered = false;  ///< its demand changed while it waited
-  SimTime since{0};           ///< it waits or runs
-  SimTime ran{0};             ///< in earlier stretches of this attempt (by phase)
-  Bytes need = 0;             ///< promised on each card
+  SimTime since{0};  ///< it waits or runs
+  SimTime ran{0};    ///< in earlier stretches of this attempt (by phase)
 };
 
-class Loop {
+class Loop final : private QueueHost {
  public:
   Loop(const JobQueueSetup& setup, Admitter& policy)
       : setup_(setup),
-        policy_(policy),
         rules_(policy.rules()),
-        books_(setup.cluster, policy, setup.keep_moments),
+        session_(policy, setup.cluster, *this),
+        books_(session_, setup.keep_moments),
         execution_(setup.steps ? step_execution(setup.jobs, *setup.steps, books_, simulation_)
                                : declared_execution(setup.jobs, books_, simulation_)),
         monitor_(setup.keep_moments, setup.jobs.size()),
-        running_(setup.cluster.nodes.size()),
-        cluster_{books_.cards(), books_.accounts(), waiting_, running_, books_.index()},
         standings_(setup.jobs.size()),
         order_(setup.jobs.size()) {
     run_.jobs.resize(setup.jobs.size());
@@ -65,7 +57,7 @@ class Loop {
       } catch (const PolicyFault& fault) {
         end_early(fault.what());
       }
-      monitor_.look(books_, waiting_, active_, now());
+      monitor_.look(books_, session_.waiting(), active_, now());
     });
     explain_pending();
     static_cast<ClusterRecord&>(run_) = books_.take_record(run_.end);
@@ -81,24 +73,22 @@ class Loop {
   void explain_pending() {
     for (JobId job = 0; job < run_.jobs.size(); ++job) {
       if (run_.jobs[job].outcome != JobOutcome::pending) continue;
-      if (standings_[job].waits) run_.jobs[job].reason = why_waiting(job);
-      if (!standings_[job].runs) continue;
+      if (is(job, State::waits)) run_.jobs[job].reason = session_.why_waiting(job);
+      if (!is(job, State::runs)) continue;
       run_.jobs[job].reason = "ran when the run ended early";
       keep_tuning(job);
     }
   }
-  [[nodiscard]] std::string why_waiting(JobId job) const {
-    return policy_.why_waiting(standings_[job].group, cluster_);
+
+  [[nodiscard]] bool is(JobId job, State state) const {
+    const auto found = session_.jobs().find(job);
+    return found != session_.jobs().end() && found->second.state == state;
   }
 
   void end_early(const std::string& reason) {
     run_.ended_early = reason;
     run_.end = std::max(run_.end, now());
     simulation_.stop();
-  }
-
-  [[nodiscard]] AdmitterAnswer ask(const AdmitterQuestion& question) {
-    return policy_.decide(question, {.time = now()});
   }
 
   void handle(const JobEvent& event) {
@@ -137,43 +127,34 @@ class Loop {
   }
 
   void submit(JobId job) {
-    const JobSpec& spec = setup_.jobs[job];
-    JobStanding& at = standings_[job];
-    JobDemand demand = spec.demand;
-    demand.effective = demand.batch;
-    at.group = group_of(job, demand);
-    const AdmitterAnswer answer = ask({.event = QueueEvent::submitted,
-                                       .job = job,
-                                       .group = waiting_.group_of(demand),
-                                       .cluster = cluster_});
-    if (answer.action == AdmitterAnswer::Action::refuse)
-      return leave(job, JobOutcome::refused, answer.reason);
+    const QueuedJob& queued = session_.submit_as(job, {.demand = whole_demand(job)}, now());
+    if (queued.state == State::refused) return leave(job, JobOutcome::refused, queued.reason);
     if (rules_.job_timeout > SimTime{0}) simulation_.schedule(rules_.job_timeout, {Kind::limit, job, 0});
-    enqueue(job, next_ticket_++);
+    begin_wait(job);
+  }
+
+  [[nodiscard]] JobDemand whole_demand(JobId job) const {
+    JobDemand demand = setup_.jobs[job].demand;
+    demand.effective = demand.batch;
+    return demand;
   }
 
   // Where a policy admits by phase, what the phase asks for takes the place of the job's need.
-  [[nodiscard]] GroupId group_of(JobId job, JobDemand demand) {
-    const JobPhase& phase = setup_.jobs[job].phases[standings_[job].phase];
-    if (rules_.per_phase && phase.need) {
-      demand.fixed = *phase.need;
-      demand.per_sample = 0;
-      demand.share_milli = 0;
-      demand.variants.clear();
-    }
-    return waiting_.group_of(demand);
+  [[nodiscard]] bool asks_otherwise(const QueuedJob& job, JobDemand& demand) const override {
+    const JobPhase& phase = setup_.jobs[job.id].phases[standings_[job.id].phase];
+    if (!rules_.per_phase || !phase.need) return false;
+    demand.fixed = *phase.need;
+    demand.per_sample = 0;
+    demand.share_milli = 0;
+    demand.variants.clear();
+    return true;
   }
 
-  void enqueue(JobId job, std::uint64_t ticket) {
-    const JobSpec& spec = setup_.jobs[job];
+  void begin_wait(JobId job) {
     JobStanding& at = standings_[job];
-    at.ticket = ticket;
-    at.waits = true;
-    at.reconsidered = false;
     at.since = now();
     ++at.epoch;
-    waiting_.add(at.group, {ticket, job, spec.arrival, expected_rest(job)});
-    run_.most_pending = std::max(run_.most_pending, static_cast<std::int64_t>(waiting_.size()));
+    run_.most_pending = std::max(run_.most_pending, static_cast<std::int64_t>(session_.waiting().size()));
     if (rules_.wait_timeout > SimTime{0}) {
       simulation_.schedule(rules_.wait_timeout, {Kind::deadline, job, at.epoch});
     }
@@ -181,14 +162,18 @@ class Loop {
       simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
     }
   }
+  void end_wait(JobId job) {
+    run_.jobs[job].waited += now() - standings_[job].since;
+    ++standings_[job].epoch;
+  }
 
   // How long it says it runs from its phase on, or in that phase alone.
-  [[nodiscard]] SimTime expected_rest(JobId job, std::size_t variant = 0) const {
-    const JobSpec& spec = setup_.jobs[job];
+  [[nodiscard]] SimTime expected(const QueuedJob& job, std::size_t variant) const override {
+    const JobSpec& spec = setup_.jobs[job.id];
     const std::vector<JobPhase>& phases = spec.phases_of(variant);
     if (spec.expected) return setup_.start_up + *spec.expected;
     SimTime rest = setup_.start_up;
-    const std::size_t phase = standings_[job].phase;
+    const std::size_t phase = standings_[job.id].phase;
     const std::size_t end = rules_.per_phase ? phase + 1 : phases.size();
     for (std::size_t i = phase; i < end; ++i) rest += phases[i].duration;
     return rest;
@@ -197,21 +182,16 @@ class Loop {
   void pump(Kind kind) {
     std::optional<EventId> next_poll;
     if (kind == Kind::poll) {
-      polling_ = !waiting_.empty();
+      polling_ = !session_.waiting().empty();
       if (polling_) next_poll = simulation_.schedule(rules_.poll, {Kind::poll, 0, 0});
     } else {
       pump_requested_ = false;
     }
-    ++pass_;
-    waiting_.begin_pass();
-    for (;;) {
-      const AdmitterAnswer answer = ask({.pass = pass_, .cluster = cluster_});
-      if (answer.action == AdmitterAnswer::Action::wait) break;
-      obey(answer);
-    }
+    session_.begin_look();
+    while (const auto job = session_.look(now())) follow(*job);
     const std::vector<JobId> expiring = std::exchange(expiring_, {});
     for (const JobId job : expiring) {
-      if (standings_[job].waits) expire(job);
+      if (is(job, State::waits)) expire(job);
     }
     if (next_poll && simulation_.pending() == 1) {  // nothing else is to come: nothing will change
       simulation_.cancel(*next_poll);
@@ -219,95 +199,43 @@ class Loop {
     }
   }
 
+  // One that asks anew keeps its place, is looked at in its turn, and if it then still waits, the policy is
+  // asked once more.
   void expire(JobId job) {
-    const AdmitterAnswer answer = ask({.event = QueueEvent::deadline,
-                                       .pass = pass_,
-                                       .job = job,
-                                       .group = standings_[job].group,
-                                       .cluster = cluster_});
-    if (answer.action == AdmitterAnswer::Action::wait) return;
-    if (answer.action == AdmitterAnswer::Action::requeue) return reconsider(job, answer.demand);
-    released();  // it may have stood in another's way
-    obey(answer);
-  }
-
-  // It keeps its place with another demand, is looked at in its turn, and if it then still waits, the policy
-  // is asked once more.
-  void reconsider(JobId job, const JobDemand& demand) {
-    JobStanding& at = standings_[job];
-    if (std::exchange(at.reconsidered, true)) {
-      throw PolicyFault("the queue policy changed the demand of a waiting job twice in one wait");
+    const WaitEnd end = session_.end_wait(job, now());
+    if (end == WaitEnd::waits_on) return;
+    if (end == WaitEnd::over) {
+      released();  // it may have stood in another's way
+      return follow(job);
     }
-    waiting_.remove(at.group, at.ticket);
-    at.group = waiting_.group_of(demand);
-    waiting_.add(at.group, {at.ticket, job, setup_.jobs[job].arrival, expected_rest(job)});
     expiring_.push_back(job);
     request_pump();
   }
 
-  // The policy is not trusted: only a job that waits can start, on cards of one node.
-  void obey(const AdmitterAnswer& answer) {
-    if (answer.job >= standings_.size() || !standings_[answer.job].waits) {
-      throw PolicyFault("the queue policy named a job that does not wait");
-    }
-    if (answer.action == AdmitterAnswer::Action::start) return start(answer);
-    JobStanding& at = standings_[answer.job];
-    waiting_.remove(at.group, at.ticket);
-    if (answer.action == AdmitterAnswer::Action::to_back) {
-      at.ticket = next_ticket_++;
-      waiting_.add(at.group,
-                   {at.ticket, answer.job, setup_.jobs[answer.job].arrival, expected_rest(answer.job)});
-      return;
-    }
-    stop_waiting(answer.job);
-    leave(answer.job,
-          answer.action == AdmitterAnswer::Action::refuse ? JobOutcome::refused : JobOutcome::wait_timeout,
-          answer.reason);
+  // The policy decided about it.
+  void follow(JobId job) {
+    const QueuedJob& queued = session_.job(job);
+    if (queued.state == State::waits) return;
+    end_wait(job);
+    if (queued.state == State::runs) return start(queued);
+    leave(job, queued.state == State::refused ? JobOutcome::refused : JobOutcome::wait_timeout,
+          queued.reason);
   }
 
-  void stop_waiting(JobId job) {
-    JobStanding& at = standings_[job];
-    run_.jobs[job].waited += now() - at.since;
-    at.waits = false;
-    ++at.epoch;
-  }
-
-  void start(const AdmitterAnswer& answer) {
-    const JobId job = answer.job;
+  void start(const QueuedJob& queued) {
+    const JobId job = queued.id;
     JobStanding& at = standings_[job];
     JobRecord& record = run_.jobs[job];
-    if (!books_.of_one_node(answer.cards)) {
-      throw PolicyFault("the queue policy named cards that are not of one node");
-    }
-    const std::set<CardId> different(answer.cards.begin(), answer.cards.end());
-    if (const auto asked = waiting_.demand(at.group).cards; std::cmp_not_equal(different.size(), asked)) {
-      throw PolicyFault("the queue policy named " + std::to_string(different.size()) +
-                        " different cards for a job that takes " + std::to_string(asked));
-    }
-    if (different.size() != answer.cards.size()) throw PolicyFault("the queue policy named a card twice");
-    if (answer.split.variant > setup_.jobs[job].variants.size()) {
-      throw PolicyFault("the queue policy named a variant that the job does not have");
-    }
-    waiting_.remove(at.group, at.ticket);
-    stop_waiting(job);
-    at.runs = true;
     at.since = now();
-    at.need = answer.need;
     if (record.starts == 0) record.first_start = now();
     ++record.starts;
-    record.split = answer.split;
-    record.cards = answer.cards;
-    record.need = answer.need;
-    if (!answer.reason.empty()) record.reason = answer.reason;
-    books_.promise(record.cards, at.need, account_of(job), now());
-    running_.add(node_of(job), {.expected_end = now() + expected_rest(job, answer.split.variant),
-                                .job = job,
-                                .promised = at.need,
-                                .used = 0,
-                                .cards = record.cards});
+    record.split = queued.split;
+    record.cards = queued.cards;
+    record.need = queued.need;
+    if (!queued.reason.empty()) record.reason = queued.reason;
     run_.most_promised = std::max(run_.most_promised, books_.sums().promised);
     run_.most_active = std::max(run_.most_active, ++active_);
-    monitor_.admitted(job, record.cards, at.need, now());
+    monitor_.admitted(job, record.cards, record.need, now());
     const SimTime crash_after = setup_.jobs[job].crash_after;
     if (crash_after != SimTime::max()) {
       simulation_.schedule(std::max(SimTime{0}, crash_after - at.ran), {Kind::crash, job, at.epoch});
@@ -319,14 +247,13 @@ class Loop {
     }
   }
 
-  [[nodiscard]] std::uint32_t account_of(JobId job) const { return setup_.jobs[job].demand.account; }
-  [[nodiscard]] NodeId node_of(JobId job) const {
-    return books_.index().node_of(run_.jobs[job].cards.front());
+  void promise_changed(const QueuedJob& job, bool given) override {
+    books_.promise_changed(job, given, now());
   }
 
   void take_memory(JobId job) {
-    const Admission admission{&run_.jobs[job].cards, standings_[job].need, run_.jobs[job].split,
-                              rules_.enforces_promise};
+    const JobRecord& record = run_.jobs[job];
+    const Admission admission{&record.cards, record.need, record.split, rules_.enforces_promise};
     get_on(job, [&] { return execution_->enter(job, admission, standings_[job].phase); });
   }
   void work(JobId job) {
@@ -341,10 +268,10 @@ class Loop {
     monitor_.uses(job, used);
     JobRecord& record = run_.jobs[job];
     record.most_used = std::max(record.most_used, used);
-    record.overran = record.overran || used > standings_[job].need;
+    record.overran = record.overran || used > record.need;
     if (progress == JobProgress::out_of_memory) return run_out(job);
     if (progress == JobProgress::gave_up) return give_up(job);
-    if (used != before) running_.set_used(node_of(job), job, used);
+    if (used != before) session_.set_reserved_for(job, used);
     if (used < before) released();
     if (progress == JobProgress::phase_done) end_phase(job);
   }
@@ -353,38 +280,25 @@ class Loop {
     JobStanding& at = standings_[job];
     const JobSpec& spec = setup_.jobs[job];
     if (++at.phase == spec.phases.size()) {
-      release(job);
+      release_memory(job);
       return leave(job, JobOutcome::completed, {});
     }
     if (!rules_.per_phase || !spec.phases[at.phase].need) return take_memory(job);
     at.ran += now() - at.since;
-    release(job);
-    JobDemand demand = spec.demand;
-    demand.effective = demand.batch;
-    at.group = group_of(job, demand);
-    enqueue(job, at.ticket);
+    release_memory(job);
+    session_.wait_again(job, whole_demand(job), now());
+    begin_wait(job);
     request_pump();
   }
 
-  // The one way out of running, whatever the reason: memory back, promise back, waiters looked at.
-  void release(JobId job, bool ran_out = false) {
-    release_memory(job, ran_out);
-    withdraw(job);
-  }
+  // The one way out of running, whatever the reason: memory back, and waiters looked at. The promise comes
+  // back as the session is told why.
   void release_memory(JobId job, bool ran_out = false) {
-    JobStanding& at = standings_[job];
     keep_tuning(job);
     execution_->leave(job);
     monitor_.left(job, ran_out, now());
-    at.runs = false;
-    ++at.epoch;
+    ++standings_[job].epoch;
     --active_;
-    running_.touch(node_of(job));
-    released();
-  }
-  void withdraw(JobId job) {
-    books_.withdraw(run_.jobs[job].cards, standings_[job].need, account_of(job), now());
-    running_.remove(node_of(job), job);
     released();
   }
 
@@ -399,7 +313,7 @@ class Loop {
   }
 
   void give_up(JobId job) {
-    release(job);
+    release_memory(job);
     leave(job, JobOutcome::gave_up, execution_->shortage());
   }
 
@@ -409,52 +323,50 @@ class Loop {
     ++record.ooms;
     const SimTime ran = at.ran + (now() - at.since);
     record.wasted += ran * static_cast<std::int64_t>(record.cards.size());
-    release(job, /*ran_out=*/true);
+    release_memory(job, /*ran_out=*/true);
     at.phase = 0;
     at.ran = SimTime{0};
-    const AdmitterAnswer answer = ask({.event = QueueEvent::oom,
-                                       .job = job,
-                                       .group = at.group,
-                                       .batch = record.split.batch,
-                                       .attempts = record.ooms,
-                                       .cluster = cluster_});
-    record.reason = answer.reason + (answer.reason.empty() ? "" : " ") + execution_->shortage();
-    if (answer.action != AdmitterAnswer::Action::requeue) return leave(job, JobOutcome::out_of_memory, {});
-    at.group = group_of(job, answer.demand);
-    enqueue(job, at.ticket);
+    session_.out_of_memory(job, now());
+    const QueuedJob& queued = session_.job(job);
+    record.reason = queued.reason + (queued.reason.empty() ? "" : " ") + execution_->shortage();
+    if (queued.state != State::waits) return leave(job, JobOutcome::out_of_memory, {});
+    begin_wait(job);
     request_pump();
   }
 
   // The driver takes a dead process's memory back at once; its promise stands until its lease runs out.
   void crash(JobId job) {
     release_memory(job);
-    leave(job, JobOutcome::crashed, "its owner died");
+    session_.set_reserved_for(job, 0);
+    end_record(job, JobOutcome::crashed, "its owner died");
     if (rules_.lease > SimTime{0}) simulation_.schedule(rules_.lease, {Kind::lease, job, 0});
   }
   void expire_lease(JobId job) {
-    withdraw(job);
+    session_.leave(job);
+    released();
     request_pump();
   }
 
   void end_by_limit(JobId job) {
-    JobStanding& at = standings_[job];
+    if (run_.jobs[job].outcome != JobOutcome::pending) return;
     std::string reason = "did not end within " +
                          std::to_string(rules_.job_timeout / std::chrono::seconds{1}) + " s of its arrival";
-    if (at.waits) {
-      const std::string why = why_waiting(job);
+    if (is(job, State::waits)) {
+      const std::string why = session_.why_waiting(job);
       if (!why.empty()) reason += ": " + why;
-      waiting_.remove(at.group, at.ticket);
-      stop_waiting(job);
+      end_wait(job);
       released();
-    } else if (at.runs) {
-      release(job);
     } else {
-      return;
+      release_memory(job);
     }
     leave(job, JobOutcome::job_timeout, reason + ".");
   }
 
   void leave(JobId job, JobOutcome outcome, std::string reason) {
+    session_.leave(job);
+    end_record(job, outcome, std::move(reason));
+  }
+  void end_record(JobId job, JobOutcome outcome, std::string reason) {
     JobRecord& record = run_.jobs[job];
     record.outcome = outcome;
     record.end = now();
@@ -468,25 +380,19 @@ class Loop {
     const bool comes = number % 2 == 0;
     books_.stranger(one.card, comes ? bytes : -bytes, now());
     execution_->strangers_changed(one.card, comes ? one.busy_milli : -one.busy_milli);
-    running_.touch(books_.index().node_of(one.card));
     if (!comes) released();
   }
 
   const JobQueueSetup& setup_;
-  Admitter& policy_;
   QueueRules rules_;
   JobClock simulation_;
+  AdmitterSession session_;
   ClusterBooks books_;
   std::unique_ptr<JobExecution> execution_;
   QueueMonitor monitor_;
-  WaitingJobs waiting_{[this](const JobDemand& demand) { return policy_.least_need(demand); }};
-  RunningJobs running_;
-  const ClusterView cluster_;  ///< of all these
   std::vector<JobStanding> standings_;
   std::vector<std::uint32_t> order_;  ///< jobs by arrival
   std::size_t next_ = 0;              ///< of `order_`
-  std::uint64_t next_ticket_ = 0;
-  std::uint64_t pass_ = 0;
   bool pump_requested_ = false;
   bool polling_ = false;
   std::int64_t active_ = 0;

@@ -239,6 +239,84 @@ TEST(AdmitterSession, GoesOnFromTheBooksOfAnotherProcess) {
   EXPECT_EQ(next.submit(job_of(1_GiB), seconds{3}), 3u);
 }
 
+TEST(AdmitterSession, GoesStepByStep) {
+  AdmitterSession session{queue_of({{"degrade", "wait-first"}, {"wait_timeout_s", 30.0}}), {10_GiB}};
+  session.submit(job_of(7_GiB), seconds{0});
+  const JobId second = session.submit({.demand = {.per_sample = 1_GiB, .batch = 4}}, seconds{0});
+  const JobId third = session.submit(job_of(9_GiB), seconds{0});
+  session.begin_look();
+  EXPECT_EQ(session.look(seconds{0}), JobId{0});
+  EXPECT_EQ(session.job(0).state, State::runs);
+  EXPECT_EQ(session.look(seconds{0}), std::nullopt);
+  EXPECT_THAT(session.why_waiting(third), HasSubstr("needs 9.0 GiB"));
+  EXPECT_EQ(session.end_wait(second, seconds{30}), WaitEnd::asks_anew);  // and may shrink now
+  EXPECT_EQ(session.job(second).state, State::waits);
+  EXPECT_EQ(session.end_wait(third, seconds{30}), WaitEnd::over);
+  EXPECT_EQ(session.job(third).state, State::failed);
+  session.begin_look();
+  EXPECT_EQ(session.look(seconds{30}), second);
+  EXPECT_EQ(session.job(second).split, (BatchSplit{.batch = 2, .accumulation = 2}));
+}
+
+/// A host whose jobs ask by phase, and that hears of every promise.
+class Phases final : public QueueHost {
+ public:
+  [[nodiscard]] bool asks_otherwise(const QueuedJob& /*job*/, JobDemand& demand) const override {
+    demand.fixed = need;
+    return true;
+  }
+  void promise_changed(const QueuedJob& job, bool given) override {
+    heard.push_back((given ? "+" : "-") + std::to_string(job.need / 1_GiB));
+  }
+
+  Bytes need = 2_GiB;
+  std::vector<std::string> heard;
+};
+
+TEST(AdmitterSession, AHostMaySayWhatAJobAsksForInEachPhase) {
+  const auto policy = queue_of({});
+  Phases host;
+  AdmitterSession session{
+      *policy, {.pools = {{10_GiB}}, .nodes = {{.pool = 0, .first = 0, .count = 2}}}, host};
+  session.submit_as(7, {.demand = {.fixed = 9_GiB}}, seconds{0});
+  session.examine(seconds{0});
+  EXPECT_EQ(session.job(7).need, 2_GiB);
+  session.set_holding(7, 0, {.allocated = 1_GiB, .reserved = 3_GiB});
+  EXPECT_EQ(session.cards()[0].held, 3_GiB);
+  host.need = 5_GiB;
+  session.wait_again(7, {.fixed = 9_GiB}, seconds{10});
+  EXPECT_EQ(session.cards()[0].held, 0u);
+  EXPECT_EQ(session.cards()[0].allocated, 0u);
+  session.examine(seconds{10});
+  session.out_of_memory(7, seconds{20});
+  session.examine(seconds{20});
+  session.leave(7);
+  EXPECT_THAT(host.heard, ElementsAre("+2", "-2", "+5", "-5", "+5", "-5"));
+  EXPECT_EQ(session.submit_as(9, {.demand = {.fixed = 9_GiB}}, seconds{30}).id, 9u);
+  EXPECT_EQ(session.submit(job_of(1_GiB), seconds{30}), 10u);
+}
+
+/// Sends what waits to the back, again and again, or lets it wait again with a demand that cannot be.
+class Endless final : public Admitter {
+ public:
+  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& /*observation*/) override {
+    using Action = AdmitterAnswer::Action;
+    if (question.event == QueueEvent::deadline) return {.action = Action::requeue, .demand = {.batch = -1}};
+    if (question.event != QueueEvent::examine || question.cluster.waiting.empty()) return {};
+    return {.action = Action::to_back, .job = 0};
+  }
+  [[nodiscard]] QueueRules rules() const override { return {}; }
+  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override { return card.total; }
+};
+
+TEST(AdmitterSession, APolicyThatComesToNoEndIsStopped) {
+  AdmitterSession session{std::make_unique<Endless>(), {10_GiB}};
+  session.submit(job_of(1_GiB), seconds{0});
+  EXPECT_THAT([&] { session.examine(seconds{0}); }, ThrowsMessage<PolicyFault>(HasSubstr("without an end")));
+  EXPECT_THAT([&] { session.end_wait(0, seconds{0}); },
+              ThrowsMessage<PolicyFault>(HasSubstr("wait again whose batch is out of range")));
+}
+
 /// Starts job 0 on the cards that it is told.
 class Names final : public Admitter {
  public:

@@ -682,6 +682,8 @@ class GateTest(Case):
         os.unlink(self.path)
         self.refused("job-queue", lambda: self.gate(use="job-queu"))
         self.refused("poll", lambda: self.gate(poll=0))
+        self.refused("admits by phase", lambda: self.gate(options={"per_phase": True}))
+        self.refused("enforces promises", lambda: self.gate(options={"enforce_promise": True}))
         self.refused("cards[0]=-1", lambda: self.gate(cards=[-1]))
         gate = self.gate()
         self.refused("need=-1", lambda: gate.admit(-1))

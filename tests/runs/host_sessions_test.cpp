@@ -1,4 +1,5 @@
-// A real program that hosts a policy through a session comes to the decisions of the simulator.
+// A real program that looks at its queue whenever something happened comes to the decisions of the simulated
+// queue, which goes step by step through the same session.
 #include <map>
 #include <set>
 

@@ -432,5 +432,45 @@ TEST(JobQueueVariants, OneThatFitsTheCardSavesAJobFromBeingRefused) {
   EXPECT_EQ(run_queue(setup, "backfill", {{"degrade", "wait-first", {}}}).jobs[0].first_start, minutes{5});
 }
 
+// A job of 6 GiB was promised 2 and died; its promise stands, and its memory is back. What the first of the
+// queue waits for is then the end of the other one, not a moment at which the dead job's memory comes back
+// once more.
+TEST(JobQueueCases, TheMemoryOfADeadJobIsNotReservedTwice) {
+  JobQueueSetup setup{.cluster = cards_of(16_GiB)};
+  JobSpec dies = plain_job(2_GiB, SimTime{0}, minutes{50});
+  dies.phases[0].fixed_use = 6_GiB;
+  dies.crash_after = minutes{1};
+  setup.jobs = {dies, plain_job(8_GiB, SimTime{0}, minutes{100}), plain_job(12_GiB, minutes{2}, minutes{10}),
+                plain_job(4_GiB, minutes{3}, minutes{70})};
+  const OptionMap options{{"accounting", "measured", {}}, {"lease_s", 0.0, {}}};
+  const JobQueueRun run = run_queue(setup, "backfill", options);
+  EXPECT_EQ(run.jobs[0].outcome, JobOutcome::crashed);
+  // The large one can start when 12 of 16 GiB are free, at 100 min; one of 70 min goes before it.
+  EXPECT_EQ(run.jobs[3].first_start, minutes{3});
+  EXPECT_EQ(run.jobs[2].first_start, minutes{100});
+}
+
+/// Sends the first of the queue to the back, for ever.
+class ToTheBack final : public Admitter {
+ public:
+  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& /*observation*/) override {
+    if (question.event != QueueEvent::examine || question.cluster.waiting.empty()) return {};
+    const WaitingJobs& waiting = question.cluster.waiting;
+    return {.action = AdmitterAnswer::Action::to_back,
+            .job = waiting.jobs(waiting.occupied().front()).begin()->job};
+  }
+  [[nodiscard]] QueueRules rules() const override { return {}; }
+  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override { return card.total; }
+};
+
+TEST(JobQueueCases, APolicyThatNeverComesToAnEndEndsItsRun) {
+  JobQueueSetup setup{.cluster = cards_of(16_GiB)};
+  setup.jobs = {plain_job(2_GiB, SimTime{0}, minutes{1}), plain_job(2_GiB, SimTime{0}, minutes{1})};
+  ToTheBack policy;
+  const JobQueueRun run = run_job_queue(setup, policy);
+  EXPECT_EQ(run.ended_early, "the queue policy gave answers at one moment without an end");
+  EXPECT_EQ(run.jobs[0].outcome, JobOutcome::pending);
+}
+
 }  // namespace
 }  // namespace vramlab
