@@ -21,8 +21,9 @@ void add_options(Options& options) {
 }  // namespace
 
 void add_device_options(Options& options) {
-  options.add_options()("device", po::value<std::string>()->default_value("simulated")->value_name("NAME"),
-                        "where steps run: simulated, or cuda (this machine's first visible card)")(
+  options.add_options()(
+      "device", po::value<std::string>()->default_value("simulated")->value_name("NAME"),
+      "where steps run: simulated, or cuda (this machine's cards, the first visible one first)")(
       "time-scale", po::value<double>()->default_value(1, "1")->value_name("X"),
       "with --device cuda: a step waits for this share (0 to 1) of what is left of its time when its memory "
       "work is done; the clock counts all of it");

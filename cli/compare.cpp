@@ -124,7 +124,8 @@ int run_compare(const Arguments& arguments, Output& output) {
                           .all_rows = text_of(arguments, "format") == "csv",
                           .threads = chosen_threads(arguments),
                           .make_performer = std::move(device.performer),
-                          .make_job_card = std::move(device.job_card)};
+                          .make_job_card = std::move(device.job_card),
+                          .device_cards = device.cards};
   if (question.seeds < 1 || question.seeds > 1000) throw InputError("", "--seeds must be 1 to 1000.");
   const auto files = operands(arguments);
   if (files.size() > 1 && !(question.picture.empty() && question.trace_dir.empty())) {

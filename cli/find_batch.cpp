@@ -104,11 +104,11 @@ Table trials_table(const SearchBucket& bucket, const BatchSearchRun& run) {
 
 int run_find_batch(const Arguments& arguments, Output& output) {
   require_output_names(operands(arguments), {text_of(arguments, "json"), output.report_file()});
-  const MakePerformer performer = chosen_device(arguments).performer;
+  const DeviceMakers device = chosen_device(arguments);
   LongWork work{0, "probes", arguments, output};
   SearchScenario scenario =
       read_search(output.scenario(operands(arguments).front(), chosen_policies(arguments, output)));
-  perform_on(performer, scenario);
+  perform_on({.make_performer = device.performer, .device_cards = device.cards}, scenario);
   auto label = text_of(arguments, "policy");
   if (label.empty()) label = scenario.policies.front().label;
   scenario.known = watched(*scenario.known, work);
@@ -122,7 +122,7 @@ int run_find_batch(const Arguments& arguments, Output& output) {
     output.line("Of {} steps at it {} ran out of memory; their peak is {:.1f} % of the memory.",
                 result.epoch.iterations, result.epoch.ooms, 100 * result.epoch.peak_share);
   }
-  if (performer) output.line(kOnCard);
+  if (device.performer) output.line(kOnCard);
   if (scenario.context_assumed) output.line(assumed_context_text(scenario));
   for (std::size_t i = 0; i < scenario.buckets.size(); ++i) {
     if (result.buckets[i].is_given) continue;

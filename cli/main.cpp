@@ -39,8 +39,10 @@ int run(const std::vector<std::string>& words) {
   if (first == "help" || first == "--help" || first == "-h") {
     return print(words.size() > 1 ? help_of(find_verb(words[1])) : help());
   }
-  if (first == "hold-card-memory") return hold_card_memory();  // for the program itself, and in no list
-  if (first == "perform-card-job") return perform_card_job();
+  const auto device = [&] { return words.size() > 1 ? std::stoi(words[1]) : 0; };
+  if (first == "hold-card-memory")
+    return hold_card_memory(device());  // for the program itself, and in no list
+  if (first == "perform-card-job") return perform_card_job(device());
   return run_verb(words);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 DeviceMakers card_makers(double) { refuse(); }
 int validate_device(const Arguments&, Output&) { refuse(); }
-int hold_card_memory() { refuse(); }
-int perform_card_job() { refuse(); }
+int hold_card_memory(int) { refuse(); }
+int perform_card_job(int) { refuse(); }
 
 }  // namespace vramlab

@@ -26,26 +26,27 @@ void add_device_options(Options& options);
 struct DeviceMakers {
   MakePerformer performer;
   MakeJobCard job_card;
+  std::size_t cards = 1;  ///< that there are
 };
 
-/// Empty for a pretended card; with `--device cuda` the card, where segment source, executor, probe and clock
-/// are real and nothing else changes. Throws InputError for any other device, for a time scale out of range
-/// or without a card, and if this build has no CUDA.
+/// Empty for pretended cards; with `--device cuda` the machine's, where segment source, executor, probe and
+/// clock are real and nothing else changes. Throws InputError for any other device, for a time scale out of
+/// range or without a card, and if this build has no CUDA.
 DeviceMakers chosen_device(const Arguments& arguments);
 
 /// What results say that came from there.
 inline constexpr const char* kOnCard = "Performed on this machine's card, in real memory.";
 
-/// Of this machine's card (SharedCard). Throws InputError if this build has no CUDA.
+/// Of this machine's cards (SharedCard). Throws InputError if this build has no CUDA.
 DeviceMakers card_makers(double time_scale);
 
 /// validate-device, without its help.
 int validate_device(const Arguments& arguments, Output& output);
 
 /// The process that holds memory for others (cuda/memory_holder.hpp), and that of a job
-/// (cuda/job_worker.hpp).
-int hold_card_memory();
-int perform_card_job();
+/// (cuda/job_worker.hpp), on a visible card.
+int hold_card_memory(int device);
+int perform_card_job(int device);
 
 // The option --plugin, and the folders of VRAMLAB_PLUGIN_PATH.
 

@@ -116,9 +116,10 @@ int run_run(const Arguments& arguments, Output& output) {
   }
   TrainingScenario scenario = read_training(document);
   const PolicyEntry& entry = chosen_policy(scenario, text_of(arguments, "policy"));
-  scenario.setup.make_performer = chosen_device(arguments).performer;
-  require_one_card({.make_performer = scenario.setup.make_performer}, scenario,
-                   1 + scenario.setup.more_cards.size(), "/more_devices");
+  const DeviceMakers device = chosen_device(arguments);
+  scenario.setup.make_performer = device.performer;
+  require_cards({.make_performer = device.performer, .device_cards = device.cards}, scenario,
+                1 + scenario.setup.more_cards.size(), "/more_devices");
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   WatchedRun watched;
   Comparison comparison;

@@ -26,23 +26,39 @@ namespace vramlab {
 
 namespace {
 
-DeviceMakers makers_of(const std::shared_ptr<SharedCard>& card) {
+/// Those that this process may use, each opened when it is first needed.
+using SharedCards = std::vector<std::shared_ptr<SharedCard>>;
+
+// Where there is none, the first says so when it is opened.
+SharedCards cards_here(double time_scale) {
+  SharedCards cards;
+  const std::size_t count = std::max<std::size_t>(1, visible_cards());
+  while (cards.size() < count) {
+    cards.push_back(std::make_shared<SharedCard>(time_scale, static_cast<int>(cards.size())));
+  }
+  return cards;
+}
+
+DeviceMakers makers_of(const SharedCards& cards) {
   return {.performer =
-              [card](const ProcessWork& work, const ProcessSetup& setup) {
-                return std::make_unique<CardPerformer>(work, setup, card);
+              [cards](const ProcessWork& work, const ProcessSetup& setup, std::size_t card) {
+                return std::make_unique<CardPerformer>(work, setup, cards.at(card));
               },
           .job_card =
-              [card](Bytes total, Bytes context) {
-                return std::make_unique<CardOfJobs>(total, context, card, start_job_process);
-              }};
+              [cards](std::size_t card, Bytes total, Bytes context) {
+                return std::make_unique<CardOfJobs>(
+                    total, context, cards.at(card),
+                    [device = static_cast<int>(card)] { return start_job_process(device); });
+              },
+          .cards = visible_cards()};
 }
 
 }  // namespace
 
-DeviceMakers card_makers(double time_scale) { return makers_of(std::make_shared<SharedCard>(time_scale)); }
+DeviceMakers card_makers(double time_scale) { return makers_of(cards_here(time_scale)); }
 
-int hold_card_memory() { return run_memory_holder(); }
-int perform_card_job() { return run_job_worker(); }
+int hold_card_memory(int device) { return run_memory_holder(device); }
+int perform_card_job(int device) { return run_job_worker(device); }
 
 // What validate-device does where there is CUDA.
 namespace {
@@ -235,9 +251,10 @@ void report_replays(const std::vector<Validated>& all, const CardInfo& card, Out
   for (const Validated& one : all) print_parted(one, output);
 }
 
-// One of each family, of some hundred steps each.
+// One of each family, of some hundred steps each, and one of queues whose jobs have policies of their own.
 constexpr std::array kFamilies{"scenarios/gpt2-rtx-3060.json", "scenarios/find-phases.json",
-                               "scenarios/epoch-lengths.json", "scenarios/queue-one-card.json"};
+                               "scenarios/epoch-lengths.json", "scenarios/queue-one-card.json",
+                               "scenarios/queue-own-policies.json"};
 
 std::vector<std::string> family_files() {
   std::vector<std::string> files;
@@ -287,16 +304,18 @@ int validate_device(const Arguments& arguments, Output& output) {
   }
   // All are read before the card is touched. Steps wait for nothing: times are not compared.
   const auto recordings = std::stable_partition(files.begin(), files.end(), is_scenario);
-  const auto shared = std::make_shared<SharedCard>(0);
-  const DeviceMakers device = makers_of(shared);
+  const SharedCards cards = cards_here(0);
+  const DeviceMakers device = makers_of(cards);
   std::vector<ScenarioOnBoth> scenarios;
   for (auto file = files.begin(); file != recordings; ++file) {
     scenarios.emplace_back(output.scenario(*file, builtin_policies()),
-                           Question{.make_performer = device.performer, .make_job_card = device.job_card});
+                           Question{.make_performer = device.performer,
+                                    .make_job_card = device.job_card,
+                                    .device_cards = device.cards});
   }
   auto programs = read_each(std::vector<std::string>(recordings, files.end()), read_replayable);
 
-  const CardInfo& card = shared->info();
+  const CardInfo& card = cards.front()->info();
   Json json;
   json["card"] = card_json(card);
   if (!profile_file.empty()) report_profile(card, profile_file, output, json);

@@ -122,7 +122,6 @@ class Library {
 };
 
 constexpr Bytes kIdleCard = 16_MiB;  // an idle H100 has 3.25 MiB in use; a context is some hundred
-constexpr int kDevice = 0;           // of the visible ones: CUDA_VISIBLE_DEVICES chooses
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -198,18 +197,27 @@ std::optional<NvmlReading> read_nvml(const std::string& pci_address) {
   return NvmlReading{text.data(), memory.total, memory.used};
 }
 
-CardInfo open_card() {
+std::size_t visible_cards() noexcept {
+  int count = 0;
+  const bool counted = cudaGetDeviceCount(&count) == cudaSuccess;
+  static_cast<void>(cudaGetLastError());  // or the next call would be blamed for it
+  return counted && count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+void use_card(int device) { VRAMLAB_CUDA(cudaSetDevice(device)); }
+
+CardInfo open_card(int device) {
   int count = 0;
   VRAMLAB_CUDA(cudaGetDeviceCount(&count));
   std::array<char, 32> pci{};
-  VRAMLAB_CUDA(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), kDevice));
+  VRAMLAB_CUDA(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device));
   const auto before = read_nvml(pci.data());
 
-  VRAMLAB_CUDA(cudaSetDevice(kDevice));
+  use_card(device);
   load_kernels();
   CardInfo info;
   cudaDeviceProp properties{};
-  VRAMLAB_CUDA(cudaGetDeviceProperties(&properties, kDevice));
+  VRAMLAB_CUDA(cudaGetDeviceProperties(&properties, device));
   info.name = properties.name;
   const auto [free, total] = card_memory_info();
   info.free = free;

@@ -70,11 +70,19 @@ struct CardInfo {
   std::string context_source;  ///< in words, which of the three
 };
 
-/// Opens the first visible card and loads the kernels, so that no later call takes memory of its own.
-/// Throws InputError, saying what to do, where there is no card or no driver.
-CardInfo open_card();
+/// How many cards this process may use (CUDA_VISIBLE_DEVICES chooses among those of the machine); 0 where
+/// there is no driver.
+std::size_t visible_cards() noexcept;
 
-/// Memory of the whole card now, by cudaMemGetInfo.
+/// Opens the visible card number `device`, loads the kernels, so that no later call takes memory of its own,
+/// and leaves it the current one. Throws InputError, saying what to do, where there is no such card or no
+/// driver.
+CardInfo open_card(int device = 0);
+
+/// Makes an open card the current one: what follows is about it.
+void use_card(int device);
+
+/// Memory of the whole current card now, by cudaMemGetInfo.
 struct CardMemoryInfo {
   std::size_t free = 0;
   std::size_t total = 0;

@@ -23,13 +23,22 @@ std::shared_ptr<SharedCard> opened(std::shared_ptr<SharedCard> card) {
 
 }  // namespace
 
+SharedCard::~SharedCard() {
+  if (info_) VRAMLAB_CUDA_NOTHROW(cudaSetDevice(device_));  // what it holds goes back there
+}
+
 const CardInfo& SharedCard::info() {
-  if (!info_) info_ = open_card();
+  if (info_) {
+    use_card(device_);
+  } else {
+    info_ = open_card(device_);
+  }
   return *info_;
 }
 
 // In pages: what lies beside whole ones on the real card must not count as one more or one less.
 void SharedCard::leave_free(Bytes bytes, Bytes needed) {
+  info();
   const Bytes all = ballast_.held() / kWholePage + card_free() / kWholePage;
   ballast_.hold((all - std::min(all, bytes / kWholePage)) * kWholePage);
   const Bytes free = card_free();
@@ -46,9 +55,10 @@ Bytes SharedCard::hold_for_others(Bytes bytes) {
     return 0;
   }
   if (!holder_) {
+    const Bytes context = info().context;
     const Bytes before = card_free();
-    if (before < info().context) return 0;  // no room to start in; the next step tries again
-    holder_ = std::make_unique<MemoryHolder>();
+    if (before < context) return 0;  // no room to start in; the next step tries again
+    holder_ = std::make_unique<MemoryHolder>(device_);
     holder_context_ = before - std::min(before, card_free());
   }
   const Bytes target = bytes - std::min(bytes, holder_context_);
@@ -70,11 +80,13 @@ CardPerformer::CardPerformer(const ProcessWork& work, const ProcessSetup& setup,
 }
 
 CardPerformer::~CardPerformer() {
+  VRAMLAB_CUDA_NOTHROW(cudaSetDevice(card_->device()));
   if (card_->is_turn_of(this)) card_->give_turn(nullptr);
 }
 
 // What another performer holds of the real card must not show: neither too little is free nor too much.
 void CardPerformer::take_turn() const {
+  card_->info();
   if (!card_->give_turn(this)) return;
   const Bytes reserved = total_of(process_.allocator.stats().reserved_bytes);
   const Bytes whole = setup_.card_total - setup_.context_bytes;
@@ -98,10 +110,11 @@ StepOutcome CardPerformer::run_program(const StepProgram& program, std::uint64_t
   if (others_ != others_wanted_) others_ = card_->hold_for_others(others_wanted_);
   return perform([&] {
     const SimTime begin = machine_time();
+    const SimTime before = process_.timed.driver_time();
     const ExecutedStep done = process_.run(program, shape, additions);
-    const SimTime worked = machine_time() - begin;
-    const SimTime waited = done.result == StepResult::ok ? compute(program.duration - worked) : SimTime{0};
-    return StepOutcome{.result = done.result, .duration = worked + waited, .oom = done.oom};
+    const SimTime called = process_.timed.driver_time() - before;
+    if (done.result == StepResult::ok) compute(program.duration + called - (machine_time() - begin));
+    return StepOutcome{.result = done.result, .duration = time_done(program, done) + called, .oom = done.oom};
   });
 }
 
@@ -113,26 +126,24 @@ StepOutcome CardPerformer::perform(const Work& work) {
   return step.outcome;
 }
 
-// Keeps the card busy. Returns what counts as taken: what the scale leaves out stands in the books.
-SimTime CardPerformer::compute(SimTime left) {
-  if (left.count() <= 0) return SimTime{0};
+// Keeps the card busy.
+void CardPerformer::compute(SimTime left) {
+  if (left.count() <= 0) return;
   const double scaled = card_->time_scale() * static_cast<double>(left.count());
   const auto kernel = static_cast<std::uint64_t>(scaled);
-  if (kernel == 0) return left;
-  const SimTime begin = machine_time();
+  if (kernel == 0) return;
   VRAMLAB_CUDA(queue_compute(process_.memory.stream(kDefaultStream), kernel));
   VRAMLAB_CUDA(cudaStreamSynchronize(process_.memory.stream(kDefaultStream)));
-  return machine_time() - begin + left - SimTime{static_cast<std::int64_t>(kernel)};
 }
 
 template <class Work>
 SimTime CardPerformer::empty_cache_after(const Work& work) {
   take_turn();
   return perform([&] {
-           const SimTime begin = machine_time();
+           const SimTime before = process_.timed.driver_time();
            work();
            process_.used.empty_cache();
-           return StepOutcome{.duration = machine_time() - begin};
+           return StepOutcome{.duration = process_.timed.driver_time() - before};
          })
       .duration;
 }

@@ -15,14 +15,16 @@
 
 namespace vramlab {
 
-/// The card of this program as the performers on it share it: they take turns, and each finds on its turn
-/// what it would find on a card that it had alone.
+/// A card of this program as the performers on it share it: they take turns, and each finds on its turn what
+/// it would find on a card that it had alone.
 class SharedCard {
  public:
-  /// Opens the card at the first turn. A step waits for `time_scale`, in [0, 1], of what its memory work left
-  /// of its duration.
-  explicit SharedCard(double time_scale = 1) : time_scale_(time_scale) {}
-  virtual ~SharedCard() = default;
+  /// Opens the visible card number `device` at the first turn. A step waits for `time_scale`, in [0, 1], of
+  /// what its memory work left of its duration.
+  explicit SharedCard(double time_scale = 1, int device = 0) : time_scale_(time_scale), device_(device) {}
+  SharedCard(const SharedCard&) = delete;
+  SharedCard& operator=(const SharedCard&) = delete;
+  virtual ~SharedCard();
 
   /// Opened by then. Throws InputError if there is no card.
   virtual const CardInfo& info();
@@ -39,9 +41,11 @@ class SharedCard {
   virtual Bytes hold_for_others(Bytes bytes);
 
   [[nodiscard]] double time_scale() const { return time_scale_; }
+  [[nodiscard]] int device() const { return device_; }
 
  private:
   double time_scale_;
+  int device_;
   std::optional<CardInfo> info_;
   CardBallast ballast_;
   std::unique_ptr<MemoryHolder> holder_;
@@ -53,7 +57,11 @@ class SharedCard {
 struct CardProcess {
   /// The card must be open.
   explicit CardProcess(const AllocatorOptions& options)
-      : allocator(segments, options), used(allocator, memory), executor(used) {
+      : timed(segments),
+        modelled(timed),
+        allocator(modelled, options),
+        used(allocator, memory),
+        executor(used) {
     memory.stream(kDefaultStream);
   }
 
@@ -66,6 +74,8 @@ struct CardProcess {
 
   CardMemory memory;
   CudaSegments segments;
+  TimedSegments timed;
+  ModelledSegments modelled;
   CachingAllocator allocator;
   UsedAllocator used;
   StepExecutor executor;
@@ -73,7 +83,9 @@ struct CardProcess {
 
 /// One process that trains on the card. Every block is written and read in full (CardMemory); each step that
 /// succeeds takes at least its program's duration, by a kernel that keeps the card busy for what is left of
-/// it. Times are those of the machine's clock, and what a `time_scale` left out of a wait counts in full.
+/// it. What counts is, as in the simulator, the program's time, whatever a `time_scale` left out of the wait,
+/// and that of the driver's calls, which is measured. Writing and reading blocks counts for nothing: no
+/// training does that.
 ///
 /// Where the scenario's card is smaller than the real one, the difference is held and not used. What others
 /// hold is held by a second process (MemoryHolder), whose context is part of it: less than a context nobody
@@ -111,7 +123,7 @@ class CardPerformer : public StepPerformer {
   StepOutcome perform(const Work& work);
   template <class Work>
   SimTime empty_cache_after(const Work& work);
-  SimTime compute(SimTime left);
+  void compute(SimTime left);
 
   ProcessSetup setup_;
   std::shared_ptr<SharedCard> card_;

@@ -40,7 +40,7 @@ class WithoutPipeSignal {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::string& program, const std::string& verb, std::string role)
+ChildProcess::ChildProcess(const std::string& program, const std::string& verb, std::string role, int device)
     : role_(std::move(role)) {
   std::array<int, 2> in{-1, -1};
   std::array<int, 2> out{-1, -1};
@@ -53,7 +53,8 @@ ChildProcess::ChildProcess(const std::string& program, const std::string& verb, 
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     std::string name = "vramlab";
     std::string word = verb;
-    std::array<char*, 3> words{name.data(), word.data(), nullptr};
+    std::string number = std::to_string(device);
+    std::array<char*, 4> words{name.data(), word.data(), number.data(), nullptr};
     error = posix_spawn(&process_, program.c_str(), &actions, nullptr, words.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
   }

@@ -13,9 +13,9 @@ namespace vramlab {
 /// process is killed: its input is over then.
 class ChildProcess {
  public:
-  /// Starts `program` with `verb`, a hidden one. `role` says in messages what it is for, "the process that
-  /// …". Throws InputError if it does not start.
-  ChildProcess(const std::string& program, const std::string& verb, std::string role);
+  /// Starts `program` with `verb`, a hidden one, for the visible card number `device`. `role` says in
+  /// messages what it is for, "the process that …". Throws InputError if it does not start.
+  ChildProcess(const std::string& program, const std::string& verb, std::string role, int device = 0);
 
   /// A conversation over open files, which are closed when this dies: what is written to `to`, and read from
   /// `from`.

@@ -1,11 +1,14 @@
 #include "cuda/cuda_segments.hpp"
 
+#include <chrono>
 #include <iterator>
 
 #include "cuda/card.hpp"
 
 namespace vramlab {
 namespace {
+
+constexpr Bytes kSegmentPage = 2_MiB;  // R10.1
 
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
 
@@ -113,6 +116,73 @@ CudaSegments::Range& CudaSegments::range_of(Address address) {
   const auto after = ranges_.upper_bound(address);
   if (after == ranges_.begin()) throw InternalError("an address lies in no reserved range");
   return std::prev(after)->second;
+}
+
+template <class Call>
+auto TimedSegments::timed(const Call& call) {
+  struct Watch {
+    explicit Watch(SimTime& sum) : sum_(sum) {}
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() { sum_ += std::chrono::duration_cast<SimTime>(std::chrono::steady_clock::now() - begin_); }
+
+   private:
+    SimTime& sum_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  };
+  VRAMLAB_CUDA(cudaDeviceSynchronize());
+  const Watch watch{driver_time_};
+  return call();
+}
+
+std::optional<Address> TimedSegments::reserve(Bytes size) {
+  return timed([&] { return SegmentAdaptor::reserve(size); });
+}
+void TimedSegments::release(Address base) {
+  timed([&] { SegmentAdaptor::release(base); });
+}
+bool TimedSegments::map(Address address, Bytes size) {
+  return timed([&] { return SegmentAdaptor::map(address, size); });
+}
+void TimedSegments::unmap(Address address, Bytes size) {
+  timed([&] { SegmentAdaptor::unmap(address, size); });
+}
+
+std::optional<Address> ModelledSegments::reserve(Bytes size) {
+  const auto base = SegmentAdaptor::reserve(size);
+  if (!base) return base;
+  segments_.emplace(*base, round_up(size, kSegmentPage));
+  driver_time_ += times_.malloc_time(size);
+  return base;
+}
+
+void ModelledSegments::release(Address base) {
+  SegmentAdaptor::release(base);
+  const auto segment = segments_.find(base);
+  driver_time_ += times_.free_time(segment->second);
+  segments_.erase(segment);
+}
+
+Address ModelledSegments::reserve_range(Bytes size, Bytes page) {
+  const Address base = SegmentAdaptor::reserve_range(size, page);
+  pages_.emplace(base, page);
+  return base;
+}
+
+void ModelledSegments::release_range(Address base) {
+  SegmentAdaptor::release_range(base);
+  pages_.erase(base);
+}
+
+bool ModelledSegments::map(Address address, Bytes size) {
+  if (!SegmentAdaptor::map(address, size)) return false;
+  driver_time_ += times_.map_time(size, size / std::prev(pages_.upper_bound(address))->second);
+  return true;
+}
+
+void ModelledSegments::unmap(Address address, Bytes size) {
+  SegmentAdaptor::unmap(address, size);
+  driver_time_ += times_.unmap_time(size);
 }
 
 Bytes cuda_granularity() {

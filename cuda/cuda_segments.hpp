@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cuda/card.hpp"
+#include "sim/memory/segments/driver.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
@@ -42,6 +43,50 @@ class CudaSegments : public SegmentSource {
 
   std::map<Address, Bytes> segments_;
   std::map<Address, Range> ranges_;
+};
+
+/// Passes everything on to the card, and counts how long its calls take: from a moment when the device has no
+/// work left, which some of them would wait for.
+class TimedSegments final : public SegmentAdaptor {
+ public:
+  using SegmentAdaptor::SegmentAdaptor;
+
+  std::optional<Address> reserve(Bytes size) override;
+  void release(Address base) override;
+  bool map(Address address, Bytes size) override;
+  void unmap(Address address, Bytes size) override;
+
+  /// Of all calls so far.
+  [[nodiscard]] SimTime driver_time() const { return driver_time_; }
+
+ private:
+  template <class Call>
+  auto timed(const Call& call);
+
+  SimTime driver_time_{0};
+};
+
+/// Passes everything on, and counts what the calls take by the times that the simulator goes by
+/// (SimSegments).
+class ModelledSegments final : public SegmentAdaptor {
+ public:
+  using SegmentAdaptor::SegmentAdaptor;
+
+  std::optional<Address> reserve(Bytes size) override;
+  void release(Address base) override;
+  Address reserve_range(Bytes size, Bytes page) override;
+  void release_range(Address base) override;
+  bool map(Address address, Bytes size) override;
+  void unmap(Address address, Bytes size) override;
+
+  /// Of all calls so far.
+  [[nodiscard]] SimTime driver_time() const { return driver_time_; }
+
+ private:
+  DriverTimes times_ = DriverTimes::of_h100();
+  std::map<Address, Bytes> segments_;  ///< in whole pages of the driver
+  std::map<Address, Bytes> pages_;     ///< of ranges
+  SimTime driver_time_{0};
 };
 
 /// How physical memory of the current device is asked for, and how it is made accessible.

@@ -95,30 +95,46 @@ StepProgram read_program(std::istream& in) {
   return program;
 }
 
-/// What a job's process says after a step.
-struct StepAnswer {
-  bool ok = true;
-  Bytes refused = 0;
-  Holding holding{};                       ///< its context aside
+/// What a job's process says after each request: how the step went, if it was one, and what it has then.
+struct JobAnswer {
+  ExecutedStep step;
+  SimTime driver_time{0};                  ///< so far
+  MemoryView memory;                       ///< its total aside
   std::vector<std::int64_t> driver_calls;  ///< so far
 };
 
-void write_answer(std::ostream& out, const ExecutedStep& done, const MemoryStats& stats) {
-  out << (done.result == StepResult::ok ? "ok" : "oom") << ' ' << (done.oom ? done.oom->segment : 0) << ' '
-      << total_of(stats.allocated_bytes) << ' ' << total_of(stats.reserved_bytes) << ' '
-      << stats.num_device_alloc << ' ' << stats.num_device_free << ' ' << stats.num_alloc_retries << ' '
-      << stats.num_ooms << std::endl;
+void write_answer(std::ostream& out, const ExecutedStep& done, const JobStepper& stepper) {
+  const MemoryStats& stats = stepper.stats();
+  const MemoryView memory = view_of(stats, 0, stepper.free());
+  const OutOfMemory oom = done.oom.value_or(OutOfMemory{});
+  out << (done.result == StepResult::ok ? "ok" : "oom") << ' ' << done.ops_done << ' ' << oom.segment << ' '
+      << oom.requested << ' ' << oom.allocated << ' ' << stepper.driver_time().count() << ' '
+      << memory.allocated << ' ' << memory.peak_allocated << ' ' << memory.reserved << ' '
+      << memory.peak_reserved << ' ' << *memory.device_free << ' ' << stats.num_device_alloc << ' '
+      << stats.num_device_free << ' ' << stats.num_alloc_retries << ' ' << stats.num_ooms << std::endl;
 }
 
-StepAnswer read_answer(const std::string& text, const ChildProcess& process) {
+JobAnswer read_answer(const std::string& text, const ChildProcess& process) {
   std::istringstream words{text};
   std::string result;
-  StepAnswer answer{.driver_calls = std::vector<std::int64_t>(4)};
-  words >> result >> answer.refused >> answer.holding.allocated >> answer.holding.reserved;
+  JobAnswer answer{.driver_calls = std::vector<std::int64_t>(4)};
+  OutOfMemory oom;
+  std::int64_t driver_time = 0;
+  Bytes free = 0;
+  words >> result >> answer.step.ops_done >> oom.segment >> oom.requested >> oom.allocated >> driver_time >>
+      answer.memory.allocated >> answer.memory.peak_allocated >> answer.memory.reserved >>
+      answer.memory.peak_reserved >> free;
   for (std::int64_t& calls : answer.driver_calls) words >> calls;
-  answer.ok = result == "ok";
-  const bool whole = !words.fail() && (words >> std::ws).eof() && (answer.ok || result == "oom");
+  const bool whole = !words.fail() && (words >> std::ws).eof() && (result == "ok" || result == "oom");
   if (!whole) process.fail("answered \"" + text + "\", which does not say how its step went.");
+  if (result == "oom") {
+    answer.step.result = StepResult::oom;
+    answer.step.oom = oom;
+  }
+  answer.driver_time = SimTime{driver_time};
+  answer.memory.device_free = free;
+  answer.memory.alloc_retries = static_cast<std::uint64_t>(answer.driver_calls[2]);
+  answer.memory.allocator_ooms = static_cast<std::uint64_t>(answer.driver_calls[3]);
   return answer;
 }
 
@@ -128,7 +144,11 @@ class CardJob final : public JobStepper {
   ExecutedStep run(const StepProgram& program, std::uint64_t shape) override {
     return process_.run(program, shape, {});
   }
+  void empty_cache() override { process_.used.empty_cache(); }
+  void reset_peak() override { process_.allocator.reset_peak_stats(); }
   [[nodiscard]] const MemoryStats& stats() const override { return process_.allocator.stats(); }
+  [[nodiscard]] Bytes free() const override { return card_free(); }
+  [[nodiscard]] SimTime driver_time() const override { return process_.modelled.driver_time(); }
 
  private:
   CardProcess process_;
@@ -158,25 +178,48 @@ class JobWorker final : public JobOnCard {
   }
 
   Step run(const StepProgram& program, std::uint64_t key, std::uint64_t shape) override {
-    if (!process_) throw InternalError("a job performs a step before it has opened the card");
-    card_.card_->leave_free(card_.free(), card_.free());
-    const StepAnswer answer = read_answer(process_->ask(step_request(program, shape)), *process_);
-    hold({answer.holding.allocated, card_.context_ + answer.holding.reserved});
-    return {.ok = answer.ok,
-            .done = answer.ok ? program.duration : SimTime{0},
-            .refused = answer.refused,
-            .settled = answer.ok && is_settled(key, answer.driver_calls)};
+    SimTime driver_time{0};
+    const JobAnswer answer = ask(step_request(program, shape), driver_time);
+    const bool ok = answer.step.result == StepResult::ok;
+    return {.ok = ok,
+            .driver_time = driver_time,
+            .done = time_done(program, answer.step),
+            .oom = answer.step.oom,
+            .refused = answer.step.oom ? answer.step.oom->segment : 0,
+            .settled = ok && is_settled(key, answer.driver_calls)};
   }
 
   [[nodiscard]] Holding holding() const override { return held_; }
 
-  // Of jobs that a policy steers, which are refused on a real card.
-  [[nodiscard]] MemoryView view() const override { throw not_steered(); }
-  SimTime empty_cache() override { throw not_steered(); }
-  void reset_peak() override { throw not_steered(); }
+  // The process looks at the card, where as much is free as the books say.
+  [[nodiscard]] MemoryView view() const override {
+    MemoryView view = read_answer(request("look\n"), *process_).memory;
+    view.total = options_.limit.value_or(card_.total_);
+    return view;
+  }
+
+  SimTime empty_cache() override {
+    SimTime driver_time{0};
+    ask("empty\n", driver_time);
+    return driver_time;
+  }
+
+  void reset_peak() override { read_answer(request("reset\n"), *process_); }
 
  private:
-  static InternalError not_steered() { return InternalError{"a job on a real card is steered"}; }
+  [[nodiscard]] std::string request(const std::string& text) const {
+    if (!process_) throw InternalError("a job works before it has opened the card");
+    card_.card_->leave_free(card_.free(), card_.free());
+    return process_->ask(text);
+  }
+
+  // What may take memory or give it back, and the driver's time for it.
+  JobAnswer ask(const std::string& text, SimTime& driver_time) {
+    JobAnswer answer = read_answer(request(text), *process_);
+    hold({answer.memory.allocated, card_.context_ + answer.memory.reserved});
+    driver_time = answer.driver_time - std::exchange(driver_time_, answer.driver_time);
+    return answer;
+  }
 
   void hold(const Holding& now) {
     card_.taken_ = card_.taken_ - held_.reserved + now.reserved;
@@ -198,6 +241,7 @@ class JobWorker final : public JobOnCard {
   AllocatorOptions options_;
   std::unique_ptr<ChildProcess> process_;
   Holding held_{};
+  SimTime driver_time_{0};  ///< of its calls so far
   std::uint64_t last_key_ = 0;
   std::vector<std::int64_t> calls_;
   int quiet_steps_ = 0;
@@ -229,8 +273,8 @@ std::unique_ptr<JobOnCard> CardOfJobs::start(const AllocatorOptions& options) {
   return std::make_unique<JobWorker>(*this, options);
 }
 
-std::unique_ptr<ChildProcess> start_job_process() {
-  return std::make_unique<ChildProcess>(kOwnProgram, kJobVerb, kJobRole);
+std::unique_ptr<ChildProcess> start_job_process(int device) {
+  return std::make_unique<ChildProcess>(kOwnProgram, kJobVerb, kJobRole, device);
 }
 
 int serve_job(std::istream& in, std::ostream& out,
@@ -244,7 +288,11 @@ int serve_job(std::istream& in, std::ostream& out,
       std::uint64_t shape = 0;
       in >> shape;
       const ExecutedStep done = stepper->run(read_program(in), shape);
-      write_answer(out, done, stepper->stats());
+      write_answer(out, done, *stepper);
+    } else if ((word == "empty" || word == "reset" || word == "look") && stepper) {
+      if (word == "empty") stepper->empty_cache();
+      if (word == "reset") stepper->reset_peak();
+      write_answer(out, {}, *stepper);
     } else {
       throw InternalError("a job's process was sent \"" + word + "\"");
     }
@@ -252,8 +300,8 @@ int serve_job(std::istream& in, std::ostream& out,
   return 0;
 }
 
-int run_job_worker() {
-  open_card();
+int run_job_worker(int device) {
+  open_card(device);
   return serve_job(std::cin, std::cout,
                    [](const AllocatorOptions& options) { return std::make_unique<CardJob>(options); });
 }

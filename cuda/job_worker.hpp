@@ -19,21 +19,29 @@ class JobStepper {
  public:
   virtual ~JobStepper() = default;
   virtual ExecutedStep run(const StepProgram& program, std::uint64_t shape) = 0;
+  virtual void empty_cache() = 0;
+  virtual void reset_peak() = 0;
   [[nodiscard]] virtual const MemoryStats& stats() const = 0;
+  /// What the card has free now.
+  [[nodiscard]] virtual Bytes free() const = 0;
+  /// What its calls of the driver take by the times that the simulator goes by, all so far.
+  [[nodiscard]] virtual SimTime driver_time() const = 0;
 };
 
-/// The job's side: obeys what a JobWorker sends on `in` (once "allocator", then steps) and answers each with
-/// a line on `out`; returns 0 at the end of the input. Throws InternalError for what it cannot read.
+/// The job's side: obeys what a JobWorker sends on `in` (once "allocator", then "step", "empty", "reset" and
+/// "look") and answers each with a line on `out`; returns 0 at the end of the input. Throws InternalError for
+/// what it cannot read.
 int serve_job(std::istream& in, std::ostream& out,
               const std::function<std::unique_ptr<JobStepper>(const AllocatorOptions&)>& make);
 
-/// The same in real memory, on standard input and output. Throws InputError if there is no card.
-int run_job_worker();
+/// The same in real memory of the visible card number `device`, on standard input and output. Throws
+/// InputError if there is no such card.
+int run_job_worker(int device);
 
 /// The hidden verb that runs it.
 inline constexpr const char* kJobVerb = "perform-card-job";
 
-/// The card that the jobs of a queue share. Its books are the scenario's: as much of the real card is kept
+/// A card that the jobs of a queue share. Its books are the scenario's: as much of the real card is kept
 /// free as they say is, whatever contexts and this program take of it beyond them.
 class CardOfJobs final : public JobCard {
  public:
@@ -57,7 +65,7 @@ class CardOfJobs final : public JobCard {
   Bytes taken_ = 0;  ///< by the jobs' processes, contexts included
 };
 
-/// Starts this program as a job's process.
-std::unique_ptr<ChildProcess> start_job_process();
+/// Starts this program as a job's process on the visible card number `device`.
+std::unique_ptr<ChildProcess> start_job_process(int device);
 
 }  // namespace vramlab

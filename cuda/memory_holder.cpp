@@ -34,7 +34,8 @@ void CardBallast::hold(Bytes bytes) {
   }
 }
 
-MemoryHolder::MemoryHolder(const std::string& program) : process_(program, kHolderVerb, kHolderRole) {
+MemoryHolder::MemoryHolder(int device, const std::string& program)
+    : process_(program, kHolderVerb, kHolderRole, device) {
   hold(0);  // its context is open when it answers
 }
 
@@ -53,8 +54,8 @@ Bytes MemoryHolder::ask(const std::string& request) {
 
 // What the second process does.
 
-int run_memory_holder() {
-  open_card();
+int run_memory_holder(int device) {
+  open_card(device);
   CardBallast memory;
   std::string request;
   Bytes bytes = 0;

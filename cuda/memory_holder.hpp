@@ -35,8 +35,9 @@ class CardBallast {
 /// this object dies, and also when this process is killed.
 class MemoryHolder {
  public:
-  /// `program` = the vramlab binary. Throws InputError if it does not start or has no card.
-  explicit MemoryHolder(const std::string& program = kOwnProgram);
+  /// `program` = the vramlab binary, `device` = the visible card. Throws InputError if it does not start or
+  /// has no such card.
+  explicit MemoryHolder(int device = 0, const std::string& program = kOwnProgram);
 
   /// Makes it hold `bytes` (rounded up to 2 MiB), its context aside, or what it can get of them. Returns what
   /// it holds then.
@@ -52,9 +53,9 @@ class MemoryHolder {
   ChildProcess process_;
 };
 
-/// The holder's side: obeys "hold N" and "leave N" on standard input, answers each with the bytes held on
-/// standard output, and returns at the end of the input.
-int run_memory_holder();
+/// The holder's side, on the visible card number `device`: obeys "hold N" and "leave N" on standard input,
+/// answers each with the bytes held on standard output, and returns at the end of the input.
+int run_memory_holder(int device);
 
 /// The hidden verb that runs it.
 inline constexpr const char* kHolderVerb = "hold-card-memory";

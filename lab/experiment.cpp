@@ -174,13 +174,13 @@ void Experiment::require_labels(const std::vector<std::string>& labels) const {
   require_known(scenario().file, labelled(), this->labels(), labels);
 }
 
-void require_one_card(const Question& question, const Scenario& scenario, std::size_t cards,
-                      const std::string& key) {
-  if (!question.make_performer || cards == 1) return;
+void require_cards(const Question& question, const Scenario& scenario, std::size_t cards,
+                   const std::string& key) {
+  if (!question.make_performer || cards <= std::max<std::size_t>(1, question.device_cards)) return;
   throw InputError(scenario.file + ": " + key,
-                   fmt::format("makes {} cards, and --device cuda performs on one; leave it out to simulate "
-                               "them.",
-                               cards));
+                   fmt::format("makes {} cards, and this machine has {} for --device cuda; leave that out to "
+                               "simulate them.",
+                               cards, question.device_cards));
 }
 
 const Kind& kind_of(const ScenarioDocument& document) {

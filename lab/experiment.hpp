@@ -37,6 +37,7 @@ struct Question {
   unsigned threads = 1;            ///< that look for an oracle; the result does not depend on them
   MakePerformer make_performer{};  ///< makes what runs the steps; empty = pretended cards
   MakeJobCard make_job_card{};     ///< the same for jobs; given if and only if `make_performer` is
+  std::size_t device_cards = 1;    ///< that these two have, where they are given
 };
 
 /// What a policy decided in a run, in its order, and what it was about: a line each, without times.
@@ -135,10 +136,10 @@ struct Kind {
   bool has_steps = false;      ///< Question::make_performer, and decisions
 };
 
-/// Throws InputError where the real card that `question` asks for is to be the `cards` of a scenario, more
-/// than one, which its key `key` gives.
-void require_one_card(const Question& question, const Scenario& scenario, std::size_t cards,
-                      const std::string& key);
+/// Throws InputError where `question` asks for a machine that has fewer cards than the `cards` of a scenario,
+/// which its key `key` gives.
+void require_cards(const Question& question, const Scenario& scenario, std::size_t cards,
+                   const std::string& key);
 
 /// All kinds, in the order of the documents.
 const std::vector<Kind>& kinds();

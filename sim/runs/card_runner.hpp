@@ -15,16 +15,17 @@
 
 namespace vramlab {
 
-/// Makes what performs the steps of one process; empty = a StepRunner, on a pretended card.
-using MakePerformer =
-    std::function<std::unique_ptr<StepPerformer>(const ProcessWork& work, const ProcessSetup& process)>;
+/// Makes what performs the steps of one process on the run's card number `card`; empty = a StepRunner, on a
+/// pretended card.
+using MakePerformer = std::function<std::unique_ptr<StepPerformer>(
+    const ProcessWork& work, const ProcessSetup& process, std::size_t card)>;
 
 /// One process a card. A step is over when it is over on every card, and fails if it fails on one: all the
 /// others see it then. They have run it to its end; a real one would have been stopped within it.
 class CardRunner {
  public:
   /// One setup a card. Throws InputError if the model is made for another number of cards than one or than
-  /// there are, if its weights do not fit, or for several cards that are not pretended.
+  /// there are, and if its weights do not fit.
   CardRunner(const WorkloadModel& model, std::span<const ProcessSetup> cards, const MakePerformer& make = {})
       : in_turn_(model.cards() > 1) {
     if (cards.empty() || (in_turn_ && model.cards() != cards.size())) {
@@ -95,11 +96,7 @@ class CardRunner {
  private:
   void add(const ProcessWork& work, std::span<const ProcessSetup> cards, std::size_t number,
            const MakePerformer& make) {
-    if (make && cards.size() > 1) {
-      throw InputError("", "a real card performs workloads of one card, and this one has " +
-                               std::to_string(cards.size()) + ".");
-    }
-    performers_.push_back(make ? make(work, cards[number])
+    performers_.push_back(make ? make(work, cards[number], number)
                                : std::make_unique<StepRunner>(work, cards[number]));
   }
 

@@ -142,7 +142,7 @@ class StepExecution final : public JobExecution {
       const CardNode& node = books.index().nodes()[books.index().node_of(card)];
       const Bytes total = books.cards()[card].total;
       const Bytes context = fidelity.contexts.at(node.pool);
-      auto memory = fidelity.make_card ? fidelity.make_card(total, context)
+      auto memory = fidelity.make_card ? fidelity.make_card(card, total, context)
                                        : std::make_unique<PretendedCard>(total, context);
       cards_.push_back({std::move(memory), total, context, 0, {}});
     }

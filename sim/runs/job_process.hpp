@@ -63,8 +63,9 @@ class JobCard {
   virtual std::unique_ptr<JobOnCard> start(const AllocatorOptions& options) = 0;
 };
 
-/// Makes a card of `total` bytes, of which every process takes `context` bytes first; empty = pretended.
-using MakeJobCard = std::function<std::unique_ptr<JobCard>(Bytes total, Bytes context)>;
+/// Makes card number `card` of the queue, of `total` bytes, of which every process takes `context` bytes
+/// first; empty = pretended.
+using MakeJobCard = std::function<std::unique_ptr<JobCard>(std::size_t card, Bytes total, Bytes context)>;
 
 /// On a pretended card.
 class JobProcess final : public JobOnCard {

@@ -166,6 +166,9 @@ TEST_F(CardTest, ARunOnTheCardIsTheSimulatedOne) {
       EXPECT_EQ(real.view().reserved, simulated.view().reserved);
       if (batch == 60) continue;
       EXPECT_GE(on_card.duration, SimTime{2'000'000});
+      if (batch == 4) {  // no call of the driver
+        EXPECT_EQ(on_card.duration, SimTime{2'000'000});
+      }
     }
     real.empty_cache();
     simulated.empty_cache();
@@ -261,10 +264,89 @@ TEST_F(CardTest, JobsHaveProcessesOfTheirOwn) {
   EXPECT_EQ(card_free(), free);
 }
 
+// What such a job reads of memory, and obeys: as on a pretended card.
+TEST_F(CardTest, AJobReadsItsMemoryAsOnAPretendedCard) {
+  const LinearWorkload workload{{.name = "test",
+                                 .fixed = 40_MiB,
+                                 .per_sample = 12_MiB,
+                                 .resident = 20_MiB,
+                                 .batch = {"batch", 1, 128}}};
+  CardOfJobs jobs{3_GiB, 500_MiB, std::make_shared<SharedCard>(),
+                  [] { return std::make_unique<ChildProcess>(own_program(), kJobVerb, "a job"); }};
+  PretendedCard pretended{3_GiB, 500_MiB};
+  const auto real = jobs.start({});
+  const auto simulated = pretended.start({});
+  const auto expect_alike = [&](const char* when) {
+    const MemoryView there = simulated->view();
+    const MemoryView here = real->view();
+    EXPECT_EQ(here.allocated, there.allocated) << when;
+    EXPECT_EQ(here.peak_allocated, there.peak_allocated) << when;
+    EXPECT_EQ(here.reserved, there.reserved) << when;
+    EXPECT_EQ(here.peak_reserved, there.peak_reserved) << when;
+    EXPECT_EQ(here.total, there.total) << when;
+    EXPECT_EQ(here.allocator_ooms, there.allocator_ooms) << when;
+    EXPECT_EQ(*here.device_free / 2_MiB, *there.device_free / 2_MiB) << when;
+  };
+  for (JobOnCard* one : {real.get(), simulated.get()}) {
+    ASSERT_TRUE(one->open());
+    EXPECT_TRUE(one->run(workload.build(), 0, 0).ok);
+    EXPECT_TRUE(one->run(workload.step({100}), 0, 1).ok);
+  }
+  expect_alike("after a step");
+  for (JobOnCard* one : {real.get(), simulated.get()}) one->reset_peak();
+  expect_alike("with a new peak");
+  EXPECT_EQ(real->empty_cache(), simulated->empty_cache());
+  expect_alike("with an empty cache");
+  const JobOnCard::Step here = real->run(workload.step({128}), 0, 2);
+  const JobOnCard::Step there = simulated->run(workload.step({128}), 0, 2);
+  EXPECT_EQ(here.ok, there.ok);
+  EXPECT_EQ(here.driver_time, there.driver_time);
+  expect_alike("after a large step");
+}
+
+// Each process, each ballast and each holder is on the card that it is for.
+TEST_F(CardTest, SeveralCardsAreUsedEachForItself) {
+  if (visible_cards() < 2) GTEST_SKIP() << "this machine has one card";
+  open_card(1);
+  const Bytes free_of_second = card_free();
+  use_card(0);
+  const Bytes free_of_first = card_free();
+  const LinearWorkload workload{
+      {.name = "test", .fixed = 40_MiB, .per_sample = 12_MiB, .resident = 20_MiB, .batch = {"batch", 1, 64}}};
+  const ProcessSetup setup{.card_total = 600_MiB, .context_bytes = 100_MiB};  // 500 MiB on either
+  {
+    const auto first = std::make_shared<SharedCard>(0, 0);
+    const auto second = std::make_shared<SharedCard>(0, 1);
+    CardPerformer one{{workload.build(), &workload}, setup, first};
+    CardPerformer other{{workload.build(), &workload}, setup, second};
+    for (CardPerformer* performer : {&one, &other, &one}) {
+      EXPECT_EQ(performer->run({30}).result, StepResult::ok);
+      EXPECT_EQ(performer->run({40}).result, StepResult::oom);
+    }
+    for (const int device : {0, 1}) {  // what neither took of its 500 MiB; the rest of the card is held
+      use_card(device);
+      EXPECT_LE(card_free(), 500_MiB) << device;
+    }
+  }
+  {
+    CardOfJobs jobs{3_GiB, 500_MiB, std::make_shared<SharedCard>(0, 1),
+                    [] { return std::make_unique<ChildProcess>(own_program(), kJobVerb, "a job", 1); }};
+    const auto job = jobs.start({});
+    ASSERT_TRUE(job->open());
+    EXPECT_TRUE(job->run(workload.build(), 0, 0).ok);
+    use_card(0);
+    EXPECT_EQ(card_free(), free_of_first);
+  }
+  use_card(1);
+  EXPECT_EQ(card_free(), free_of_second);
+  use_card(0);
+  EXPECT_EQ(card_free(), free_of_first);
+}
+
 TEST_F(CardTest, ASecondProcessHoldsMemoryAndGivesItBack) {
   const Bytes free = card_free();
   {
-    MemoryHolder holder{own_program()};
+    MemoryHolder holder{0, own_program()};
     const Bytes before = card_free();
     EXPECT_LT(before, free);  // its context
     EXPECT_EQ(holder.hold(64_MiB), 64_MiB);

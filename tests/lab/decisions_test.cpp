@@ -22,14 +22,23 @@ ScenarioDocument shipped_scenario(const std::string& name) {
 /// As a real card is asked for; the stand-ins do what pretended ones do.
 struct StandIn {
   int made = 0;
-  Question question{.make_performer = forwarded_performers(made), .make_job_card = forwarded_cards(made)};
+  Question question{.make_performer = forwarded_performers(made),
+                    .make_job_card = forwarded_cards(made),
+                    .device_cards = 8};
 };
 
-// Less of the large ones: of find-generate two searchers, with failed tensors that stay for a while.
+// Less of the large ones: of find-two-cards one searcher, of find-generate two, with failed tensors that stay
+// for a while.
 ScenarioDocument smaller_scenario(const std::string& name) {
   ScenarioDocument document = shipped_scenario(name);
   Json& json = document.json;
   json.erase("expect");
+  if (name == "queue-own-policies") json["jobs"][1]["epoch"]["epochs"] = 1;
+  if (name == "find-two-cards") {
+    const Json last = json["policies"].back();
+    json["policies"] = Json::array({last});
+    json["then_epoch"]["iterations"] = 10;
+  }
   if (name == "epoch-validation") json["workload"]["data"]["samples"] = 400;
   if (name != "find-generate") return document;
   json["policies"] = {json["policies"][1], json["policies"][5]};
@@ -64,16 +73,18 @@ TEST_P(ThroughTheSeam, AScenarioComesOutAsOnPretendedCards) {
 }
 
 // Phases with models of their own, failed tensors and drawn lengths; restarts, phases and outliers of epochs;
-// queues with real steps, with and without a model.
+// queues with real steps, with and without a model, and of jobs with policies of their own; several cards.
 INSTANTIATE_TEST_SUITE_P(Shipped, ThroughTheSeam,
                          testing::Values("flip-flop", "find-phases", "find-optimizer-state", "find-generate",
                                          "epoch-lengths", "epoch-validation", "queue-steps-lock-step",
-                                         "queue-one-card"));
+                                         "queue-one-card", "queue-own-policies", "find-two-cards",
+                                         "../tests/data/device/queue-two-cards",
+                                         "../tests/data/device/training-two-cards"));
 
 // A card that has less than the scenario says: the first place where that shows is named.
 TEST(Decisions, WhereACardDecidesOtherwiseTheFirstPlaceIsNamed) {
   StandIn card;
-  card.question.make_performer = [](const ProcessWork& work, ProcessSetup setup) {
+  card.question.make_performer = [](const ProcessWork& work, ProcessSetup setup, std::size_t /*card*/) {
     setup.use_step_cache = false;
     setup.allocator.limit = *setup.allocator.limit - 600_MiB;
     return std::make_unique<ForwardedPerformer>(work, setup);
@@ -95,6 +106,37 @@ TEST(Decisions, WhereACardDecidesOtherwiseTheFirstPlaceIsNamed) {
               StartsWith("family,scenario,policies alike,decisions alike\nsearchers,find-phases,1 of 3,"));
 }
 
+TEST(Decisions, EachCardOfAScenarioIsAnotherOneOfTheMachine) {
+  std::vector<std::size_t> numbers;
+  Question question{.device_cards = 2};
+  question.make_job_card = [&](std::size_t card, Bytes total, Bytes context) {
+    numbers.push_back(card);
+    return std::make_unique<PretendedCard>(total, context);
+  };
+  question.make_performer = [&](const ProcessWork& work, ProcessSetup setup, std::size_t card) {
+    numbers.push_back(card);
+    setup.use_step_cache = false;
+    return std::make_unique<ForwardedPerformer>(work, setup);
+  };
+  read_experiment(shipped_scenario("../tests/data/device/queue-two-cards"), question)->run({"one a card"});
+  EXPECT_THAT(numbers, ElementsAre(0, 1));
+  numbers.clear();
+  question.decisions = true;  // no oracle
+  read_experiment(shipped_scenario("../tests/data/device/training-two-cards"), question)->run({"aimd"});
+  EXPECT_THAT(numbers, ElementsAre(0, 1));
+}
+
+// Of jobs that have a policy, in a queue: what it did counts beside who was admitted.
+TEST(Decisions, WhatThePolicyOfAJobDoesIsADecision) {
+  const auto experiment = read_experiment(smaller_scenario("queue-own-policies"), {.decisions = true});
+  experiment->run({"held to need"});
+  const std::vector<Decisions> decisions = experiment->decisions();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_THAT(decisions[0].lines, testing::IsSupersetOf({"tuned: start at batch 12, lq 96 after step 0",
+                                                         "tuned: 1800 samples, 0 failed steps",
+                                                         "mix: 250 samples, 0 failed steps"}));
+}
+
 TEST(Decisions, AChangeAndAFailedStepAreDecisionsAndTimesAreNot) {
   const auto experiment = read_experiment(
       parse_document(bent_scenario("\"iterations\": 100", "\"iterations\": 30"), "small.json"),
@@ -107,9 +149,10 @@ TEST(Decisions, AChangeAndAFailedStepAreDecisionsAndTimesAreNot) {
   EXPECT_THAT(decisions[0].lines, ElementsAre("ended at 8 of batch after 30 steps"));
 }
 
-// What one card of a machine cannot do is refused by the key that asks for it, before anything runs.
-TEST(Decisions, WhatARealCardCannotDoIsRefusedByItsKey) {
+// What the cards of a machine cannot do is refused by the key that asks for it, before anything runs.
+TEST(Decisions, WhatRealCardsCannotDoIsRefusedByItsKey) {
   StandIn card;
+  card.question.device_cards = 1;
   const auto refusal = [&](const std::string& name) -> std::string {
     try {
       read_experiment(shipped_scenario(name), card.question);
@@ -120,12 +163,17 @@ TEST(Decisions, WhatARealCardCannotDoIsRefusedByItsKey) {
   };
   EXPECT_THAT(
       refusal("find-two-cards"),
-      HasSubstr("find-two-cards.json: /more_devices: makes 2 cards, and --device cuda performs on one"));
-  EXPECT_THAT(refusal("queue-steps-mixed-day"), HasSubstr("/cards: makes 8 cards"));
+      HasSubstr(
+          "find-two-cards.json: /more_devices: makes 2 cards, and this machine has 1 for --device cuda;"));
+  EXPECT_THAT(refusal("queue-steps-mixed-day"), HasSubstr("/cards: makes 8 cards, and this machine has 1"));
   EXPECT_THAT(refusal("queue-race"), HasSubstr("queue-race.json: /fidelity: \"declared\" has no steps"));
   EXPECT_THAT(refusal("allocator/k1-22-small-first"),
               HasSubstr("--device cuda is for scenarios of kind training, jobs, epoch and search."));
   EXPECT_EQ(refusal("queue-steps-lock-step"), "none");
+  EXPECT_EQ(refusal("queue-tuners"), "none");
+  card.question.device_cards = 8;
+  EXPECT_EQ(refusal("find-two-cards"), "none");
+  EXPECT_EQ(refusal("queue-steps-mixed-day"), "none");
   EXPECT_EQ(card.made, 0);
 }
 

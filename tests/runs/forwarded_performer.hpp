@@ -38,7 +38,7 @@ class ForwardedPerformer final : public StepPerformer {
 
 /// Makes them, and counts in `made` how many. As a real card does, none takes a step from a cache.
 inline MakePerformer forwarded_performers(int& made) {
-  return [&made](const ProcessWork& work, ProcessSetup setup) {
+  return [&made](const ProcessWork& work, ProcessSetup setup, std::size_t /*card*/) {
     ++made;
     setup.use_step_cache = false;
     return std::make_unique<ForwardedPerformer>(work, setup);
@@ -47,7 +47,7 @@ inline MakePerformer forwarded_performers(int& made) {
 
 /// The same for the cards of jobs.
 inline MakeJobCard forwarded_cards(int& made) {
-  return [&made](Bytes total, Bytes context) {
+  return [&made](std::size_t /*card*/, Bytes total, Bytes context) {
     ++made;
     return std::make_unique<PretendedCard>(total, context);
   };

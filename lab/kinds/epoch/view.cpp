@@ -446,7 +446,7 @@ Kind epoch_kind() {
       .metrics = epoch_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
         EpochScenario scenario = read_epoch(document);
-        require_one_card(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
+        require_cards(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
         scenario.setup.make_performer = question.make_performer;
         return std::make_unique<EpochExperiment>(std::move(scenario), question);
       },

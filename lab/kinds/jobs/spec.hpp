@@ -121,6 +121,9 @@ std::string point_text(const Json& point);
 Json courses_json(const JobQueueSetup& setup, const JobQueueRun& run);
 std::string courses_csv(const JobQueueSetup& setup, const JobQueueRun& run);
 
+/// Each of them without its time, a line; and of each job what it trained on in the end.
+std::vector<std::string> course_lines(const JobQueueSetup& setup, const JobQueueRun& run);
+
 /// For people: where each of them ended; at most 24 rows. Empty where there is none.
 std::optional<Table> steered_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results);
 

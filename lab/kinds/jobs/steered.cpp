@@ -103,6 +103,19 @@ std::string courses_csv(const JobQueueSetup& setup, const JobQueueRun& run) {
   return text;
 }
 
+std::vector<std::string> course_lines(const JobQueueSetup& setup, const JobQueueRun& run) {
+  std::vector<std::string> lines;
+  each_steered(setup, run, [&](std::size_t, const JobSpec& job, const JobTuning& tuning) {
+    for (const TunedMoment& one : tuning.course) {
+      lines.push_back(fmt::format("{}: {} at {} after step {}", job.name, event_name(one.kind),
+                                  point_text(named_point(job, one.point)), one.step));
+    }
+    lines.push_back(
+        fmt::format("{}: {} samples, {} failed steps", job.name, tuning.samples, tuning.failed_steps));
+  });
+  return lines;
+}
+
 std::optional<Table> steered_table(const JobQueueSetup& setup, const std::vector<JobsResult>& results) {
   Table table{{left("policy"), left("job"), left("ended at"), "changes", "failed steps", "samples",
                "promised", "most used"}};

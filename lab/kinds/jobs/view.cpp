@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -303,7 +304,8 @@ void draw_queue(const JobsScenario& scenario, const std::vector<JobsResult>& res
   draw_queue_picture(title, panels, file);
 }
 
-// Who was admitted, in that order, with what promise; and what became of each job.
+// Who was admitted, in that order, with what promise; what became of each job; and what the policies of jobs
+// did.
 std::vector<std::string> queue_decisions(const JobQueueSetup& setup, const JobQueueRun& run) {
   std::vector<std::string> lines;
   for (const JobStay& stay : run.stays) {
@@ -316,6 +318,7 @@ std::vector<std::string> queue_decisions(const JobQueueSetup& setup, const JobQu
                                 fate["state"].get<std::string>(), fate["batch"].dump(),
                                 fate["kills"].dump()));
   }
+  std::ranges::move(course_lines(setup, run), std::back_inserter(lines));
   return lines;
 }
 
@@ -469,16 +472,10 @@ class JobsExperiment : public ScenarioExperiment<JobsScenario, std::vector<JobsR
 // Where the question asks for a real card.
 void perform_on_card(const Question& question, JobsScenario& scenario) {
   if (!question.make_job_card) return;
-  require_one_card(question, scenario, scenario.cards(), "/cards");
+  require_cards(question, scenario, scenario.cards(), "/cards");
   if (!scenario.setup.steps) {
     throw InputError(scenario.file + ": /fidelity",
                      "\"declared\" has no steps that a real card could perform. Write \"steps\".");
-  }
-  for (const JobSpec& job : scenario.setup.jobs) {
-    if (!job.tuner && !job.composer) continue;
-    throw InputError(scenario.file + ": /jobs", "job \"" + job.name + "\" has a " +
-                                                    (job.tuner ? "tuner" : "composer") +
-                                                    ", which is simulated only; run without --device cuda.");
   }
   scenario.setup.steps->make_card = question.make_job_card;
   scenario.notes.emplace_back(

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/experiment.hpp"
 #include "lab/metric.hpp"
 #include "lab/page/sections.hpp"
 #include "lab/scenario/file.hpp"
@@ -63,9 +64,9 @@ SearchScenario read_search(const ScenarioDocument& document);
 /// The keys of such a file.
 const RecordBase& search_table();
 
-/// Lets probes and steps run where `maker` says; empty = on pretended cards. Throws InputError where that is
-/// the real card and the scenario makes several.
-void perform_on(const MakePerformer& maker, SearchScenario& scenario);
+/// Lets probes and steps run where `question` says. Throws InputError where that is a machine with fewer
+/// cards than the scenario.
+void perform_on(const Question& question, SearchScenario& scenario);
 
 /// Runs the policies labelled so, all if there are none. Throws InputError for an unknown label.
 std::vector<SearchResult> compare_searchers(const SearchScenario& scenario,

@@ -354,10 +354,10 @@ class SearchExperiment : public ScenarioExperiment<SearchScenario, std::vector<S
 
 }  // namespace
 
-void perform_on(const MakePerformer& maker, SearchScenario& scenario) {
+void perform_on(const Question& question, SearchScenario& scenario) {
   for (SearchBucket& bucket : scenario.buckets) {
-    require_one_card({.make_performer = maker}, scenario, bucket.setup.cards.size(), "/more_devices");
-    bucket.setup.make_performer = maker;
+    require_cards(question, scenario, bucket.setup.cards.size(), "/more_devices");
+    bucket.setup.make_performer = question.make_performer;
   }
 }
 
@@ -490,7 +490,7 @@ Kind search_kind() {
       .metrics = search_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
         SearchScenario scenario = read_search(document);
-        perform_on(question.make_performer, scenario);
+        perform_on(question, scenario);
         return std::make_unique<SearchExperiment>(std::move(scenario), question);
       },
       .sweep_metric = "batch",

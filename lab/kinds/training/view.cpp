@@ -539,7 +539,7 @@ Kind training_kind() {
       .metrics = training_metric_table,
       .read = [](const ScenarioDocument& document, const Question& question) -> std::unique_ptr<Experiment> {
         TrainingScenario scenario = read_training(document);
-        require_one_card(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
+        require_cards(question, scenario, 1 + scenario.setup.more_cards.size(), "/more_devices");
         scenario.setup.make_performer = question.make_performer;
         return std::make_unique<TrainingExperiment>(std::move(scenario), question);
       },
