@@ -1,8 +1,12 @@
 // vramlab fit: a workload model from recorded steps.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -15,6 +19,7 @@
 #include "fit/parameters.hpp"
 #include "fit/step_time_fit.hpp"
 #include "lab/model/measured_grid.hpp"
+#include "lab/model/ranks.hpp"
 #include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
 #include "models/recorded_program.hpp"
@@ -31,6 +36,7 @@ void add_fit_options(Options& options) {
       // clang-format off
       ("marks", po::value<Texts>()->composing(), "marks file of the snapshot in the same place; repeatable")
       ("param", po::value<Texts>()->composing(), "without marks: the parameters of all steps, batch=8; repeatable")
+      ("rank", po::value<Texts>()->composing(), "which process the snapshot in the same place is, 1/2 = rank 1 of 2; default as its files say")
       ("output,o", po::value<std::string>()->required(), "the model file to write")
       ("name", po::value<std::string>(), "name of the model; default that of the output file")
       ("times", po::value<std::string>(), "grid of timed points; every other one gives the step-time law")
@@ -187,6 +193,100 @@ std::vector<RecordedRun> read_runs(const Texts& marks, const Texts& parameters, 
   return runs;
 }
 
+// ---- several ranks
+
+RankPlaceInWorld given_rank(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const char* end = text.data() + text.size();
+  RankPlaceInWorld place;
+  const auto read = [&](const char* from, const char* to, std::uint32_t& value) {
+    const auto [rest, error] = std::from_chars(from, to, value);
+    return error == std::errc{} && rest == to && from != to;
+  };
+  if (slash == std::string::npos || !read(text.data(), text.data() + slash, place.rank) ||
+      !read(text.data() + slash + 1, end, place.world) || place.rank >= place.world ||
+      place.world > kMostRanks) {
+    throw InputError("--rank",
+                     '"' + text + "\" is not a rank. Write its number and how many there are: 0/2.");
+  }
+  return place;
+}
+
+std::optional<RankPlaceInWorld> rank_in_files(const std::string& snapshot, const std::string& marks) {
+  const auto truth = find_truth_file(snapshot);
+  std::optional<RecordedRank> found = marks.empty() ? std::nullopt : read_recorded_rank(marks);
+  if (!found && truth) found = read_recorded_rank(*truth);
+  return found ? std::optional(RankPlaceInWorld{found->world, found->rank}) : std::nullopt;
+}
+
+/// Which process each snapshot is; empty where all are one and the same, or nothing says so.
+std::vector<RankPlaceInWorld> rank_places(const Texts& snapshots, const Texts& marks, const Texts& given) {
+  if (!given.empty() && given.size() != snapshots.size()) {
+    throw InputError("--rank",
+                     fmt::format("{} snapshots and {} ranks are given. Give --rank once for every snapshot, "
+                                 "or not at all.",
+                                 snapshots.size(), given.size()));
+  }
+  std::vector<RankPlaceInWorld> places;
+  std::string unknown;
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const auto place =
+        given.empty() ? rank_in_files(snapshots[i], marks.empty() ? "" : marks[i]) : given_rank(given[i]);
+    if (place) places.push_back(*place);
+    if (!place) unknown = snapshots[i];
+  }
+  const bool one = std::adjacent_find(places.begin(), places.end(), std::not_equal_to<>()) == places.end();
+  if (one) return {};
+  if (!unknown.empty()) {
+    throw InputError(
+        unknown, "nothing says which rank it is, as its neighbours do. Give --rank 0/1 for every snapshot.");
+  }
+  return places;
+}
+
+int fit_ranks(const std::vector<RecordedRun>& runs, const std::vector<RankPlaceInWorld>& places,
+              const std::string& name, Texts warnings, const Arguments& arguments, Output& output) {
+  if (arguments.contains("times")) {
+    throw InputError("--times", "does not go with several ranks: a law of their step time is not known yet.");
+  }
+  std::map<RankPlaceInWorld, std::vector<RecordedRun>> by_place;
+  for (std::size_t i = 0; i < runs.size(); ++i) by_place[places[i]].push_back(runs[i]);
+  std::vector<RankModel> models;
+  Table table{{left("rank"), "shapes", "allocations", "exact bytes"}};
+  Json ranks = Json::array();
+  for (const auto& [place, of_place] : by_place) {
+    FittedModel fitted = fit_model(of_place, name);
+    const std::string place_name = fmt::format("{} of {}", place.rank, place.world);
+    table.add_row({place_name, fmt::format("{}", fitted.spec.shapes.size()),
+                   fmt::format("{}", fitted.residuals.all.tensors),
+                   percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes)});
+    ranks.push_back({{"world", place.world}, {"rank", place.rank}, {"residuals", residuals_json(fitted)}});
+    for (const std::string& warning : fitted.warnings) {
+      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+    }
+    models.push_back({.place = place, .spec = std::move(fitted.spec)});
+  }
+  const RankModels joined = join_ranks(std::move(models), warnings);
+  const auto file = text_of(arguments, "output");
+  Json json = rank_models_json(joined, name);
+  if (arguments.contains("about")) json["about"] = text_of(arguments, "about");
+  for (const std::string& snapshot : operands(arguments))
+    json["card"]["recordings"].push_back(std::filesystem::path(snapshot).filename().string());
+  json["card"]["warnings"] = warnings;
+  write_file(file, model_file_text(json));
+  const RecordedSpec& last = joined.all().back().spec;
+  output.line("{} ranks of {} give a model with the number of ranks as a parameter ({}).",
+              joined.all().size(), ranges_text(last.recorded), fmt::join(joined.worlds(), " and "));
+  output.next_table(table);
+  for (const std::string& warning : warnings) output.line("warning: " + warning);
+  output.wrote(file);
+  output.json({{"model", file},
+               {"ranks", std::move(ranks)},
+               {"range", ranges_json(last.recorded)},
+               {"warnings", warnings}});
+  return kDone;
+}
+
 // Fits the step-time law of `fitted` to every other point of `grid` (lab/model/measured_grid.hpp).
 void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
   RecordedSpec& spec = fitted.spec;
@@ -221,6 +321,8 @@ int run_fit(const Arguments& arguments, Output& output) {
   Texts left_out;
   const auto runs = read_runs(marks, parameters, arguments, output, left_out);
   if (runs.empty()) return kStoppedByUser;  // no model is made of a part
+  const auto places = rank_places(operands(arguments), marks, texts_of(arguments, "rank"));
+  if (!places.empty()) return fit_ranks(runs, places, name, left_out, arguments, output);
   FittedModel fitted = fit_model(runs, name);
   fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
   if (times.empty()) {

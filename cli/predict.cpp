@@ -1,4 +1,7 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
+#include <optional>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
@@ -25,16 +28,20 @@ void add_predict_options(Options& options) {
       ("gpu", po::value<std::string>()->default_value("h100-80gb"), "the card")
       ("limit", po::value<std::string>(), "what the allocator may reserve, 12GiB; default the whole card")
       ("alloc-conf", po::value<std::string>()->default_value(""), "allocator settings, as PYTORCH_CUDA_ALLOC_CONF")
+      ("world", po::value<std::uint32_t>(), "of a model of several ranks: how many there are; default the most recorded")
       ("largest", po::value<std::string>(), "the parameter whose largest value that fits is wanted")
       ("against", po::value<std::string>(), "a grid of measured points; prints the model's errors")
       ("points", "with --against: every point");
   // clang-format on
 }
 
-std::unique_ptr<WorkloadModel> read_model(const std::string& name, Output& output) {
+RankWorkloads read_model(const Arguments& arguments, Output& output) {
+  const std::string name = operands(arguments)[0];
   const auto file = find_data_file(name, {}).value_or(name);
   output.reads({file.string()});
-  return load_model_file(file);
+  std::optional<std::uint32_t> world;
+  if (arguments.contains("world")) world = arguments["world"].as<std::uint32_t>();
+  return load_rank_workloads(file, world);
 }
 
 // ---- at given parameters
@@ -122,37 +129,79 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
   return question;
 }
 
-int predict(const Arguments& arguments, const WorkloadModel& model, Output& output) {
-  PredictionQuestion question = read_question(arguments, model);
+/// The largest value of the parameter that fits on every rank.
+LargestValue find_largest(const std::vector<PredictionQuestion>& questions, const std::string& name) {
+  LargestValue least = find_largest(questions[0], name);
+  for (std::size_t i = 1; i < questions.size(); ++i) {
+    const LargestValue one = find_largest(questions[i], name);
+    if (one.value < least.value) least = one;
+  }
+  return least;
+}
+
+std::string worlds_text(const RankWorkloads& workloads) {
+  return fmt::format("{}", fmt::join(workloads.recorded, " and "));
+}
+
+// What is known of ranks: how many, which of them decides, and whether so many were recorded.
+void add_ranks(const RankWorkloads& workloads, std::size_t deciding, Output& output, Json& json) {
+  if (!workloads.of_ranks()) return;
+  json["ranks"] = workloads.world;
+  json["deciding_rank"] = workloads.ranks[deciding];
+  json["extrapolated"] = workloads.extrapolated();
+  output.line("Rank {} of {} decides{}.", workloads.ranks[deciding], workloads.world,
+              workloads.world > workloads.ranks.size() ? ", of those that were recorded" : "");
+  if (workloads.extrapolated()) {
+    output.line(
+        "warning: extrapolated, {} ranks were recorded; how sizes go with their number follows from these.",
+        worlds_text(workloads));
+  }
+}
+
+// Adds to `json` how far the parameter --largest goes, and asks for that. Nothing to predict if it is empty.
+std::optional<LargestValue> ask_largest(const Arguments& arguments,
+                                        std::vector<PredictionQuestion>& questions, Json& json) {
+  const std::string name = text_of(arguments, "largest");
+  const LargestValue largest = find_largest(questions, name);
+  json["largest"] = {{"parameter", name},
+                     {"value", largest.value},
+                     {"bound", largest.at_bound},
+                     {"ends_at", largest.at_bound ? "model_range" : "memory"}};
+  if (largest.value == 0) return largest;
+  for (PredictionQuestion& question : questions) question.set(fmt::format("{}={}", name, largest.value));
+  return largest;
+}
+
+int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
+  std::vector<PredictionQuestion> questions;
+  for (const auto& model : workloads.models) questions.push_back(read_question(arguments, *model));
   Json json;
-  bool at_bound = false;
-  if (arguments.contains("largest")) {
-    const std::string name = text_of(arguments, "largest");
-    const LargestValue largest = find_largest(question, name);
-    json["largest"] = {{"parameter", name},
-                       {"value", largest.value},
-                       {"bound", largest.at_bound},
-                       {"ends_at", largest.at_bound ? "model_range" : "memory"}};
-    if (largest.value == 0) {
-      json["gpu"] = question.gpu->id;
-      json["context_assumed"] = question.gpu->context_assumed();
-      output.line("Not even {} {} fits on {}.", name, largest.smallest, card_name(question));
-      output.json(json);
-      return kDone;
-    }
-    question.set(fmt::format("{}={}", name, largest.value));
-    at_bound = largest.at_bound;
-    if (!at_bound)
-      output.line("{} {} is the largest that fits on {}.", name, largest.value, card_name(question));
+  std::optional<LargestValue> largest;
+  if (arguments.contains("largest")) largest = ask_largest(arguments, questions, json);
+  if (largest && largest->value == 0) {
+    json["gpu"] = questions[0].gpu->id;
+    json["context_assumed"] = questions[0].gpu->context_assumed();
+    output.line("Not even {} {} fits on {}.", text_of(arguments, "largest"), largest->smallest,
+                card_name(questions[0]));
+    output.json(json);
+    return kDone;
   }
-  const Prediction prediction = predict_step(question);
-  if (at_bound) {
-    output.line("{} {} fits on {}, and is where the model's range ends ({:.0f} % of what is usable).",
-                text_of(arguments, "largest"), json["largest"]["value"].get<std::int64_t>(),
-                card_name(question),
-                100 * static_cast<double>(prediction.peak_reserved) / static_cast<double>(question.usable()));
-  }
-  if (!arguments.contains("largest")) {
+  std::vector<Prediction> predictions;
+  for (const PredictionQuestion& question : questions) predictions.push_back(predict_step(question));
+  const std::size_t deciding = deciding_rank(predictions);
+  const PredictionQuestion& question = questions[deciding];
+  const Prediction& prediction = predictions[deciding];
+  if (largest) {
+    output.line(
+        largest->at_bound
+            ? fmt::format(
+                  "{} {} fits on {}, and is where the model's range ends ({:.0f} % of what is usable).",
+                  text_of(arguments, "largest"), largest->value, card_name(question),
+                  100 * static_cast<double>(prediction.peak_reserved) /
+                      static_cast<double>(question.usable()))
+            : fmt::format("{} {} is the largest that fits on {}.", text_of(arguments, "largest"),
+                          largest->value, card_name(question)));
+  } else {
     output.line(prediction.disproved_by != nullptr ? disproof(question, *prediction.disproved_by)
                 : prediction.fits
                     ? fmt::format("Fits on {}: peak reserved {} of {} usable.", card_name(question),
@@ -165,6 +214,7 @@ int predict(const Arguments& arguments, const WorkloadModel& model, Output& outp
     output.line("warning: {} requests are refused on the way, workspaces that libraries do without.",
                 prediction.allocator_ooms);
   }
+  add_ranks(workloads, deciding, output, json);
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
   output.next_table(prediction_table(question, prediction));
   json.update(prediction_json(question, prediction));
@@ -221,9 +271,9 @@ Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& 
   return table;
 }
 
-int compare(const Arguments& arguments, const WorkloadModel& model, Output& output) {
+int compare(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
   const MeasuredGrid grid = read_grid_file(text_of(arguments, "against"));
-  const std::vector<GridPrediction> predictions = replay_grid(grid, model);
+  const std::vector<GridPrediction> predictions = replay_grid(grid, workloads);
   const GridErrors errors = grid_errors(grid, predictions);
   if (errors.rows[0].allocated.empty()) {
     output.line("None of {} measured points can be compared{}.", predictions.size(),
@@ -247,7 +297,15 @@ int compare(const Arguments& arguments, const WorkloadModel& model, Output& outp
         "that did.",
         figures(errors.times), errors.times.size(), figures(errors.fitted_times), errors.fitted_times.size());
   }
-  output.json(grid_errors_json(errors));
+  Json json = grid_errors_json(errors);
+  if (workloads.of_ranks()) {
+    json["ranks"] = workloads.world;
+    json["extrapolated"] = workloads.extrapolated();
+  }
+  if (workloads.extrapolated()) {
+    output.line("\n{} ranks are extrapolated: {} were recorded.", workloads.world, worlds_text(workloads));
+  }
+  output.json(json);
   return kDone;
 }
 
@@ -269,8 +327,8 @@ int run_predict(const Arguments& arguments, Output& output) {
   Texts inputs = operands(arguments);
   if (against) inputs.push_back(text_of(arguments, "against"));
   require_output_names(inputs, {text_of(arguments, "json")});
-  const auto model = read_model(operands(arguments)[0], output);
-  return against ? compare(arguments, *model, output) : predict(arguments, *model, output);
+  const RankWorkloads workloads = read_model(arguments, output);
+  return against ? compare(arguments, workloads, output) : predict(arguments, workloads, output);
 }
 
 }  // namespace

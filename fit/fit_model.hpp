@@ -8,6 +8,7 @@
 
 #include "fit/size_laws.hpp"
 #include "fit/step_record.hpp"
+#include "models/ranks.hpp"
 #include "models/recorded_spec.hpp"
 
 namespace vramlab {
@@ -73,5 +74,18 @@ struct FittedModel {
 /// Fits a model to the steps of all `runs`; the first gives building and the first step of a process.
 /// Throws InputError if they are not steps of one program, or there is no settled step.
 FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name);
+
+// From the models of several ranks to one with the number of ranks as a parameter.
+
+/// Gives the ranks of the largest recorded number what their sizes were with the next smaller one, from the
+/// rank of the same number there, or the nearest below. Steps are aligned: an allocation belongs to one of
+/// the same size (score 30), of as large a part of what all ranks have together (20), or as many times larger
+/// as there are more ranks (15); to a hundredth, for shares are padded.
+///
+/// What is made by more ranks alone is a collective if a neighbour has as many times its size as there are
+/// ranks. Of a constant size (weights) the larger one is the whole and stays, of any other (activations) the
+/// smaller one does; unless the smaller one's size was found to do otherwise. All else goes as others of its
+/// size, or stays, with a warning. Throws InputError if places or parameters contradict each other.
+RankModels join_ranks(std::vector<RankModel> models, std::vector<std::string>& warnings);
 
 }  // namespace vramlab

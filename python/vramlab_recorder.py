@@ -72,6 +72,14 @@ def _write(name, text):
         file.write(text + "\n")
 
 
+def _ranks():
+    """Which process of how many this is, where there are several; one file a rank then."""
+    parallel = getattr(torch, "distributed", None)
+    if parallel is None or not (parallel.is_available() and parallel.is_initialized()):
+        return {}
+    return {"world": parallel.get_world_size(), "rank": parallel.get_rank()}
+
+
 class Recorder:
     """Switches the recording of memory on; `save` switches it off. record=False: it only takes times."""
 
@@ -125,7 +133,7 @@ class Recorder:
             torch.cuda.memory._dump_snapshot(part)
         torch.cuda.memory._record_memory_history(None)
         self.recording = False
-        text = json.dumps({"workload": name, "marks": self.marks}, indent=1)
+        text = json.dumps({"workload": name, **_ranks(), "marks": self.marks}, indent=1)
         _write(f"{name}.marks.json", text)
 
     @contextlib.contextmanager

@@ -216,6 +216,11 @@ const Record<RecordedSpec>& recorded_table() {
   return table;
 }
 
+const Record<RanksFile>& ranks_table() {
+  static const Record<RanksFile> table{joined<RanksFile>(common_rows<RanksFile>(), rank_model_rows())};
+  return table;
+}
+
 void take_range(const NamedRange& range, Parameter& parameter, std::vector<Problem>& problems) {
   parameter.low = range.low;
   parameter.high = range.high;
@@ -294,12 +299,29 @@ std::unique_ptr<WorkloadModel> load_model_file(const std::filesystem::path& path
   return parse_model(read_json_file(path), path.string() + ": ");
 }
 
+RankWorkloads load_rank_workloads(const std::filesystem::path& path, std::optional<std::uint32_t> world) {
+  const Json json = read_json_file(path);
+  const std::string where = path.string() + ": ";
+  if (find_kind(json, where).name == "ranks") {
+    require_fields(json, ranks_table(), where);
+    return rank_workloads(read_rank_models(json, where), world);
+  }
+  if (world) {
+    throw InputError("--world",
+                     "goes with a model of several ranks. Fit recordings of two numbers of ranks together.");
+  }
+  RankWorkloads workloads{.ranks = {0}};
+  workloads.models.push_back(parse_model(json, where));
+  return workloads;
+}
+
 std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& where) {
   const ModelKind& kind = find_kind(json, where);
   require_fields(json, *kind.table, where);
   std::vector<Problem> problems;
   check_range_names(json, kind.table->fields, "", problems);
   if (kind.name == "recorded") return make_model<RecordedModel>(read_recorded_spec(json, where), where);
+  if (kind.name == "ranks") return deciding_workload(rank_workloads(read_rank_models(json, where), {}));
   if (kind.name == "linear") {
     LinearFile file = read_section(json, linear_table());
     take_ranges(file.parameters, {&file.batch}, problems);
@@ -327,7 +349,9 @@ const std::vector<ModelKind>& model_kinds() {
       {"linear", "a peak that is a straight line in the batch size", &linear_table()},
       {"measured", "points measured by hand: batches and their peaks, or lengths and their largest batches",
        &measured_table()},
-      {"recorded", "steps of a real program, made into a model by vramlab fit", &recorded_table()}};
+      {"recorded", "steps of a real program, made into a model by vramlab fit", &recorded_table()},
+      {"ranks", "the same of a program on several cards, one model for each recorded process",
+       &ranks_table()}};
   return kinds;
 }
 

@@ -220,6 +220,16 @@ std::vector<StepMark> read_mark_times(const std::filesystem::path& file) {
   return read_marks<StepMark>(Place(root, file.string() + ": ", kMarksFile), read_used_memory);
 }
 
+std::optional<RecordedRank> read_recorded_rank(const std::filesystem::path& file) {
+  constexpr std::uint32_t kMost = 65'536;
+  const json root = parse(read_input_file(file), file.string());
+  const Place place(root, file.string() + ": ", kMarksFile);
+  if (!place.has("world")) return std::nullopt;
+  RecordedRank one{.world = place.at("world").as<std::uint32_t>(1, kMost)};
+  if (place.has("rank")) one.rank = place.at("rank").as<std::uint32_t>(0, one.world - 1);
+  return one;
+}
+
 std::optional<std::filesystem::path> find_beside(const std::filesystem::path& snapshot,
                                                  const std::string& ending) {
   std::string stem = snapshot.filename().string();

@@ -60,6 +60,8 @@ std::optional<TruthFile> truth_beside(const std::filesystem::path& snapshot);
 //           mem_get_info: [free, total]}], in order of time. `params` may also hold per-item values: lists of
 //           integers or of words with one entry an item, directly or in `micro_batches`, a list of one such
 //           object. `mem_get_info` is what torch.cuda.mem_get_info() said there; it may be missing.
+//   world   how many processes the program had, and
+//   rank    which of them was recorded, from 0; both may be missing
 
 /// The parameters of one recorded or measured step.
 struct StepParameters {
@@ -87,6 +89,16 @@ std::vector<StepMark> read_marks_file(const std::filesystem::path& file);
 
 /// The same from text; `name` stands for the file in errors.
 std::vector<StepMark> parse_marks_file(std::string_view text, const std::string& name);
+
+/// Which of the processes of a program was recorded.
+struct RecordedRank {
+  std::uint32_t world = 1;  ///< how many there were
+  std::uint32_t rank = 0;   ///< counted from 0
+};
+
+/// What `world` and `rank` of a marks or truth file say; empty where it has no `world`. Throws InputError if
+/// they contradict each other.
+std::optional<RecordedRank> read_recorded_rank(const std::filesystem::path& file);
 
 /// Only labels, times and used memory of a marks file; whatever else its marks hold is not looked at.
 std::vector<StepMark> read_mark_times(const std::filesystem::path& file);
