@@ -20,8 +20,8 @@ constexpr Bytes kGone = 10;                   // a pin with less than one in so 
 // Pins for which other ways of the program are tried, and the actions that may be replayed for that.
 constexpr std::size_t kTriedPins = 5;
 constexpr std::size_t kTriedActions = 5'000'000;
-constexpr Bytes kSamePeak =
-    100;  // a peak higher by one in so many bytes is the same: a replay's error (R10.8)
+// A peak that is higher by one in so many bytes is the same: a replay may be off by that (R10.8).
+constexpr Bytes kSamePeak = 100;
 
 /// The marks of a program: their actions and what they are called. Of several of one name the first is that
 /// name, too.

@@ -163,9 +163,11 @@ std::string remedies_sentence(const Holders& holders) {
     return std::ranges::any_of(held.tried, &TriedRemedy::frees);
   });
   return fmt::format(
-      "The first {} also tried with blocks like theirs in a MemPool (pool), allocated at the beginning of "
+      "The {} held by blocks {} also tried with blocks like theirs in a MemPool (pool), allocated at the "
+      "beginning of "
       "their stretch (earlier), or freed at its beginning (freed earlier){}",
-      pins == 1 ? "was" : fmt::format("{} were", pins), helps ? "." : "; none of that frees one.");
+      pins == 1 ? "largest" : fmt::format("{} largest", pins), pins == 1 ? "was" : "were",
+      helps ? "." : "; none of that frees one.");
 }
 
 void add_holders(Json& json, const Holders& holders, bool timeline) {

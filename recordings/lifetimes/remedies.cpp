@@ -30,9 +30,6 @@ ClientProgram without_stacks(const ClientProgram& program) {
   return copy;
 }
 
-/// Where each action of a program goes: before the action of the same place of the old order.
-using Places = std::vector<std::size_t>;
-
 /// The actions of a program in their order, with what is moved in front of where it goes.
 class Mover {
  public:
@@ -83,7 +80,7 @@ class Mover {
   const ClientProgram& program_;
   const std::vector<Lifetime>& lifetimes_;
   const std::vector<bool>& blocks_;
-  Places places_;
+  std::vector<std::size_t> places_;  ///< of each action: before which of the old order it goes
 };
 
 bool names_block(Kind kind) {
@@ -137,7 +134,7 @@ std::optional<ChangedProgram> changed(const ClientProgram& program, const std::v
     Mover mover(program, lifetimes, blocks);
     if (!mover.move(remedy)) return std::nullopt;
     for (const std::size_t old : mover.order()) {
-      if (old == action) changed.action = actions.size();
+      if (old <= action) changed.action = actions.size();  // the last of what was done by then
       actions.push_back(program.actions[old]);
     }
   }

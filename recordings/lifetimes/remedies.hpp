@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 3> kRemedyNames{"pool", "earlier",
 struct ChangedProgram {
   ClientProgram program;
   std::vector<ProgramBlock> original;  ///< by block: its number in the program it was made from
-  std::size_t action = 0;              ///< where the action that was asked for is now
+  std::size_t action = 0;  ///< after which all is done that was done after the action that was asked for
 };
 
 /// The blocks of `program` that are of one kind with any of `some`: allocated with the same stack, and where

@@ -6,6 +6,7 @@
 namespace vramlab {
 namespace {
 
+constexpr std::size_t kDeepest = 500;  // lines of a stack; what called them is left out
 constexpr const char* kInUseBefore = "(in use when recording began)";
 
 }  // namespace
@@ -14,7 +15,7 @@ void StackTreeMaker::add(StackId stack, Bytes bytes, bool before_recording) {
   std::vector<std::string>& lines = lines_[stack];
   if (lines.empty()) {
     const GroupBy by = by_ == GroupBy::frame ? GroupBy::stack : by_;
-    lines = group_of(frames_, stacks_[stack], {.by = by, .depth = std::numeric_limits<std::size_t>::max()});
+    lines = group_of(frames_, stacks_[stack], {.by = by, .depth = kDeepest});
   }
   Node* node = &root_;
   const auto enter = [&](const std::string& line) {

@@ -438,6 +438,10 @@ TEST_F(CliTest, AttributesRecordingsFromWindows) {
   const Ran plain = run("whatif " + file + " --details");
   EXPECT_THAT(plain.out, HasSubstr("train.py:12 main\n"));
   EXPECT_THAT(plain.out, testing::Not(HasSubstr("expandable_segments")));
+  EXPECT_THAT(run("whatif " + file + " --by stack").out,
+              HasSubstr("blocks  allocated in\n20.0 MiB  100.0 %       1  train.py:12 main\n"));
+  EXPECT_THAT(run("whatif " + file + " --picture p.gif").err, HasSubstr("must end in .svg or .png"));
+  EXPECT_THAT(run("whatif " + file + " --picture p.svg").out, HasSubstr("wrote p.svg"));
   EXPECT_THAT(run("whatif " + file + " --alloc-conf expandable_segments:True").out,
               HasSubstr("expandable_segments does nothing on Windows"));
   const Json by_file = Json::parse(run("whatif " + file + " --by file --json -").out);

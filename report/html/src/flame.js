@@ -3,7 +3,8 @@
 import { bytes, make } from './look.js';
 
 const kRow = 22;
-const kLeastShare = 0.002;  // of the width: what is narrower has no name and is left out
+const kLeastShare = 0.002;  // of the width: what is narrower is left out
+const kNamed = 0.03;
 
 /** A frame without the folders that all share: the last two parts of its path. */
 const shortName = (name) => name.replace(/^\S*[/\\](?=[^/\\\s]*[/\\][^/\\\s]*)/, '');
@@ -34,8 +35,8 @@ export function flameGraph(root) {
     host.replaceChildren(...all.map(({ part, left, width, depth }) => {
       const text = `${part.name}: ${bytes(part.bytes)}, ${(100 * part.bytes / root.bytes).toFixed(1)} %`;
       return make('button', { type: 'button', title: text, 'aria-label': text, onclick: () => zoomTo(part),
-        style: `left:${(100 * left).toFixed(3)}%;width:calc(${(100 * width).toFixed(3)}% - 1px);top:${depth * kRow}px;--hue:${hueOf(part.name)}` },
-        width > 0.03 ? shortName(part.name) : '');
+        style: `left:${(100 * left).toFixed(3)}%;width:calc(${(100 * width).toFixed(3)}% - 1px);top:${depth * kRow}px;--hue:${hueOf(part.name)}${width > kNamed ? '' : ';padding:0'}` },
+        width > kNamed ? shortName(part.name) : '');
     }));
   };
   const lineTo = (part, wanted) => {

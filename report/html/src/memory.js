@@ -30,7 +30,7 @@ function settingsTable(section) {
     buttons[number] = make('button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(number) }, 'map');
     return [make('span', {}, breakable(row.cells[0]), ' ', buttons[number]), ...row.cells.slice(1)];
   });
-  return [table(section.settings.caption, section.settings.columns, rows, 'settings'), shown];
+  return [table(section.settings.caption, section.settings.columns, rows, 'wordy settings'), shown];
 }
 
 const number = (name) => ({ name, number: true });
@@ -63,7 +63,7 @@ function pins(section) {
     pin.freed_by?.join(', ') ?? '–']);
   if (rest.length) rows.push([bytes(rest.reduce((sum, pin) => sum + pin.bytes_held, 0)), `${count(rest.length)} others`, '–', '–', '–']);
   return table(`What keeps idle memory from being given back, at ${section.pins_at.moment}`,
-    [number('idle'), text('held by'), number('size of the holder'), text('since'), text('freed by')], rows);
+    [number('idle'), text('held by'), number('size of the holder'), text('since'), text('freed by')], rows, 'wordy');
 }
 
 export function memory(section) {

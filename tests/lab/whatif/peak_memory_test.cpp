@@ -97,6 +97,20 @@ TEST(PeakMemoryTest, SmallPartsOfALevelAreOneRow) {
   EXPECT_EQ(tree_table({}).rows().size(), 1U);
 }
 
+// Of a stack of 100,000 lines the innermost count.
+TEST(PeakMemoryTest, DeepStacksAreCut) {
+  const std::vector<StackFrame> frames{{"f", "/u/a.py", 1}, {"g", "/u/b.py", 2}};
+  std::vector<std::uint32_t> stack;
+  for (std::uint32_t i = 0; i < 100'000; ++i) stack.push_back(i % 2);
+  const std::vector<std::vector<std::uint32_t>> stacks{{}, stack};
+  StackTreeMaker maker(frames, stacks, GroupBy::stack);
+  maker.add(1, 1_MiB, false);
+  const StackTree tree = maker.tree(0);
+  ASSERT_EQ(tree.children.size(), 1U);
+  EXPECT_EQ(tree.children[0].lines.size(), 500U);
+  EXPECT_EQ(tree.children[0].lines.back(), "a.py:1 f");
+}
+
 void expect_sums(const StackTree& tree) {
   if (tree.children.empty()) return;
   Bytes bytes = 0;

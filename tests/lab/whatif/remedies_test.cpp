@@ -101,6 +101,8 @@ TEST(RemediesTest, AnotherOrderIsTheSameProgram) {
   const std::vector<Bytes> bytes{0, 12_MiB, 100_MiB, 0, 100_MiB, 0};
   for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(earlier->program.actions.at(i).bytes, bytes[i]);
   EXPECT_EQ(earlier->program.actions[3].block, 1U);
+  // Of a moment that is the moved action itself, what was done before it.
+  EXPECT_EQ(changed(program, lifetimes, Remedy::earlier, {false, true, false}, 3)->action, 3U);
   EXPECT_FALSE(changed(program, lifetimes, Remedy::freed_earlier, {true, true, true}, 4));
   EXPECT_FALSE(changed(program, lifetimes, Remedy::pool, {false, false, false}, 4));
 }
