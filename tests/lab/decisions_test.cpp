@@ -27,18 +27,13 @@ struct StandIn {
                     .device_cards = 8};
 };
 
-// Less of the large ones: of find-two-cards one searcher, of find-generate two, with failed tensors that stay
+// Less of the large ones: of find-generate two searchers, with failed tensors that stay
 // for a while.
 ScenarioDocument smaller_scenario(const std::string& name) {
   ScenarioDocument document = shipped_scenario(name);
   Json& json = document.json;
   json.erase("expect");
   if (name == "queue-own-policies") json["jobs"][1]["epoch"]["epochs"] = 1;
-  if (name == "find-two-cards") {
-    const Json last = json["policies"].back();
-    json["policies"] = Json::array({last});
-    json["then_epoch"]["iterations"] = 10;
-  }
   if (name == "epoch-validation") json["workload"]["data"]["samples"] = 400;
   if (name != "find-generate") return document;
   json["policies"] = {json["policies"][1], json["policies"][5]};
@@ -77,7 +72,7 @@ TEST_P(ThroughTheSeam, AScenarioComesOutAsOnPretendedCards) {
 INSTANTIATE_TEST_SUITE_P(Shipped, ThroughTheSeam,
                          testing::Values("flip-flop", "find-phases", "find-optimizer-state", "find-generate",
                                          "epoch-lengths", "epoch-validation", "queue-steps-lock-step",
-                                         "queue-one-card", "queue-own-policies", "find-two-cards",
+                                         "queue-one-card", "queue-own-policies",
                                          "../tests/data/device/queue-two-cards",
                                          "../tests/data/device/training-two-cards"));
 
