@@ -37,6 +37,7 @@ void add_fit_options(Options& options) {
       ("marks", po::value<Texts>()->composing(), "marks file of the snapshot in the same place; repeatable")
       ("param", po::value<Texts>()->composing(), "without marks: the parameters of all steps, batch=8; repeatable")
       ("rank", po::value<Texts>()->composing(), "which process the snapshot in the same place is, 1/2 = rank 1 of 2; default as its files say")
+      ("steps", po::value<Texts>()->composing(), "without marks: a parameter's value in each step, batch=8,8,16,16; repeatable")
       ("output,o", po::value<std::string>()->required(), "the model file to write")
       ("name", po::value<std::string>(), "name of the model; default that of the output file")
       ("times", po::value<std::string>(), "grid of timed points; every other one gives the step-time law")
@@ -146,7 +147,7 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
   return card;
 }
 
-StepParameters given_parameters(const Texts& settings) {
+StepParameters given_parameters(const Texts& settings, const char* option = "--param") {
   StepParameters parameters;
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
@@ -155,7 +156,7 @@ StepParameters given_parameters(const Texts& settings) {
     const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
     const auto [rest, error] = std::from_chars(begin, end, value);
     if (error != std::errc{} || rest != end || value < 1) {
-      throw InputError("--param",
+      throw InputError(option,
                        '"' + setting + "\" is not a parameter. Write a name and a whole number: batch=8.");
     }
     parameters.scalars[setting.substr(0, equals)] = value;
@@ -163,31 +164,62 @@ StepParameters given_parameters(const Texts& settings) {
   return parameters;
 }
 
-void require_marks_or_parameters(const Texts& snapshots, const Texts& marks, const Texts& parameters) {
+// One parameter after the other, each with a value a step.
+std::vector<StepParameters> given_steps(const Texts& settings) {
+  std::vector<StepParameters> steps;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = std::min(setting.find('='), setting.size());
+    const std::string name = setting.substr(0, equals);
+    std::size_t step = 0;
+    for (std::size_t from = equals; from < setting.size(); ++step) {
+      const std::size_t to = std::min(setting.find(',', from + 1), setting.size());
+      const auto one = given_parameters({name + '=' + setting.substr(from + 1, to - from - 1)}, "--steps");
+      if (&setting == &settings.front()) steps.emplace_back();
+      if (step < steps.size()) steps[step].scalars.insert(one.scalars.begin(), one.scalars.end());
+      from = to;
+    }
+    if (step == 0 || step != steps.size() || name.empty()) {
+      throw InputError("--steps",
+                       fmt::format("\"{}\" has {} values and the first parameter {}. Write each with a "
+                                   "value a step: batch=8,8,16,16.",
+                                   setting, step, steps.size()));
+    }
+  }
+  return steps;
+}
+
+void require_marks_or_parameters(const Texts& snapshots, const Texts& marks, const Texts& parameters,
+                                 const Texts& steps) {
   if (!marks.empty() && marks.size() != snapshots.size()) {
     throw InputError("", fmt::format("{} snapshots and {} marks files are given. Give --marks once for every "
                                      "snapshot, or not at all.",
                                      snapshots.size(), marks.size()));
   }
-  if (marks.empty() == parameters.empty()) {
+  if (!marks.empty() + !parameters.empty() + !steps.empty() > 1) {
     throw InputError("",
-                     "give either the marks of the steps (--marks M.json) or the parameters that all of them "
-                     "had (--param batch=8).");
+                     "give one of these: the marks of the steps (--marks M.json), the parameters of each "
+                     "(--steps batch=8,8,16,16), or those that all of them had (--param batch=8).");
   }
 }
 
 // Adds what the files' readers left out to `warnings`. Empty if the user stopped it.
-std::vector<RecordedRun> read_runs(const Texts& marks, const Texts& parameters, const Arguments& arguments,
-                                   const Output& output, Texts& warnings) {
+std::vector<RecordedRun> read_runs(const Texts& marks, const Arguments& arguments, const Output& output,
+                                   Texts& warnings) {
   const Texts snapshots = operands(arguments);
-  require_marks_or_parameters(snapshots, marks, parameters);
+  const Texts parameters = texts_of(arguments, "param");
+  const Texts steps = texts_of(arguments, "steps");
+  require_marks_or_parameters(snapshots, marks, parameters, steps);
+  // nobody says what the steps had: the model holds for them alone
+  const StepParameters alike =
+      parameters.empty() ? StepParameters{{{"recorded", 1}}, {}, {}} : given_parameters(parameters);
   std::vector<RecordedRun> runs;
   LongWork work{snapshots.size(), "snapshots", arguments, output};
   const bool all_read = work.for_each(snapshots, [&](const std::string& file) {
     const TorchSnapshot snapshot = read_torch_snapshot(file, {.stacks = false});
     warnings.insert(warnings.end(), snapshot.warnings.begin(), snapshot.warnings.end());
-    runs.push_back(marks.empty() ? cut_at_repeats(snapshot, given_parameters(parameters), file)
-                                 : cut_at_marks(snapshot, read_marks_file(marks[runs.size()]), file));
+    runs.push_back(!marks.empty()  ? cut_at_marks(snapshot, read_marks_file(marks[runs.size()]), file)
+                   : steps.empty() ? cut_at_repeats(snapshot, alike, file)
+                                   : cut_at_optimizers(snapshot, given_steps(steps), file));
   });
   if (!all_read) runs.clear();
   return runs;
@@ -290,6 +322,7 @@ int fit_ranks(const std::vector<RecordedRun>& runs, const std::vector<RankPlaceI
 // Fits the step-time law of `fitted` to every other point of `grid` (lab/model/measured_grid.hpp).
 void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
   RecordedSpec& spec = fitted.spec;
+  const std::uint32_t rounds = rounds_product(spec);
   const RecordedModel model(spec);
   std::vector<TimedPoint> points;
   for (std::size_t row = 0; row < grid.rows.size(); ++row) {
@@ -299,7 +332,7 @@ void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
     points.push_back(
         {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
   }
-  spec.time = fit_step_time(points, work_product(spec));
+  spec.time = fit_step_time(points, work_product(spec), rounds);
   if (spec.time.slopes.empty()) {
     fitted.warnings.push_back(fmt::format(
         "{} timed points give the step time, and no slope: every step takes the same. Time a dozen shapes.",
@@ -310,7 +343,6 @@ void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
 int run_fit(const Arguments& arguments, Output& output) {
   const auto file = text_of(arguments, "output");
   const Texts marks = texts_of(arguments, "marks");
-  const Texts parameters = texts_of(arguments, "param");
   const std::string times = text_of(arguments, "times");
   Texts inputs = operands(arguments);
   inputs.insert(inputs.end(), marks.begin(), marks.end());
@@ -319,7 +351,7 @@ int run_fit(const Arguments& arguments, Output& output) {
   const std::string name =
       arguments.contains("name") ? text_of(arguments, "name") : std::filesystem::path(file).stem().string();
   Texts left_out;
-  const auto runs = read_runs(marks, parameters, arguments, output, left_out);
+  const auto runs = read_runs(marks, arguments, output, left_out);
   if (runs.empty()) return kStoppedByUser;  // no model is made of a part
   const auto places = rank_places(operands(arguments), marks, texts_of(arguments, "rank"));
   if (!places.empty()) return fit_ranks(runs, places, name, left_out, arguments, output);

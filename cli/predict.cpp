@@ -296,6 +296,13 @@ int compare(const Arguments& arguments, const RankWorkloads& workloads, Output& 
         "\nstep time, errors in %: {} over {} points that did not give the law, {} over {} "
         "that did.",
         figures(errors.times), errors.times.size(), figures(errors.fitted_times), errors.fitted_times.size());
+    if (errors.waiting > 0) {
+      output.line(
+          "Of the {}, {} may be bound by the host, and {} of these took what it was seen to take, to a tenth;"
+          " the other {}: {}.",
+          errors.times.size(), errors.waiting, errors.waiting_as_seen, errors.card_times.size(),
+          figures(errors.card_times));
+    }
   }
   Json json = grid_errors_json(errors);
   if (workloads.of_ranks()) {

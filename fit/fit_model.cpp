@@ -106,6 +106,7 @@ class Fitter {
     add_making(*chosen_.first, chosen_.first_shape);
     for (const StepRecord* step : chosen_.later) add_making(*step, *chosen_.shape_of(*step));
     find_loops();
+    require_explained_lengths();
     count_samples();
     union_ = merge_shapes(shapes_, monomials_by_shape(spec), values_in_loops(), making_);
     spec.tensors.resize(union_.tensors.size());
@@ -168,6 +169,28 @@ class Fitter {
       add_loop_variable(spec, {.name = "round", .kind = RecordedVariable::Kind::round});
     }
     warn_of_confusion(spec, model_.warnings);
+  }
+
+  // Loops in loops are found where the inner one always goes round as often; else the recorded steps are too
+  // different for one program, and what the nearest of them did says nothing of others.
+  void require_explained_lengths() const {
+    constexpr std::size_t kMany = 64;
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::size_t most = 0;
+    for (const ShapeProgram& shape : shapes_) {
+      const auto outside =
+          static_cast<std::size_t>(std::count_if(shape.allocations.begin(), shape.allocations.end(),
+                                                 [](const ShapeAllocation& one) { return one.loop < 0; }));
+      least = std::min(least, outside);
+      most = std::max(most, outside);
+    }
+    if (most - least < kMany || 2 * most < 3 * least) return;
+    throw InputError(
+        "", fmt::format(
+                "the recorded steps make {} to {} allocations {}, and nothing says when how many: no single "
+                "parameter counts how often they repeat. A loop in a loop is modelled only where the inner "
+                "one goes round equally often in all steps. Record steps in which it does.",
+                least, most, model_.spec.loops.empty() ? "(no loop was found)" : "outside the loops found"));
   }
 
   // A batch may be cut into parts: into how many, for every size of a part.
@@ -375,6 +398,7 @@ class Fitter {
 
   void fill_first_step() {
     model_.spec.build = runs_[0].build;
+    model_.spec.segments = runs_[0].segments;
     model_.spec.outside = runs_[0].outside().value_or(0);
     if (model_.spec.outside > 0) model_.spec.card_total = runs_[0].steps.back().mark.device_total;
     add_failures();

@@ -115,6 +115,19 @@ std::uint32_t work_product(const RecordedSpec& spec) {
                                        : static_cast<std::uint32_t>(found - spec.monomials.begin());
 }
 
+std::uint32_t rounds_product(RecordedSpec& spec) {
+  for (std::size_t v = 0; v < spec.variables.size(); ++v) {
+    if (spec.variables[v].kind != RecordedVariable::Kind::parts) continue;
+    Monomial rounds{std::vector<std::uint8_t>(spec.variables.size(), 0)};
+    rounds.powers[v] = 1;
+    const auto known = std::find(spec.monomials.begin(), spec.monomials.end(), rounds);
+    const auto number = static_cast<std::uint32_t>(known - spec.monomials.begin());
+    if (known == spec.monomials.end()) spec.monomials.push_back(std::move(rounds));
+    return number;
+  }
+  return 0;
+}
+
 RecordedSpec fit_parameters(const std::vector<StepParameters>& shapes, std::vector<std::string>& warnings) {
   using Kind = RecordedVariable::Kind;
   require_same_names(shapes);

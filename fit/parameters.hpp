@@ -30,6 +30,9 @@ std::uint32_t add_part_variables(RecordedSpec& spec, std::uint32_t parameter, st
 /// The product that a step's work follows: the main one, with the whole parameter in place of a part of it.
 std::uint32_t work_product(const RecordedSpec& spec);
 
+/// The product that says how often the host goes round in a step over parts; 0 where there are none.
+std::uint32_t rounds_product(RecordedSpec& spec);
+
 /// Values of all monomials, by shape.
 std::vector<std::vector<std::int64_t>> monomials_by_shape(const RecordedSpec& spec);
 

@@ -111,6 +111,7 @@ class Cutter {
   void count_segments(const TraceEntry& entry) {
     using Action = TraceEntry::Action;
     if (entry.action == Action::segment_alloc || entry.action == Action::segment_map) reserved_ += entry.size;
+    if (entry.action == Action::segment_alloc) run_.segments.push_back({entry.address, entry.size});
     if (entry.action == Action::segment_free || entry.action == Action::segment_unmap) {
       reserved_ -= std::min(reserved_, entry.size);
     }
@@ -269,6 +270,11 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
     ends.push_back(at);
   }
   return Cutter(trace, name).cut(marks, ends);
+}
+
+RecordedRun cut_at_entries(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                           const std::vector<std::size_t>& ends, const std::string& name) {
+  return Cutter(history_of(snapshot, name), name).cut(marks, ends);
 }
 
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "models/recorded_spec.hpp"
 #include "recordings/snapshot/marks.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 
@@ -70,8 +71,9 @@ struct RecordedRun {
   /// 64 MiB in the second half of the steps: then another process was on the card.
   [[nodiscard]] std::optional<Bytes> outside() const;
 
-  std::vector<std::int64_t> build;  ///< before the first step, as RecordedSpec::build
-  std::vector<StepRecord> steps;    ///< in order; failed ones included
+  std::vector<std::int64_t> build;          ///< before the first step, as RecordedSpec::build
+  std::vector<StepRecord> steps;            ///< in order; failed ones included
+  std::vector<RecordedSegment> segments{};  ///< as the driver handed them out, in order
   std::vector<std::string> warnings;
 };
 
@@ -85,6 +87,18 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
 /// `parameters`. Throws InputError if they do not.
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
                            const std::string& name);
+
+/// The same without marks, by what optimizers note of themselves in the history (PyTorch 2.9 and newer), else
+/// by the gradients that come and go: a step ends with its optimizer. `steps` are the parameters of all steps
+/// in order. The first step begins where the first allocation of a later one with its parameters belongs;
+/// without one it counts as building. Throws InputError if there are not as many steps.
+RecordedRun cut_at_optimizers(const TorchSnapshot& snapshot, const std::vector<StepParameters>& steps,
+                              const std::string& name);
+
+/// The same at given places: `ends` says for each mark which entry of the history is the first that does not
+/// belong to it.
+RecordedRun cut_at_entries(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                           const std::vector<std::size_t>& ends, const std::string& name);
 
 // Which of the recorded steps a model is made from.
 

@@ -61,8 +61,8 @@ struct SizeForm {
   friend auto operator<=>(const SizeForm&, const SizeForm&) = default;
 };
 
-/// How long a step takes: max(floor, base + Σ slope · monomial). Below the floor the host is the bottleneck.
-/// All in seconds.
+/// How long a step takes: max(rounds · floor, base + Σ slope · monomial). Where the floor is the larger one
+/// the host, which launches kernels, is the bottleneck. All in seconds.
 struct StepTimeForm {
   struct Slope {
     std::uint32_t monomial = 0;  ///< number in the workload's list
@@ -73,20 +73,28 @@ struct StepTimeForm {
   double floor_seconds = 0;
   double base_seconds = 0;
   std::vector<Slope> slopes;
-  double least_at_floor = 0;  ///< shortest and longest step that was timed where the host is the bottleneck;
+  double least_at_floor = 0;  ///< shortest and longest round that was timed where the host is the bottleneck;
   double most_at_floor = 0;   ///< 0 = none
+  std::uint32_t rounds = 0;   ///< number of the monomial that says how often the host goes round; 0 = once
 
   /// Whether it says anything: a form of noughts is that of steps that were never timed.
   [[nodiscard]] bool known() const { return floor_seconds > 0 || base_seconds > 0 || !slopes.empty(); }
 
   /// Duration at the monomials' values, to the nearest nanosecond; at most 1,000 s.
   [[nodiscard]] SimTime duration(std::span<const std::int64_t> monomials) const {
-    return from_seconds(std::min(1000.0, std::max(floor_seconds, compute_seconds(monomials))));
+    return from_seconds(
+        std::min(1000.0, std::max(times(monomials) * floor_seconds, compute_seconds(monomials))));
   }
 
-  /// Whether the host is the bottleneck there.
+  /// Whether the host may be the bottleneck there: it has been for as long as the card takes.
   [[nodiscard]] bool at_floor(std::span<const std::int64_t> monomials) const {
-    return floor_seconds > 0 && compute_seconds(monomials) <= floor_seconds;
+    return floor_seconds > 0 &&
+           compute_seconds(monomials) <= times(monomials) * std::max(floor_seconds, most_at_floor);
+  }
+
+  /// How often the host goes round; at least once.
+  [[nodiscard]] double times(std::span<const std::int64_t> monomials) const {
+    return rounds == 0 ? 1.0 : static_cast<double>(std::max<std::int64_t>(monomials[rounds], 1));
   }
 
   [[nodiscard]] double compute_seconds(std::span<const std::int64_t> monomials) const {

@@ -100,6 +100,7 @@ void set_sizes(RankModel& model, std::uint32_t n) {
   follow(spec.extras, fewer.extras);
   follow(spec.build, fewer.build);
   spec.failures.clear();  // with another number of ranks
+  spec.segments.clear();
 }
 
 }  // namespace

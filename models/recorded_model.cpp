@@ -88,8 +88,13 @@ std::int64_t RecordedModel::pixels(const Point& point) const {
   return RecordedValues(spec_, conditions).monomials()[spec_.main_product];
 }
 
-bool RecordedModel::bound_by_host(const RecordedConditions& conditions) const {
-  return spec_.time.at_floor(RecordedValues(spec_, conditions).monomials());
+std::optional<std::pair<double, double>> RecordedModel::host_range(
+    const RecordedConditions& conditions) const {
+  const StepTimeForm& time = spec_.time;
+  const RecordedValues values(spec_, conditions);
+  if (time.most_at_floor <= 0 || !time.at_floor(values.monomials())) return std::nullopt;
+  const double times = time.times(values.monomials());
+  return std::pair{times * time.least_at_floor, times * time.most_at_floor};
 }
 
 bool RecordedModel::in_recorded_range(const RecordedConditions& conditions) const {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/recorded_spec.hpp"
@@ -51,8 +53,10 @@ class RecordedModel : public WorkloadModel {
   /// Whether every parameter and the main product lie within what was recorded.
   [[nodiscard]] bool in_recorded_range(const RecordedConditions& conditions) const;
 
-  /// Whether the host, which launches the kernels, is the bottleneck of a step under `conditions`.
-  [[nodiscard]] bool bound_by_host(const RecordedConditions& conditions) const;
+  /// The shortest and the longest step in seconds, as timed, where the host, which launches the kernels, may
+  /// be the bottleneck of a step under `conditions`; empty where it is not.
+  [[nodiscard]] std::optional<std::pair<double, double>> host_range(
+      const RecordedConditions& conditions) const;
 
   [[nodiscard]] const RecordedSpec& spec() const { return spec_; }
 

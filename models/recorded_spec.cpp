@@ -253,6 +253,7 @@ class RecordedCheck {
       need(is_monomial(spec_.time.slopes[s].monomial), "the time law has an unknown product", s);
       need(spec_.time.slopes[s].seconds >= 0, "the time law falls", s);
     }
+    if (!is_monomial(spec_.time.rounds)) fail("the time law counts rounds by an unknown product.");
     if (!(spec_.time.floor_seconds >= 0 && spec_.time.base_seconds >= 0)) {
       fail("the time law has a negative part.");
     }

@@ -145,6 +145,15 @@ struct RecordedFailure {
   friend bool operator==(const RecordedFailure&, const RecordedFailure&) = default;
 };
 
+/// A segment that the driver handed out, as recorded. Which of two addresses is lower decides between equal
+/// free blocks.
+struct RecordedSegment {
+  std::uint64_t address = 0;
+  Bytes size = 0;
+
+  friend bool operator==(const RecordedSegment&, const RecordedSegment&) = default;
+};
+
 /// The whole model.
 struct RecordedSpec {
   std::string name;
@@ -173,6 +182,7 @@ struct RecordedSpec {
   Bytes outside = 0;
   Bytes card_total = 0;  ///< of that card
   std::vector<RecordedFailure> failures;
+  std::vector<RecordedSegment> segments;  ///< of the recorded process, in order; another one starts like it
 
   friend bool operator==(const RecordedSpec&, const RecordedSpec&) = default;
 };

@@ -116,6 +116,14 @@ class Asker {
     return steps;
   }
 
+  void add_host_range(const Question& question, GridPrediction& prediction) const {
+    if (recorded_ == nullptr) return;
+    const auto range = recorded_->host_range(question.conditions);
+    if (!range) return;
+    prediction.least_ms = range->first * 1e3;
+    prediction.most_ms = range->second * 1e3;
+  }
+
   [[nodiscard]] bool outside(const Question& question) const {
     if (recorded_ != nullptr) return !recorded_->in_recorded_range(question.conditions);
     return model_.parameters().clamp(question.conditions.point) != question.conditions.point;
@@ -198,6 +206,7 @@ std::vector<GridPrediction> replay_grid(const MeasuredGrid& grid, const Workload
     prediction.peak_allocated = static_cast<Bytes>(stats.allocated_bytes.all().peak);
     prediction.peak_reserved = static_cast<Bytes>(stats.reserved_bytes.all().peak);
     prediction.step_ms = to_seconds(step.duration) * 1e3;
+    asker.add_host_range(question, prediction);
   }
   return predictions;
 }
@@ -239,6 +248,21 @@ Json summary_json(const std::vector<double>& errors) {
           {"max_error", summary.largest}};
 }
 
+void add_time_error(bool gives_law, const GridPrediction& predicted, double measured_ms, GridErrors& errors) {
+  const double error = error_of(predicted.step_ms, measured_ms);
+  (gives_law ? errors.fitted_times : errors.times).push_back(error);
+  if (gives_law) return;
+  if (predicted.most_ms <= 0) {
+    errors.card_times.push_back(error);
+    return;
+  }
+  constexpr double kNearby = 1.1;
+  ++errors.waiting;
+  if (measured_ms * kNearby >= predicted.least_ms && measured_ms <= kNearby * predicted.most_ms) {
+    ++errors.waiting_as_seen;
+  }
+}
+
 }  // namespace
 
 GridErrors grid_errors(const MeasuredGrid& grid, const std::vector<GridPrediction>& predictions) {
@@ -263,8 +287,7 @@ GridErrors grid_errors(const MeasuredGrid& grid, const std::vector<GridPredictio
       errors.rows[sort].reserved.push_back(error_of(predicted.peak_reserved, measured.peak_reserved));
     }
     if (measured.step_ms.empty() || predicted.step_ms <= 0) continue;
-    (gives_time_law(i) ? errors.fitted_times : errors.times)
-        .push_back(error_of(predicted.step_ms, middle_of(measured.step_ms)));
+    add_time_error(gives_time_law(i), predicted, middle_of(measured.step_ms), errors);
   }
   return errors;
 }
@@ -279,6 +302,8 @@ Json grid_errors_json(const GridErrors& errors) {
   json["peak_allocated"] = summary_json(errors.rows[0].allocated);
   json["peak_reserved"] = summary_json(errors.rows[0].reserved);
   json["step_time"] = summary_json(errors.times);
+  json["step_time_not_bound_by_host"] = summary_json(errors.card_times);
+  json["bound_by_host"] = {{"points", errors.waiting}, {"within_range_seen", errors.waiting_as_seen}};
   json["step_time_of_fitted_points"] = summary_json(errors.fitted_times);
   for (std::size_t sort = 1; sort < errors.rows.size(); ++sort) {
     json[kKeys[sort]]["peak_allocated"] = summary_json(errors.rows[sort].allocated);

@@ -46,6 +46,9 @@ struct GridPrediction {
   Bytes peak_allocated = 0;
   Bytes peak_reserved = 0;
   double step_ms = 0;
+  /// Shortest and longest step timed where the host may be the bottleneck, as here; 0 = it is not.
+  double least_ms = 0;
+  double most_ms = 0;
 };
 
 /// What a row asks of a recorded model: its parameters, and fields of items that the row gives by name.
@@ -92,6 +95,9 @@ struct GridErrors {
   std::vector<RowErrors> rows;
   std::vector<double> times;         ///< of points that did not give the law
   std::vector<double> fitted_times;  ///< of those that did
+  std::vector<double> card_times;    ///< of `times` those where the host is no bottleneck
+  std::size_t waiting = 0;           ///< points of `times` where it may be one …
+  std::size_t waiting_as_seen = 0;   ///< … and that took as long as others there, to a tenth
   std::size_t outcomes[2][2] = {};   ///< [measured][predicted] out of memory
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -117,11 +118,9 @@ Prediction predict_step(const PredictionQuestion& question) {
   prediction.step_seconds = to_seconds(step.duration);
   if (const auto* recorded = dynamic_cast<const RecordedModel*>(question.model)) {
     prediction.outside_range = !recorded->in_recorded_range(recorded->with_items(question.point));
-    const StepTimeForm& time = recorded->spec().time;
-    prediction.bound_by_host =
-        time.most_at_floor > 0 && recorded->bound_by_host(recorded->with_items(question.point));
-    prediction.least_seconds = time.least_at_floor;
-    prediction.most_seconds = time.most_at_floor;
+    const auto range = recorded->host_range(recorded->with_items(question.point));
+    prediction.bound_by_host = range.has_value();
+    if (range) std::tie(prediction.least_seconds, prediction.most_seconds) = *range;
     prediction.disproved_by = find_failure(recorded->spec(), question);
     prediction.fits = prediction.fits && prediction.disproved_by == nullptr;
   } else if (const auto* measured = dynamic_cast<const MeasuredModel*>(question.model)) {

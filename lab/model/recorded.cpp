@@ -228,6 +228,7 @@ const std::vector<Part>& parts() {
       {"kernels", kernels_json, read_kernels, true},
       rows("loops", &S::loops, false, &L::count, &L::plus, &L::from_last, &L::skipped),
       may_lack(rows("failures", &S::failures, false, &RecordedFailure::point, &RecordedFailure::needed)),
+      may_lack(rows("segments", &S::segments, false, &RecordedSegment::address, &RecordedSegment::size)),
       whole("extras", &S::extras),
       whole("kept", &S::kept),
       {"program", program_text,
@@ -276,15 +277,24 @@ void read_time(const Json& json, const std::string& where, RecordedSpec& spec) {
         read_at(where + "/step_time/" + key, [&, &name = key] { return seconds(json, name, 1e-3); });
   }
   const std::vector<std::string> names = variable_names(spec);
-  const Json slopes = json.value("us_per", Json::object());
-  if (!slopes.is_object()) throw InputError(where + "/step_time/us_per", "is not an object in { }.");
-  for (const auto& [text, slope] : slopes.items()) {
-    const std::string place = where + "/step_time/us_per/" + text;
+  const auto number_of = [&](const std::string& place, const std::string& text) {
     const auto product = Monomial::parse(text, names);
     if (!product) throw InputError(place, "is not a product of the model's variables.");
     const auto known = std::find(spec.monomials.begin(), spec.monomials.end(), *product);
     const auto number = static_cast<std::uint32_t>(known - spec.monomials.begin());
     if (known == spec.monomials.end()) spec.monomials.push_back(*product);
+    return number;
+  };
+  if (json.contains("floor_for_each")) {
+    const std::string place = where + "/step_time/floor_for_each";
+    spec.time.rounds =
+        number_of(place, read_at(place, [&] { return exact<std::string>(json["floor_for_each"]); }));
+  }
+  const Json slopes = json.value("us_per", Json::object());
+  if (!slopes.is_object()) throw InputError(where + "/step_time/us_per", "is not an object in { }.");
+  for (const auto& [text, slope] : slopes.items()) {
+    const std::string place = where + "/step_time/us_per/" + text;
+    const std::uint32_t number = number_of(place, text);
     spec.time.slopes.push_back(
         {number, read_at(place, [&, &name = text] { return seconds(slopes, name, 1e-6); })});
   }
@@ -317,6 +327,9 @@ Json recorded_model_json(const RecordedSpec& spec) {
   if (spec.time.most_at_floor > 0) {
     time["least_at_floor_ms"] = spec.time.least_at_floor * 1e3;
     time["most_at_floor_ms"] = spec.time.most_at_floor * 1e3;
+  }
+  if (spec.time.rounds > 0) {
+    time["floor_for_each"] = spec.monomials[spec.time.rounds].text(variable_names(spec));
   }
   time["us_per"] = Json::object();
   for (const StepTimeForm::Slope& slope : spec.time.slopes) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "models/recorded_model.hpp"
 
 namespace vramlab {
 
@@ -163,6 +164,14 @@ std::vector<std::uint64_t> SimulatedProcess::canonical_state() const {
   for (const auto& block : executed.slots) out.push_back(block ? allocator_.address_of(*block) : 0);
   while (!out.empty() && out.back() == 0) out.pop_back();  // slots that were never used say nothing
   return out;
+}
+
+std::vector<SegmentPlace> recorded_places(const WorkloadModel& model) {
+  std::vector<SegmentPlace> places;
+  const auto* recorded = dynamic_cast<const RecordedModel*>(&model);
+  if (recorded == nullptr) return places;
+  for (const auto& [address, size] : recorded->spec().segments) places.push_back({address, size});
+  return places;
 }
 
 }  // namespace vramlab

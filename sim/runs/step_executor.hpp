@@ -11,6 +11,7 @@
 
 #include "core/observation.hpp"
 #include "models/step_program.hpp"
+#include "models/workload_model.hpp"
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/segments/sim_segments.hpp"
@@ -85,8 +86,14 @@ class StepExecutor {
 /// everything that a step can change, with a copy and a canonical description of it.
 class SimulatedProcess {
  public:
-  SimulatedProcess(SimulatedCard& card, const AllocatorOptions& options)
-      : segments_(card), allocator_(segments_, options), executor_(allocator_) {}
+  /// `places`: where a recorded process had its segments; one that asks for the same has them there too.
+  SimulatedProcess(SimulatedCard& card, const AllocatorOptions& options,
+                   std::vector<SegmentPlace> places = {})
+      : places_(std::move(places)),
+        segments_(card, places_.empty() ? DriverAddresses::of_training_process()
+                                        : DriverAddresses::of_recording(places_)),
+        allocator_(segments_, options),
+        executor_(allocator_) {}
   SimulatedProcess(const SimulatedProcess&) = delete;
   SimulatedProcess& operator=(const SimulatedProcess&) = delete;
 
@@ -110,9 +117,14 @@ class SimulatedProcess {
   [[nodiscard]] std::vector<std::uint64_t> canonical_state() const;
 
  private:
+  std::vector<SegmentPlace> places_;
   SimSegments segments_;
   CachingAllocator allocator_;
   StepExecutor executor_;
 };
+
+/// Where the segments of the process lay that `model` was recorded from; empty if it was not, or that is not
+/// known.
+std::vector<SegmentPlace> recorded_places(const WorkloadModel& model);
 
 }  // namespace vramlab

@@ -92,7 +92,8 @@ StepRunner::StepRunner(const WorkloadModel& model, const ProcessSetup& setup)
 StepRunner::StepRunner(const ProcessWork& work, const ProcessSetup& setup)
     : setup_(setup),
       card_(setup.card_total, setup.context_bytes, setup.driver_times),
-      process_(card_, setup.allocator) {
+      process_(card_, setup.allocator,
+               work.model != nullptr ? recorded_places(*work.model) : std::vector<SegmentPlace>{}) {
   if (setup_.listener != nullptr) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
   require_built(process_.executor().run(work.built));

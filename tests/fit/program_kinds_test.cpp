@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "fit/fit_model.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "models/recorded_model.hpp"
+#include "recordings/snapshot/torch_snapshot.hpp"
 #include "sim/runs/step_executor.hpp"
 #include "tests/fit/recorded_run.hpp"
 
@@ -135,6 +137,113 @@ TEST(ProgramKinds, TheLastPartMayBeShorter) {
   const RecordedRun run =
       accumulated_run({{5, 16}, {11, 16}, {4, 32}, {6, 48}, {10, 64}, {3, 96}}, 3, 1 << 20);
   expect_steps(run, {{5, 16}, {11, 16}, {10, 64}, {7, 24}, {14, 40}, {9, 80}, {1, 32}}, 3, 1 << 20);
+}
+
+// Parts in parts: each part goes forward, takes its loss in chunks, and goes back.
+StepRecord nested_step(std::int64_t batch, std::int64_t seq, std::int64_t part, std::int64_t chunks,
+                       bool is_first) {
+  StepWriter step(batch, seq);
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    if (is_first) {
+      step.make(4096, Fate::forever);
+    } else {
+      step.drop_kept(layer);
+    }
+  }
+  for (std::int64_t done = 0; done < batch; done += part) {
+    const std::int64_t rows = std::min(part, batch - done);
+    std::vector<std::uint32_t> outputs;
+    for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+      outputs.push_back(step.make(rows * seq * 1024));
+      step.drop(step.make(rows * seq * 512));
+    }
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const std::uint32_t logits = step.make(rows * seq * 2048);
+      const std::uint32_t scaled = step.make(rows * seq * 4096);
+      step.drop(step.make(rows * seq * 64));
+      step.drop(logits);
+      step.drop(scaled);
+    }
+    for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+      const std::uint32_t gradient = step.make(4096, done == 0 ? Fate::kept : Fate::freed);
+      if (done > 0) step.drop(gradient);
+      step.drop(outputs.back());
+      outputs.pop_back();
+    }
+  }
+  return step.finish();
+}
+
+// `chunk`: tokens of a chunk; 0 = four chunks whatever the length.
+std::int64_t chunks_of(std::int64_t seq, std::int64_t chunk) {
+  return chunk == 0 ? 4 : (seq + chunk - 1) / chunk;
+}
+
+RecordedRun nested_run(const Shapes& shapes, std::int64_t chunk) {
+  RecordedRun run;
+  run.build = {1 << 20};
+  for (const auto& [batch, seq] : shapes) {
+    for (int visit = 0; visit < 2; ++visit) {
+      run.steps.push_back(nested_step(batch, seq, 2, chunks_of(seq, chunk), run.steps.empty()));
+    }
+  }
+  return run;
+}
+
+TEST(ProgramKinds, PartsMayHoldALoopOfTheirOwn) {
+  const RecordedRun run = nested_run({{4, 16}, {8, 16}, {4, 32}, {6, 48}, {8, 64}, {2, 96}}, 0);
+  const RecordedModel model(fit_model({run}, "nested").spec);
+  for (const auto& [batch, seq] : Shapes{{4, 16}, {8, 64}, {12, 24}, {16, 80}, {5, 40}}) {
+    EXPECT_EQ(sizes_of(model.step({batch, seq})), sizes_of(nested_step(batch, seq, 2, 4, false)))
+        << batch << ", " << seq;
+  }
+}
+
+// How often the inner loop goes round follows another parameter.
+TEST(ProgramKinds, PartsWhoseInnerLoopFollowsAnotherParameterAreRefused) {
+  const RecordedRun run = nested_run({{4, 16}, {8, 16}, {4, 32}, {6, 48}, {8, 64}, {2, 96}}, 8);
+  try {
+    static_cast<void>(fit_model({run}, "nested"));
+    ADD_FAILURE() << "not refused";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problems().front().what.substr(0, 80),
+              "the recorded steps make 108 to 384 allocations (no loop was found), and nothing ");
+  }
+}
+
+// Every step of the program is another one: layers are left out at random.
+TEST(ProgramKinds, StepsThatNeverRepeatExactlyFitWhatTheyShare) {
+  RecordedRun run;
+  run.build = {1 << 20};
+  std::uint32_t visit = 0;
+  for (const auto& [batch, seq] : Shapes{{2, 16}, {4, 16}, {4, 32}, {8, 24}}) {
+    for (int twice = 0; twice < 2; ++twice, ++visit) {
+      StepWriter step(batch, seq);
+      if (visit == 0) step.make(4096, Fate::forever);
+      std::vector<std::uint32_t> outputs;
+      for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+        if ((layer + 7 * visit) % 9 == 0) continue;
+        outputs.push_back(step.make(batch * seq * 1024));
+        step.drop(step.make(batch * seq * 512));
+      }
+      for (; !outputs.empty(); outputs.pop_back()) step.drop(outputs.back());
+      run.steps.push_back(step.finish());
+    }
+  }
+  const StepProgram step = RecordedModel(fit_model({run}, "dropped").spec).step({16, 16});
+  Bytes live = 0;
+  Bytes peak = 0;
+  std::map<std::uint32_t, Bytes> sizes;
+  for (const MemoryOp& op : step.ops) {
+    if (op.kind == MemoryOpKind::ensure) continue;
+    live = live + op.size - sizes[op.slot];
+    sizes[op.slot] = op.size;
+    peak = std::max(peak, live);
+  }
+  EXPECT_EQ(live, 0U);
+  constexpr Bytes kOfLayer = 16 * 16 * 1024;  // 21 or 22 layers of 24 go forward, and one temporary
+  EXPECT_GE(peak, 21 * kOfLayer + kOfLayer / 2);
+  EXPECT_LE(peak, 24 * kOfLayer + kOfLayer / 2);
 }
 
 // Buckets of gradients are rebuilt by the second step: one made by building goes, two that stay come.
@@ -277,7 +386,8 @@ TEST_P(PolicyRunOnH200, FailsAtTheSameStepsWithThePeaksOfTheRealOne) {
   const Json real = read_json_file(file);
   const RecordedModel model(fit_model({*recording}, expected.program).spec);
   SimulatedCard card{150'109'880'320, 552'402'944};
-  SimulatedProcess process{card, AllocatorOptions{.limit = real["limit_bytes"].get<Bytes>()}};
+  SimulatedProcess process{card, AllocatorOptions{.limit = real["limit_bytes"].get<Bytes>()},
+                           recorded_places(model)};
   process.executor().run(model.build());
   Point before;
   bool failed_before = false;
@@ -305,6 +415,64 @@ INSTANTIATE_TEST_SUITE_P(Programs, PolicyRunOnH200,
                          testing::Values(FollowedRun{"llama", "seq", 1, 0.7},
                                          FollowedRun{"vit", "px", 0, 1.5}),
                          [](const auto& one) { return std::string{one.param.program}; });
+
+// Steps without marks, by what the optimizer notes of itself and by the gradients: the same laws.
+
+struct UnmarkedProgram {
+  const char* name;
+  bool has_notes;  ///< of its optimizer
+  Point asked;
+};
+
+void PrintTo(const UnmarkedProgram& program, std::ostream* out) {
+  *out << program.name << (program.has_notes ? ", notes" : ", gradients");
+}
+
+class UnmarkedSteps : public testing::TestWithParam<UnmarkedProgram> {};
+
+TEST_P(UnmarkedSteps, GiveTheLawsOfMarkedOnes) {
+  const UnmarkedProgram& program = GetParam();
+  const auto marked = recorded_run(program.name);
+  const auto file = recording_file(program.name);
+  if (!marked || !file) GTEST_SKIP() << program.name << " is not there (../shared/data/programs-h200)";
+  TorchSnapshot snapshot = read_torch_snapshot(*file, {.stacks = false});
+  if (!program.has_notes) snapshot.annotations.clear();
+  std::vector<StepParameters> steps;
+  for (const StepRecord& step : marked->steps) steps.push_back(step.mark.parameters);
+  const RecordedRun found = cut_at_optimizers(snapshot, steps, program.name);
+  EXPECT_EQ(found.steps.size(), steps.size());
+  const RecordedModel known(fit_model({*marked}, program.name).spec);
+  const RecordedModel model(fit_model({found}, program.name).spec);
+  const auto peaks = [&](const RecordedModel& one) {
+    SimulatedCard card{150'109'880'320, 552'402'944};
+    SimulatedProcess process{card, AllocatorOptions{}};
+    process.executor().run(one.build());
+    for (int visit = 0; visit < 3; ++visit) process.executor().run(one.step(program.asked));
+    const MemoryStats& stats = process.allocator().stats();
+    return std::pair{static_cast<double>(stats.requested_bytes.all().peak),
+                     static_cast<double>(stats.reserved_bytes.all().peak)};
+  };
+  const auto [requested, reserved] = peaks(model);
+  const auto [known_requested, known_reserved] = peaks(known);
+  EXPECT_NEAR(requested / known_requested, 1, program.has_notes ? 0 : 0.001);
+  EXPECT_NEAR(reserved / known_reserved, 1, program.has_notes ? 0.001 : 0.01);
+  std::vector<StepParameters> fewer(steps.begin(), steps.end() - 1);
+  EXPECT_THROW(cut_at_optimizers(snapshot, fewer, program.name), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, UnmarkedSteps,
+    testing::Values(UnmarkedProgram{"lstm_fit", true, {24, 100}},
+                    UnmarkedProgram{"lstm_fit", false, {24, 100}}, UnmarkedProgram{"llama", true, {6, 320}},
+                    UnmarkedProgram{"llama", false, {6, 320}}, UnmarkedProgram{"vit", true, {12, 192}},
+                    UnmarkedProgram{"vit", false, {12, 192}}, UnmarkedProgram{"accum", true, {6, 320}},
+                    UnmarkedProgram{"accum", false, {6, 320}},
+                    UnmarkedProgram{"fsdp_w2.rank0", true, {6, 320}}),
+    [](const auto& one) {
+      std::string name = std::string{one.param.name} + (one.param.has_notes ? "_notes" : "_gradients");
+      std::replace(name.begin(), name.end(), '.', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace vramlab

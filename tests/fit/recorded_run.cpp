@@ -7,16 +7,22 @@
 
 namespace vramlab {
 
-std::optional<RecordedRun> recorded_run(const std::string& name) {
+std::optional<std::filesystem::path> recording_file(const std::string& name) {
   const std::filesystem::path source = VRAMLAB_SOURCE_DIR;
   for (const auto& folder : {source / "tests/data/recorded", source / "../shared/data/recorded",
                              source / "../shared/data/programs-h200"}) {
     const auto snapshot = folder / (name + ".pickle.gz");
-    const auto marks = folder / (name + ".marks.json");
-    if (!std::filesystem::exists(snapshot) || !std::filesystem::exists(marks)) continue;
-    return cut_at_marks(read_torch_snapshot(snapshot, {.stacks = false}), read_marks_file(marks), name);
+    if (std::filesystem::exists(snapshot) && std::filesystem::exists(folder / (name + ".marks.json")))
+      return snapshot;
   }
   return std::nullopt;
+}
+
+std::optional<RecordedRun> recorded_run(const std::string& name) {
+  const auto snapshot = recording_file(name);
+  if (!snapshot) return std::nullopt;
+  const auto marks = snapshot->parent_path() / (name + ".marks.json");
+  return cut_at_marks(read_torch_snapshot(*snapshot, {.stacks = false}), read_marks_file(marks), name);
 }
 
 }  // namespace vramlab
