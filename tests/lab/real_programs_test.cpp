@@ -100,6 +100,58 @@ INSTANTIATE_TEST_SUITE_P(RealPrograms, TunerInRealTraining,
                            return name;
                          });
 
+// Batch and a second parameter move, in three real runs that were alike.
+
+Json predictive_run(const std::string& program, const std::string& model, TrainingRun& run) {
+  Json log = real_log("predictive-" + program);
+  Json policy = log["options"];
+  policy["use"] = "predictive";
+  const TrainingScenario scenario =
+      read_training(llama_scenario("training", {{"device", h200_limited_to(log)},
+                                                {"workload",
+                                                 {{"model", model},
+                                                  {"iterations", log["iterations"]},
+                                                  {"start", log["start"]},
+                                                  {"bounds", log["bounds"]}}},
+                                                {"policies", Json::array({policy})}}));
+  run = run_policy(scenario, scenario.policies.front()).run;
+  return log;
+}
+
+TEST(RealPrograms, PredictiveMakesTheSameChangesOfTwoParameters) {
+  TrainingRun run;
+  const Json log = predictive_run("llama", "models/llama.json", run);
+  ASSERT_EQ(run.adjustments.size(), log["adjustments"].size());
+  for (std::size_t i = 0; i < run.adjustments.size(); ++i) {
+    const Adjustment& change = run.adjustments[i];
+    const Json& real = log["adjustments"][i];
+    EXPECT_EQ(change.iteration, real["iteration"].get<std::int64_t>());
+    EXPECT_EQ(change.to, (Point{real["to"]["batch"], real["to"]["seq"]}));
+    EXPECT_EQ(change.reason, real["reason"].get<std::string>());
+  }
+  EXPECT_EQ(log["failed"], 0);
+  EXPECT_TRUE(std::none_of(run.iterations.begin(), run.iterations.end(),
+                           [](const auto& one) { return one.result == StepResult::oom; }));
+}
+
+// The vision transformer changes at the same steps, first to the same points, then to batches 2 smaller of
+// 249 and 253: workspaces at (219, 112) were never recorded.
+TEST(RealPrograms, PredictiveChangesAtTheSameStepsWhereWorkspacesAreNotKnown) {
+  TrainingRun run;
+  const Json log = predictive_run("vit", "models/vit.json", run);
+  ASSERT_EQ(run.adjustments.size(), log["adjustments"].size());
+  for (std::size_t i = 0; i < run.adjustments.size(); ++i) {
+    const Adjustment& change = run.adjustments[i];
+    const Json& real = log["adjustments"][i];
+    EXPECT_EQ(change.iteration, real["iteration"].get<std::int64_t>());
+    EXPECT_EQ(change.to[1], real["to"]["px"].get<std::int64_t>());
+    EXPECT_NEAR(static_cast<double>(change.to[0]), real["to"]["batch"].get<double>(), i < 2 ? 0 : 2);
+  }
+  EXPECT_EQ(log["failed"], 0);
+  EXPECT_TRUE(std::none_of(run.iterations.begin(), run.iterations.end(),
+                           [](const auto& one) { return one.result == StepResult::oom; }));
+}
+
 /// A batch as it ran: its samples, and whether it failed.
 using RanBatch = std::pair<std::vector<SampleId>, bool>;
 

@@ -53,7 +53,9 @@ INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
                                          Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 8.2, 0},
                                          Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.1, 55},
                                          Figures{"llama", 43, 0.05, 0.14, 0.17, 1.4, 13.6, 7},
-                                         Figures{"llama-checkpointed", 29, 0.03, 0.22, 0.30, 2.6, 7.2, 7}),
+                                         Figures{"llama-checkpointed", 29, 0.03, 0.22, 0.30, 2.6, 7.2, 7},
+                                         Figures{"vit", 50, 0.17, 0.62, 1.2, 5.8, 7.8, 1},
+                                         Figures{"bert-base", 42, 0.08, 0.26, 0.31, 13.3, 11.2, 0}),
                          [](const auto& one) {
                            std::string name = one.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -106,17 +108,17 @@ TEST_P(EveryModel, IsTheSameWithTheStepCache) {
     ASSERT_EQ(a.peak_reserved, b.peak_reserved) << step;
     ASSERT_EQ(cached.stats(), full.stats()) << step;
   }
-  // Two models wander: small tensors never meet an old layout again (docs/decisions.md).
+  // Some models wander: small tensors never meet an old layout again (docs/decisions.md).
   const std::string name = GetParam();
-  if (name != "bert-base" && name != "resnet50") {
+  if (name != "bert-base" && name != "resnet50" && name != "vit") {
     EXPECT_GT(cached.cache_hits(), 0U);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
                          testing::Values("gpt2", "bert-base", "resnet50", "lstm", "generate", "mixed-tasks",
-                                         "superres-recorded", "superres-rrdb6", "llama",
-                                         "llama-checkpointed"),
+                                         "superres-recorded", "superres-rrdb6", "llama", "llama-checkpointed",
+                                         "vit"),
                          [](const auto& one) {
                            std::string name = one.param;
                            std::replace(name.begin(), name.end(), '-', '_');
