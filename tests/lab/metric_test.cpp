@@ -59,6 +59,75 @@ TEST(JobMetrics, AreTheirFormulasWorkedByHand) {
   for (const Metric& one : expected) EXPECT_DOUBLE_EQ(figure(metrics, one.name), one.value) << one.name;
 }
 
+// Four steps of eight that were planned, in 10 s: 8 samples that a restart lost, 8 and 4 that were trained
+// on, and a failure of 2 s, after which the policy moved. It gave a reason before that once, and once later.
+TEST(TrainingMetrics, AreTheirFormulasWorkedByHand) {
+  TrainingScenario scenario;
+  scenario.model =
+      std::make_shared<LinearWorkload>(LinearSpec{.per_sample = 12_MiB, .time = {.floor_seconds = 1}});
+  scenario.setup.bounds = scenario.model->parameters();
+  scenario.setup.iterations = 8;
+  scenario.objective = Objective::samples_per_s;
+  TrainingRun run;
+  run.duration = std::chrono::seconds{10};
+  run.iterations = {{.iteration = 1, .point = {8}, .kept = false, .reason = "looked"},
+                    {.iteration = 2, .point = {8}},
+                    {.iteration = 3,
+                     .duration = std::chrono::seconds{2},
+                     .point = {16},
+                     .result = StepResult::oom,
+                     .reason = "ran out of memory"},
+                    {.iteration = 4, .point = {4}, .reason = "all is well"}};
+  run.adjustments.push_back({.iteration = 3, .from = {16}, .to = {4}});
+  const auto value = [&](const std::string& name) { return figure(training_metrics(scenario, run), name); };
+  EXPECT_DOUBLE_EQ(value("samples_per_s"), 1.2);  // (8 + 4) / 10
+  EXPECT_DOUBLE_EQ(value("oom_time_share"), 0.2);
+  EXPECT_DOUBLE_EQ(value("evaluations_to_settle"), 2);
+  EXPECT_DOUBLE_EQ(value("ooms"), 1);
+  EXPECT_DOUBLE_EQ(value("objective"), 0.6);  // half of what was planned was begun
+  run.duration = std::chrono::seconds{0};
+  EXPECT_DOUBLE_EQ(value("samples_per_s"), 0);
+  EXPECT_DOUBLE_EQ(value("oom_time_share"), 0);
+}
+
+// Two epochs of four samples, three of one task: 6 of 8 were trained on, with equal weight on both tasks.
+TEST(EpochMetrics, AreTheirFormulasWorkedByHand) {
+  EpochSetup setup;
+  setup.tasks = {"T1", "T2"};
+  setup.samples.resize(4);
+  setup.samples[3].task = 1;
+  setup.epochs = 2;
+  EpochRun run;
+  run.totals.samples = 6;
+  run.gradient_shares = {0.5, 0.5};
+  const auto value = [&](const std::string& name, std::int64_t misfits) {
+    return figure(epoch_metrics(setup, run, misfits), name);
+  };
+  EXPECT_DOUBLE_EQ(value("untrained_samples", 1), 2);
+  EXPECT_DOUBLE_EQ(value("task_share", 1), 0.25);  // 1/2 for 3/4 of the data
+  EXPECT_DOUBLE_EQ(value("finished", 1), 1);       // one that fits nowhere is left out in each epoch
+  EXPECT_DOUBLE_EQ(value("finished", 0), 0);
+  run.ended_early = "ten batches in a row ran out of memory";
+  EXPECT_DOUBLE_EQ(value("finished", 1), 0);
+}
+
+TEST(SearchMetrics, AreTheirFormulasWorkedByHand) {
+  SearchResult result;
+  result.buckets.resize(2);
+  for (BucketResult& bucket : result.buckets) bucket.run.answer.action = SearcherAnswer::Action::found;
+  const auto value = [&](const std::string& name) { return figure(search_metrics(result), name); };
+  EXPECT_DOUBLE_EQ(value("finished"), 1);  // no epoch was asked for
+  EXPECT_DOUBLE_EQ(value("epoch_survived"), 0);
+  result.planned = result.epoch.iterations = 10;
+  EXPECT_DOUBLE_EQ(value("epoch_survived"), 1);
+  EXPECT_DOUBLE_EQ(value("finished"), 1);
+  result.epoch.ooms = 1;
+  EXPECT_DOUBLE_EQ(value("epoch_survived"), 0);
+  EXPECT_DOUBLE_EQ(value("finished"), 0);
+  result.buckets[0].run.answer.action = SearcherAnswer::Action::give_up;
+  EXPECT_DOUBLE_EQ(value("found"), 0);  // every bucket counts
+}
+
 // A run without anything has every figure but those that compare it with another run, in the table's order.
 TEST(MetricTable, ResultsHaveItsMetricsInItsOrder) {
   TrainingScenario scenario;
