@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,26 +27,29 @@ std::size_t past_frees(const Entries& trace, std::size_t at, std::size_t until) 
   return at;
 }
 
-// Where steps end: each ends with the last of its optimizers. Empty if the notes of optimizers are not as
-// many as the steps, or a multiple.
+// Where steps end: each ends with the last of its optimizers. Empty if there are not as many notes of each
+// kind of optimizer as steps.
 Places ends_of_optimizers(const TorchSnapshot& snapshot, int device, const Entries& trace,
                           std::size_t steps) {
-  std::vector<std::int64_t> times;
-  std::vector<std::int64_t> cleared;  // gradients; that begins the next step
+  std::map<std::string, std::vector<std::int64_t>> times;  // by kind of optimizer
+  std::vector<std::int64_t> cleared;                       // gradients; that begins the next step
   for (const SnapshotAnnotation& note : snapshot.annotations) {
     if (note.device == device && !note.start && note.name.starts_with("Optimizer.step"))
-      times.push_back(note.time_us);
+      times[note.name].push_back(note.time_us);
     if (note.device == device && note.start && note.name.starts_with("Optimizer.zero_grad"))
       cleared.push_back(note.time_us);
   }
-  if (times.empty() || times.size() % steps != 0) return {};
-  std::sort(times.begin(), times.end());
+  if (times.empty()) return {};
+  for (auto& [kind, of_kind] : times) {
+    if (of_kind.size() != steps) return {};
+    std::sort(of_kind.begin(), of_kind.end());
+  }
   std::sort(cleared.begin(), cleared.end());
-  const std::size_t optimizers = times.size() / steps;
   Places ends;
   std::size_t at = 0;
   for (std::size_t step = 0; step < steps; ++step) {
-    const std::int64_t time = times[(step + 1) * optimizers - 1];
+    std::int64_t time = 0;
+    for (const auto& [kind, of_kind] : times) time = std::max(time, of_kind[step]);
     while (at < trace.size() && trace[at].time_us <= time) ++at;
     const auto next = std::upper_bound(cleared.begin(), cleared.end(), time);
     std::size_t until = at;
