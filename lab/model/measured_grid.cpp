@@ -169,7 +169,14 @@ MeasuredGrid read_grid_file(const std::filesystem::path& file) {
   grid.device = text("device", "");
   grid.total_memory =
       read_value(place + "/total_memory", [&] { return exact<Bytes>(total, 1, kLargestMemory); });
-  if (json.contains("warm_up")) grid.warm_up = json["warm_up"].get<std::vector<Json>>();
+  if (json.contains("warm_up")) {
+    const Json& steps = json["warm_up"];
+    if (!steps.is_array()) throw InputError(place + "/warm_up", "is not a list in [ ].");
+    for (const Json& step : steps) {
+      if (!step.is_object()) throw InputError(place + "/warm_up", "has a step that is not an object in { }.");
+    }
+    grid.warm_up.emplace(steps.begin(), steps.end());
+  }
   const Json& rows = member_of(json, place, "rows");
   if (!rows.is_array()) throw InputError(place + "/rows", "is not a list in [ ].");
   for (std::size_t i = 0; i < rows.size(); ++i) {

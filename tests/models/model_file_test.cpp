@@ -170,6 +170,8 @@ TEST(MeasuredGrid, RefusesNumbersOutOfRange) {
         std::array{"1.5", "null", "/rows/0/step_ms: found null"},
         std::array{"false", "0", "/rows/1/ok: found 0, needed is true or false"},
         std::array{"\"batch\": 4", "\"batch\": -4", "/rows: batch: found -4"},
+        std::array{"\"rows\"", "\"warm_up\": 3, \"rows\"", "/warm_up: is not a list in [ ]"},
+        std::array{"\"rows\"", "\"warm_up\": [3], \"rows\"", "/warm_up: has a step that is not an object"},
         std::array{"\"batch\": 4", "\"batch\": 4.5", "/rows: batch: found 4.5"}}) {
     EXPECT_THAT(problem_of_grid(from, to), HasSubstr(message)) << to;
   }
