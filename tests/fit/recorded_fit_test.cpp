@@ -158,7 +158,11 @@ TEST(FittedModels, DamageIsFound) {
   for (const auto& [key, value] : good["data"].items()) {
     Json bad = good;
     bad["data"].erase(key);
-    EXPECT_THROW(read_recorded_spec(bad, "x: "), InputError) << key;
+    if (key == "segments") {  // which models made before have not
+      EXPECT_TRUE(read_recorded_spec(bad, "x: ").segments.empty());
+    } else {
+      EXPECT_THROW(read_recorded_spec(bad, "x: "), InputError) << key;
+    }
     bad = good;
     bad["data"][key] = "broken";
     EXPECT_THROW(RecordedModel(read_recorded_spec(bad, "x: ")), InputError) << key;

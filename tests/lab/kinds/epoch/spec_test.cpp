@@ -62,12 +62,16 @@ TEST(EpochScenario, APhaseThatFailsIsCountedAndTheEpochGoesOn) {
   EXPECT_EQ(result["metrics"]["samples"], 12);
 }
 
-// models/bert-base.json was never timed: the driver's calls alone are no rate.
+// Of a model that was never timed: the driver's calls alone are no rate.
 TEST(EpochScenario, WithoutTimesThereAreNoRates) {
+  ScratchFolder folder;
+  Json model = read_json_file(VRAMLAB_SOURCE_DIR "/models/bert-base.json");
+  model["step_time"] = Json::parse(R"({"floor_ms": 0.0, "base_ms": 0.0, "us_per": {}})");
+  std::ofstream{folder.file("untimed.json")} << model.dump();
   Json json = example();
   json["device"]["total"] = "16GiB";
   json["workload"].erase("sizes");
-  json["workload"]["model"] = "models/bert-base.json";
+  json["workload"]["model"] = folder.file("untimed.json");
   const auto experiment = read_experiment(document_of(json));
   experiment->run({});
   const Json metrics = experiment->json()["policies"][0]["metrics"];
