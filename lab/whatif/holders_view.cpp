@@ -126,17 +126,22 @@ std::string categories_sentence(const Holders& holders) {
 
 Table pins_table(const Holders& holders, std::size_t most) {
   Table table{{"idle", "size", left("held by"), left("since"), left("freed by")}};
-  const std::size_t shown = holders.pins.size() <= most + 1 ? holders.pins.size() : most;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const HeldIdle& held = holders.pins[i];
+  const auto add = [&](const HeldIdle& held) {
     table.add_row({format_bytes(held.pin.idle), held.pin.size == 0 ? "-" : format_bytes(held.pin.size),
                    holder_text(held), held.pin.blocks.empty() ? "-" : held.since,
                    freed_by(held).empty() ? "-" : joined(freed_by(held), ", ")});
+  };
+  // What blocks hold comes first, the largest first; a pool in use, and nothing, keep rows of their own.
+  const auto held_by_blocks = static_cast<std::size_t>(std::ranges::count_if(
+      holders.pins, [](const HeldIdle& held) { return held.pin.holder == Pin::Holder::blocks; }));
+  const std::size_t shown = held_by_blocks <= most + 1 ? held_by_blocks : most;
+  std::for_each_n(holders.pins.begin(), shown, add);
+  if (shown < held_by_blocks) {
+    Bytes idle = 0;
+    for (std::size_t i = shown; i < held_by_blocks; ++i) idle += holders.pins[i].pin.idle;
+    table.add_row({format_bytes(idle), "-", fmt::format("{} others", held_by_blocks - shown), "-", "-"});
   }
-  if (shown == holders.pins.size()) return table;
-  Bytes idle = 0;
-  for (std::size_t i = shown; i < holders.pins.size(); ++i) idle += holders.pins[i].pin.idle;
-  table.add_row({format_bytes(idle), "-", fmt::format("{} others", holders.pins.size() - shown), "-", "-"});
+  std::for_each(holders.pins.begin() + static_cast<std::ptrdiff_t>(held_by_blocks), holders.pins.end(), add);
   return table;
 }
 

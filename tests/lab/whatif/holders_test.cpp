@@ -168,6 +168,20 @@ INSTANTIATE_TEST_SUITE_P(Small, HoldersOfRecordings,
                          testing::Values("bert.pickle.gz", "graphed.pickle.gz", "lstm.pickle.gz",
                                          "resnet.pickle.gz", "lstm_late.pickle.gz", "twostream.pickle.gz"));
 
+// What nothing holds is given back by empty_cache(); it is none of the "others".
+TEST(HoldersTest, WhatNothingHoldsHasARowOfItsOwn) {
+  Holders holders;
+  for (const Bytes idle : {5_MiB, 3_MiB, 2_MiB}) {
+    holders.pins.push_back({.pin = {.holder = Pin::Holder::blocks, .idle = idle, .size = 1_MiB}});
+  }
+  holders.pins.push_back({.pin = {.holder = Pin::Holder::nothing, .idle = 7_MiB}});
+  const Table table = pins_table(holders, 1);
+  ASSERT_EQ(table.rows().size(), 3U);
+  EXPECT_THAT(table.rows()[0], ElementsAre("5.0 MiB", "1.0 MiB", "a block of the allocator's own", "-", "-"));
+  EXPECT_THAT(table.rows()[1], ElementsAre("5.0 MiB", "-", "2 others", "-", "-"));
+  EXPECT_THAT(table.rows()[2], ElementsAre("7.0 MiB", "-", "nothing: empty_cache() gives it back", "-", "-"));
+}
+
 TEST(HoldersTest, AreWrittenAsJson) {
   const ClientProgram program = script(kPinned);
   const WhatIfAnswer answered = answer(program, {"", "expandable_segments:True"});
