@@ -42,7 +42,7 @@ Bucket bucket_of(const std::vector<IterationRecord>& records, std::size_t first,
   const std::string limit = fmt::format("{:.4f}", gib(last.memory.total));
   std::string values =
       fmt::format("{:.4f} {:.4f} {} {}", gib(peak), gib(reserved), limit, oom ? limit : "NaN");
-  for (const std::int64_t value : last.point) values += fmt::format(" {}", value);
+  for (const std::int64_t value : last.point()) values += fmt::format(" {}", value);
   return {last.iteration, std::move(values)};
 }
 
@@ -115,7 +115,9 @@ class TraceScript {
     add_panel("peak allocated, GiB", std::max(kMemoryHeight, names), highest_memory() * 1.05,
               [](const IterationRecord& record) { return gib(record.step_peak_allocated); });
     for (std::size_t p = 0; p < frame.parameters.size(); ++p) {
-      const auto value = [p](const IterationRecord& record) { return static_cast<double>(record.point[p]); };
+      const auto value = [p](const IterationRecord& record) {
+        return static_cast<double>(record.point()[p]);
+      };
       add_panel(frame.parameters[p], std::max(kParameterHeight, names), highest(value) * 1.08, value);
     }
   }

@@ -75,13 +75,13 @@ constexpr Track kSteps{1, 1};
 Json arguments_of(const ParameterSpace& space, const IterationRecord& record) {
   Json args;
   args["iteration"] = record.iteration;
-  for (std::size_t i = 0; i < space.size(); ++i) args[space.parameters[i].name] = record.point[i];
+  for (std::size_t i = 0; i < space.size(); ++i) args[space.parameters[i].name] = record.point()[i];
   args["step_peak_allocated"] = record.step_peak_allocated;
   args["step_peak_reserved"] = record.step_peak_reserved;
   args["limit"] = record.memory.total;
   args["alloc_retries"] = record.memory.alloc_retries;
   if (!record.kept) args["kept"] = false;
-  if (!record.reason.empty()) args["reason"] = record.reason;
+  if (!record.reason().empty()) args["reason"] = record.reason();
   return args;
 }
 
@@ -93,12 +93,12 @@ void add_memory(Events& events, SimTime time, Bytes allocated, Bytes reserved) {
 
 void add_change(Events& events, const ParameterSpace& space, const IterationRecord& record, SimTime time) {
   std::string name;
-  for (std::size_t i = 0; i < record.delta.size(); ++i) {
-    if (record.delta[i] == 0) continue;
-    name += (name.empty() ? "" : ", ") + space.parameters[i].name + (record.delta[i] > 0 ? " +" : " ") +
-            std::to_string(record.delta[i]);
+  for (std::size_t i = 0; i < record.delta().size(); ++i) {
+    if (record.delta()[i] == 0) continue;
+    name += (name.empty() ? "" : ", ") + space.parameters[i].name + (record.delta()[i] > 0 ? " +" : " ") +
+            std::to_string(record.delta()[i]);
   }
-  if (!name.empty()) events.mark(name, kSteps, time, {{"reason", record.reason}});
+  if (!name.empty()) events.mark(name, kSteps, time, {{"reason", record.reason()}});
 }
 
 Track card_track(CardId card, int thread = 1) { return {static_cast<int>(card) + 2, thread}; }

@@ -39,8 +39,8 @@ constexpr double kMost = 0x1p53;
 /// (or whole number) from 0 to kMost at the most, `flag(column, otherwise)` where it is neither true nor
 /// false; a column without `otherwise` must be there.
 template <class Number, class Flag>
-IterationRecord record_of(const std::vector<std::string>& parameters, const Number& number,
-                          const Flag& flag) {
+IterationRecord record_of(const std::vector<std::string>& parameters, const Number& number, const Flag& flag,
+                          RecentChoices& choices) {
   const auto whole = [&](const std::string& column) { return std::llround(number(column, true)); };
   const auto bytes = [&](const std::string& column) { return static_cast<Bytes>(number(column, true)); };
   const bool oom = flag("oom", std::nullopt);
@@ -48,25 +48,26 @@ IterationRecord record_of(const std::vector<std::string>& parameters, const Numb
   IterationRecord record{.iteration = whole("iteration"),
                          .start = from_seconds(number("start_s", false)),
                          .duration = from_seconds(number("duration_s", false)),
-                         .point = {},
-                         .result = oom     ? StepResult::oom
-                                   : error ? StepResult::error
-                                           : StepResult::ok,
                          .memory = {},
                          .step_peak_allocated = bytes("step_peak_allocated"),
                          .step_peak_reserved = bytes("step_peak_reserved"),
+                         .result = oom     ? StepResult::oom
+                                   : error ? StepResult::error
+                                           : StepResult::ok,
                          .kept = flag("kept", true),
-                         .delta = {},
-                         .reason = {}};
+                         .choice = nullptr};
   record.memory.total = bytes("limit");
   record.memory.alloc_retries = static_cast<std::uint64_t>(number("alloc_retries", true));
-  for (const std::string& name : parameters) record.point.push_back(whole(name));
+  StepChoice choice;
+  for (const std::string& name : parameters) choice.point.push_back(whole(name));
+  record.choice = choices.share(std::move(choice));
   return record;
 }
 
 RunTrace read_jsonl(InputFile& file) {
   const std::string text = file.rest();
   RunTrace trace;
+  RecentChoices choices;
   std::size_t line = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -96,7 +97,7 @@ RunTrace read_jsonl(InputFile& file) {
       if (found != row.end() && found->is_boolean()) return found->get<bool>();
       throw InputError(where, "\"" + column + "\" is missing or neither true nor false.");
     };
-    trace.iterations.push_back(record_of(trace.parameters, number, flag));
+    trace.iterations.push_back(record_of(trace.parameters, number, flag, choices));
   }
   return trace;
 }
@@ -105,6 +106,7 @@ RunTrace read_csv(InputFile& file) {
   const CsvTable table{file};
   require_iterations(file.name(), table.has("iteration"));
   RunTrace trace;
+  RecentChoices choices;
   trace.parameters = parameters_in(table.columns(), [&](const std::string& name) { return table.has(name); });
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const auto number = [&](const std::string& column, bool whole) {
@@ -117,7 +119,7 @@ RunTrace read_csv(InputFile& file) {
       if (cell != "true" && cell != "false") table.wrong(i, column, "is neither true nor false.");
       return cell == "true";
     };
-    trace.iterations.push_back(record_of(trace.parameters, number, flag));
+    trace.iterations.push_back(record_of(trace.parameters, number, flag, choices));
   }
   return trace;
 }

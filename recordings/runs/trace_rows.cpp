@@ -16,7 +16,7 @@ Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
   row["iteration"] = record.iteration;
   row["start_s"] = to_seconds(record.start);
   row["duration_s"] = to_seconds(record.duration);
-  for (std::size_t i = 0; i < space.size(); ++i) row[space.parameters[i].name] = record.point[i];
+  for (std::size_t i = 0; i < space.size(); ++i) row[space.parameters[i].name] = record.point()[i];
   row["oom"] = record.result == StepResult::oom;
   row["error"] = record.result == StepResult::error;
   row["kept"] = record.kept;
@@ -30,9 +30,9 @@ Json trace_row(const ParameterSpace& space, const IterationRecord& record) {
   row["alloc_retries"] = record.memory.alloc_retries;
   row["allocator_ooms"] = record.memory.allocator_ooms;
   for (std::size_t i = 0; i < space.size(); ++i) {
-    row["d_" + space.parameters[i].name] = record.delta.empty() ? 0 : record.delta[i];
+    row["d_" + space.parameters[i].name] = record.delta().empty() ? 0 : record.delta()[i];
   }
-  row["reason"] = record.reason;
+  row["reason"] = record.reason();
   return row;
 }
 
@@ -112,8 +112,8 @@ std::string trace_jsonl(const ParameterSpace& space, const std::vector<Iteration
 }
 
 std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
-  IterationRecord blank;
-  blank.point.resize(space.size());
+  const IterationRecord blank{.choice =
+                                  std::make_shared<StepChoice>(StepChoice{.point = Point(space.size())})};
   return as_csv(trace_row(space, blank), records,
                 [&](const IterationRecord& record) { return trace_row(space, record); });
 }

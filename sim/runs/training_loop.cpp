@@ -140,16 +140,17 @@ class TrainingLoop final : private SteppedRun {
     IterationRecord record{.iteration = iteration_,
                            .start = began_,
                            .duration = now() - began_,
-                           .point = ran,
-                           .result = step_.result,
                            .memory = memory,
                            .step_peak_allocated = step_.peak_allocated,
-                           .step_peak_reserved = step_.peak_reserved};
+                           .step_peak_reserved = step_.peak_reserved,
+                           .result = step_.result,
+                           .choice = nullptr};
     const StepDecision decision = session_->after_step(step_.result, deliver(std::move(reading)), ran,
                                                        step_.oom ? step_.oom->requested : 0);
-    record.reason = decision.reason;
-    if (decision.moved) record.delta = session_->point();
-    for (std::size_t i = 0; i < record.delta.size(); ++i) record.delta[i] -= before[i];
+    StepChoice choice{.point = ran, .reason = decision.reason};
+    if (decision.moved) choice.delta = session_->point();
+    for (std::size_t i = 0; i < choice.delta.size(); ++i) choice.delta[i] -= before[i];
+    record.choice = choices_.share(std::move(choice));
     log(decision);
     const SimTime delay = obey(decision, *runner_);
     run_.ended_early = failures_.note(record.result, decision.moved, ran, setup_.bounds);
@@ -268,11 +269,13 @@ class TrainingLoop final : private SteppedRun {
     const Point before = session_->point();
     const StepDecision decision = session_->on_phase(report, runner_->read(iteration_, now(), cards_));
     IterationRecord& record = run_.iterations.back();
-    if (!decision.reason.empty()) record.reason += (record.reason.empty() ? "" : "; ") + decision.reason;
+    StepChoice choice = *record.choice;
+    if (!decision.reason.empty()) choice.reason += (choice.reason.empty() ? "" : "; ") + decision.reason;
     if (decision.moved) {
-      record.delta.resize(before.size());
-      for (std::size_t i = 0; i < before.size(); ++i) record.delta[i] += session_->point()[i] - before[i];
+      choice.delta.resize(before.size());
+      for (std::size_t i = 0; i < before.size(); ++i) choice.delta[i] += session_->point()[i] - before[i];
     }
+    record.choice = choices_.share(std::move(choice));
     log(decision);
     const SimTime delay = obey(decision, *runner_);
     if (decision.end_run) run_.ended_early = end_reason(decision.reason);
@@ -300,6 +303,7 @@ class TrainingLoop final : private SteppedRun {
   std::vector<Bytes> totals_;         // by card
   std::optional<TunerSession> session_;
   TrainingRun run_;
+  RecentChoices choices_;
   std::int64_t iteration_ = 0;
   StepOutcome step_;  // that runs now or was the last
   SimTime began_{0};  // when it began

@@ -15,11 +15,11 @@ std::vector<IterationRecord> some_iterations() {
   std::vector<IterationRecord> records;
   for (std::int64_t i = 1; i <= 20; ++i) {
     records.push_back({.iteration = i,
-                       .point = {i, 64},
-                       .result = i == 7 ? StepResult::oom : StepResult::ok,
                        .memory = {.total = 12_GiB},
                        .step_peak_allocated = static_cast<Bytes>(i) * 512_MiB,
-                       .step_peak_reserved = 11_GiB});
+                       .step_peak_reserved = 11_GiB,
+                       .result = i == 7 ? StepResult::oom : StepResult::ok,
+                       .choice = std::make_shared<StepChoice>(StepChoice{.point = {i, 64}})});
   }
   return records;
 }

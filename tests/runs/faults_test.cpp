@@ -128,8 +128,8 @@ TEST_F(FaultsTest, AnErrorIsNoOom) {
 TEST_F(FaultsTest, ADelayedChangeLeavesThatManyStepsAtTheOldParameters) {
   setup.faults.apply_delay = 3;
   const TrainingRun result = run(1);
-  for (std::size_t step = 0; step < 4; ++step) EXPECT_EQ(result.iterations[step].point, Point{4}) << step;
-  EXPECT_EQ(result.iterations[4].point, Point{6});
+  for (std::size_t step = 0; step < 4; ++step) EXPECT_EQ(result.iterations[step].point(), Point{4}) << step;
+  EXPECT_EQ(result.iterations[4].point(), Point{6});
   EXPECT_EQ(ran[3], Point{4});
   EXPECT_EQ(ran[4], Point{6});
   EXPECT_EQ(result.faults.late_changes, 3);
@@ -204,26 +204,26 @@ TEST_F(FaultsTest, ATunerIsToldOfEveryNewProcess) {
 
 TEST_F(FaultsTest, ARestartKeepsWhatASessionSaved) {
   setup.faults.restart = {.after = 7};
-  EXPECT_EQ(run(2, true).final_point, Point{6});           // moved once, and the second tuner knows it
-  EXPECT_EQ(run(2, false).iterations[7].point, Point{4});  // begins anew
+  EXPECT_EQ(run(2, true).final_point, Point{6});             // moved once, and the second tuner knows it
+  EXPECT_EQ(run(2, false).iterations[7].point(), Point{4});  // begins anew
 }
 
 // The change after step 6 came after the checkpoint, and is made once more.
 TEST_F(FaultsTest, ARestartKeepsWhatASessionHadSavedWithTheCheckpoint) {
   setup.faults.restart = {.after = 7, .checkpoint_every = 5};
   const TrainingRun result = run(6, true);
-  EXPECT_EQ(result.iterations[6].point, Point{6});  // iteration 7
-  EXPECT_EQ(result.iterations[7].point, Point{4});  // iteration 6
-  EXPECT_EQ(result.iterations[8].point, Point{6});
+  EXPECT_EQ(result.iterations[6].point(), Point{6});  // iteration 7
+  EXPECT_EQ(result.iterations[7].point(), Point{4});  // iteration 6
+  EXPECT_EQ(result.iterations[8].point(), Point{6});
 }
 
 TEST_F(FaultsTest, ARestartBeforeTheFirstCheckpointBeginsAnew) {
   setup.faults.restart = {.after = 4, .checkpoint_every = 5};
   const TrainingRun result = run(2, true);
-  EXPECT_EQ(result.iterations[3].point, Point{6});
+  EXPECT_EQ(result.iterations[3].point(), Point{6});
   EXPECT_EQ(result.iterations[4].iteration, 1);
-  EXPECT_EQ(result.iterations[4].point, Point{4});
-  EXPECT_EQ(result.iterations[6].point, Point{6});  // it has learnt nothing that it could have lost
+  EXPECT_EQ(result.iterations[4].point(), Point{4});
+  EXPECT_EQ(result.iterations[6].point(), Point{6});  // it has learnt nothing that it could have lost
 }
 
 TEST_F(FaultsTest, AProcessDiesAfterItsLastIterationIsDone) {

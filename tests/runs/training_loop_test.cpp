@@ -53,12 +53,28 @@ TEST_F(TrainingLoopTest, RecordsEveryIteration) {
 
 TEST_F(TrainingLoopTest, AChangeHoldsFromTheNextStep) {
   const TrainingRun result = run({{.delta = {2}, .reason = "up"}});
-  EXPECT_EQ(result.iterations[0].point, Point{4});
-  EXPECT_EQ(result.iterations[0].delta, Point{2});
-  EXPECT_EQ(result.iterations[1].point, Point{6});
+  EXPECT_EQ(result.iterations[0].point(), Point{4});
+  EXPECT_EQ(result.iterations[0].delta(), Point{2});
+  EXPECT_EQ(result.iterations[1].point(), Point{6});
   ASSERT_EQ(result.adjustments.size(), 1u);
   EXPECT_EQ(result.adjustments[0].iteration, 1);
   EXPECT_EQ(result.final_point, Point{6});
+}
+
+// A run of a million steps keeps a million records: 136 bytes each where the choice repeats.
+TEST_F(TrainingLoopTest, StepsThatRepeatAChoiceShareIt) {
+  static_assert(sizeof(IterationRecord) <= 136);
+  const TunerAnswer looked{.reason = "hold"};
+  const TrainingRun result = run({looked, {}, looked, {}, {.delta = {2}, .reason = "up"}});
+  const auto& steps = result.iterations;
+  EXPECT_EQ(steps[0].reason(), "hold");
+  EXPECT_EQ(steps[0].choice, steps[2].choice);
+  EXPECT_EQ(steps[1].choice, steps[3].choice);
+  EXPECT_NE(steps[0].choice, steps[1].choice);
+  EXPECT_EQ(steps[4].delta(), Point{2});
+  EXPECT_EQ(steps[5].point(), Point{6});
+  EXPECT_NE(steps[5].choice, steps[3].choice);
+  EXPECT_EQ(steps[5].choice, steps[19].choice);
 }
 
 TEST_F(TrainingLoopTest, OtherProcessesTakeMemoryForAWhile) {
@@ -98,7 +114,7 @@ TEST_F(TrainingLoopTest, ARetriedStepIsNoIterationOfItsOwn) {
   ASSERT_EQ(result.iterations.size(), 3u);
   EXPECT_EQ(result.iterations[0].iteration, 1);
   EXPECT_EQ(result.iterations[1].iteration, 1);
-  EXPECT_EQ(result.iterations[1].point, Point{4});
+  EXPECT_EQ(result.iterations[1].point(), Point{4});
   EXPECT_EQ(result.iterations[2].iteration, 2);
 }
 
@@ -147,9 +163,11 @@ TEST_F(TrainingLoopTest, APhaseFollowsTheBatchAndItsTunerIsTold) {
   EXPECT_EQ(heard[3].result, StepResult::ok);
   EXPECT_EQ(heard[3].peak_allocated, 7_GiB);
   EXPECT_EQ(result.phases.ooms, 1);
-  EXPECT_EQ(result.iterations[9].delta, Point{-1});
-  EXPECT_EQ(result.iterations[9].reason, "validation: smaller");
-  EXPECT_EQ(result.iterations[10].point, Point{3});
+  EXPECT_EQ(result.iterations[8].delta(), Point{});  // it shared what it chose with the step after it
+  EXPECT_EQ(result.iterations[8].reason(), "");
+  EXPECT_EQ(result.iterations[9].delta(), Point{-1});
+  EXPECT_EQ(result.iterations[9].reason(), "validation: smaller");
+  EXPECT_EQ(result.iterations[10].point(), Point{3});
 }
 
 /// Halves after a failure, else one more; notes the peaks that it sees.

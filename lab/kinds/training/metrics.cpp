@@ -32,9 +32,9 @@ Totals add_up(const TrainingScenario& scenario, const TrainingRun& run) {
       ++totals.ooms;
       totals.failed_s += to_seconds(step.duration);
     } else if (step.result == StepResult::ok && step.kept) {
-      totals.work.samples += static_cast<double>(scenario.model->samples(step.point));
-      totals.work.pixels += static_cast<double>(scenario.model->pixels(step.point));
-      totals.work.ranks += rank_of(scenario.setup.bounds, step.point) /
+      totals.work.samples += static_cast<double>(scenario.model->samples(step.point()));
+      totals.work.pixels += static_cast<double>(scenario.model->pixels(step.point()));
+      totals.work.ranks += rank_of(scenario.setup.bounds, step.point()) /
                            static_cast<double>(std::max<std::int64_t>(1, scenario.setup.iterations));
     }
   }
@@ -44,7 +44,7 @@ Totals add_up(const TrainingScenario& scenario, const TrainingRun& run) {
 // A policy that gives a reason has evaluated something.
 std::int64_t evaluations_until(const std::vector<IterationRecord>& steps, std::int64_t iteration) {
   return std::count_if(steps.begin(), steps.end(), [&](const IterationRecord& step) {
-    return step.iteration <= iteration && !step.reason.empty();
+    return step.iteration <= iteration && !step.reason().empty();
   });
 }
 

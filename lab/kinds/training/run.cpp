@@ -103,7 +103,7 @@ std::size_t nth(const Records& records, std::int64_t n, const Is& is) {
 }
 
 bool failed(const IterationRecord& record) { return record.result == StepResult::oom; }
-bool changed(const IterationRecord& record) { return !record.delta.empty(); }
+bool changed(const IterationRecord& record) { return !record.delta().empty(); }
 
 std::size_t place_of(const Expectation& expectation, const Records& records) {
   using Subject = Expectation::Subject;
@@ -129,14 +129,14 @@ std::size_t place_of(const Expectation& expectation, const Records& records) {
 
 std::string line_of(const IterationRecord& record, const ParameterSpace& space) {
   std::string text = fmt::format("iteration {}:", record.iteration);
-  for (std::size_t i = 0; i < record.point.size(); ++i) {
-    text += fmt::format(" {} {}", space.parameters[i].name, record.point[i]);
+  for (std::size_t i = 0; i < record.point().size(); ++i) {
+    text += fmt::format(" {} {}", space.parameters[i].name, record.point()[i]);
   }
   text += fmt::format(", peak {}, reserved {}", format_bytes(record.step_peak_allocated),
                       format_bytes(record.step_peak_reserved));
   if (failed(record)) text += ", OOM";
-  if (changed(record)) text += fmt::format(", then {:+d}", fmt::join(record.delta, ", "));
-  return text + (record.reason.empty() ? "" : " (" + record.reason + ")");
+  if (changed(record)) text += fmt::format(", then {:+d}", fmt::join(record.delta(), ", "));
+  return text + (record.reason().empty() ? "" : " (" + record.reason() + ")");
 }
 
 std::int64_t microseconds(SimTime time) { return time.count() / 1000; }
@@ -279,7 +279,7 @@ void RunHistory::finish(const std::vector<IterationRecord>& steps) {
     const IterationRecord& step = steps[i / 2];
     const bool begins = i % 2 == 0;
     const SimTime time = begins ? step.start : step.start + step.duration;
-    return SnapshotAnnotation{name_of(step.iteration, step.point), begins, 0, microseconds(time)};
+    return SnapshotAnnotation{name_of(step.iteration, step.point()), begins, 0, microseconds(time)};
   });
   output_->commit();
 }

@@ -214,7 +214,7 @@ Json curves_json(const TrainingRun& run, std::size_t parameters) {
   json["limit"] = curve([](const IterationRecord& step) { return step.memory.total; });
   json["points"] = Json::array();
   for (std::size_t i = 0; i < parameters; ++i) {
-    json["points"].push_back(curve([i](const IterationRecord& step) { return step.point[i]; }));
+    json["points"].push_back(curve([i](const IterationRecord& step) { return step.point()[i]; }));
   }
   return json;
 }
@@ -303,10 +303,10 @@ void draw_training(const TrainingScenario& scenario, const Comparison& compariso
 std::vector<std::string> tuner_decisions(const TrainingScenario& scenario, const TrainingRun& run) {
   std::vector<std::string> lines;
   for (const IterationRecord& step : run.iterations) {
-    const std::string ran = fmt::format("iteration {} at {}", step.iteration, fmt::join(step.point, ", "));
+    const std::string ran = fmt::format("iteration {} at {}", step.iteration, fmt::join(step.point(), ", "));
     if (step.result == StepResult::oom) lines.push_back(ran + " ran out of memory");
-    if (!step.delta.empty())
-      lines.push_back(ran + fmt::format(": changed by {}", fmt::join(step.delta, ", ")));
+    if (!step.delta().empty())
+      lines.push_back(ran + fmt::format(": changed by {}", fmt::join(step.delta(), ", ")));
   }
   const bool ended = !run.ended_early.empty();
   lines.push_back(fmt::format("{} at {} of {} after {} steps", ended ? "ended early" : "ended",
@@ -467,7 +467,7 @@ std::string search_line(const TrainingScenario& scenario, const PolicyResult& re
                   has_times(scenario) ? fmt::format(", {:.1f} s", to_seconds(search.duration)) : "");
   const auto& steps = result.run.iterations;
   const std::size_t batch = scenario.setup.bounds.find("batch").value();
-  const std::int64_t first = steps.empty() ? 0 : steps.front().point[batch];
+  const std::int64_t first = steps.empty() ? 0 : steps.front().point()[batch];
   const auto entry = std::ranges::find(scenario.policies, result.label, &PolicyEntry::label);
   const std::string by = entry == scenario.policies.end() || !entry->search
                              ? "its search"

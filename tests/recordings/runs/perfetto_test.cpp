@@ -17,14 +17,13 @@ TEST(PerfettoTrace, ShowsStepsCountersOomsAndChanges) {
   failed.iteration = 3;
   failed.start = SimTime{1'000'000'001};
   failed.duration = SimTime{2'500};
-  failed.point = {8, 32};
   failed.result = StepResult::oom;
   failed.memory.allocated = 10;
   failed.memory.reserved = 30;
   failed.step_peak_allocated = 20;
   failed.step_peak_reserved = 40;
-  failed.delta = {-2, 0};
-  failed.reason = "oom \"twice\"";
+  failed.choice =
+      std::make_shared<StepChoice>(StepChoice{.point = {8, 32}, .delta = {-2, 0}, .reason = "oom \"twice\""});
   const std::string text = trace_perfetto("a \\ b", space, {failed});
   EXPECT_NE(text.find(R"("ts":1000000.001,"dur":2.500)"), std::string::npos);
   const Json events = Json::parse(text)["traceEvents"];

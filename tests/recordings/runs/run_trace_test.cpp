@@ -20,7 +20,7 @@ IterationRecord record(std::int64_t iteration, StepResult result, bool kept) {
   one.iteration = iteration;
   one.start = SimTime{iteration * 1'000'000'000};
   one.duration = SimTime{500'000'000};
-  one.point = {8};
+  one.choice = std::make_shared<StepChoice>(StepChoice{.point = {8}});
   one.result = result;
   one.memory.total = 12_GiB;
   one.step_peak_allocated = 5_GiB;

@@ -212,7 +212,7 @@ TEST(AfterSearch, TheRunBeginsAtWhatWasFoundAndTheSearchCounts) {
   const PolicyResult& result = *comparison.find("fixed");
   ASSERT_TRUE(result.search);
   EXPECT_EQ(result.search->answer.batch, 9);
-  EXPECT_EQ(result.run.iterations.front().point, Point{9});
+  EXPECT_EQ(result.run.iterations.front().point(), Point{9});
   EXPECT_EQ(result.run.iterations.front().start, result.search->duration);
   EXPECT_EQ(metric(comparison, "fixed", "search_probes"), static_cast<double>(result.search->trials.size()));
   EXPECT_EQ(metric(comparison, "fixed", "search_ooms"), static_cast<double>(result.search->ooms));
@@ -227,7 +227,7 @@ TEST(AfterSearch, TheRunBeginsAtWhatWasFoundAndTheSearchCounts) {
 TEST(AfterSearch, StaysWithinItsOwnRange) {
   const Comparison comparison =
       compared(searching(R"({"use": "binsearch", "reduction": 1, "low": 3, "high": 6})"));
-  EXPECT_EQ(comparison.find("fixed")->run.iterations.front().point, Point{6});
+  EXPECT_EQ(comparison.find("fixed")->run.iterations.front().point(), Point{6});
 }
 
 // Another process leaves 262 MiB: no step fits, in the search or in the run.
@@ -239,7 +239,7 @@ TEST(AfterSearch, TheRunBeginsAtTheSmallestWhereNothingWasFound) {
   experiment->run({"fixed"});
   const PolicyResult result = run_policy(scenario, scenario.policies[0]);
   EXPECT_NE(result.search->answer.action, SearcherAnswer::Action::found);
-  EXPECT_EQ(result.run.iterations.front().point, Point{3});
+  EXPECT_EQ(result.run.iterations.front().point(), Point{3});
   const auto endings = experiment->endings();
   EXPECT_TRUE(std::ranges::any_of(endings, [](const std::string& line) {
     return line.starts_with("fixed began at the smallest batch, 3: its search (");
