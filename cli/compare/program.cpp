@@ -1,6 +1,7 @@
 // The program that scripts/demo runs: `compare`, of training scenarios alone, on a simulated card. It is
 // built in half the time of the whole, of the same sources.
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 
 #include "cli/options.hpp"
@@ -28,8 +29,16 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words{argv + 1, argv + argc};
   const vramlab::Ending ending = vramlab::ending_of([&] {
     if (words.empty()) throw vramlab::InputError("", "usage: vramlab_compare compare SCENARIO [options]");
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+      throw vramlab::InputError("mpirun", "this program is no rank of a job.");
+    }
     return vramlab::run_verb(words);
   });
   std::cerr << ending.error;
+  if (ending.code == vramlab::kBadInput) {
+    std::cerr << "vramlab_compare compares training scenarios and no more; \"scripts/build program\" makes "
+                 "vramlab, "
+                 "which knows every verb and kind.\n";
+  }
   return ending.code;
 }

@@ -3,12 +3,15 @@
 from types import TracebackType
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Type
 
-from torch.utils.data import Sampler
-
 from ._composer import Composed, Composer
 from ._library import MOST_BYTES, Error, described, listed, whole
 from ._memory import is_out_of_memory, let_go, requested_bytes
 from .tuner import Tuner
+
+try:
+    from torch.utils.data import Sampler
+except ModuleNotFoundError:
+    raise Error("PyTorch is not installed; BatchSampler is one of its samplers.") from None
 
 _MOST_TOKENS = 1 << 40
 

@@ -405,7 +405,12 @@ void JobItems::read_phases(const JobSection& section, const std::string& pointer
   SimTime whole_time{0};
   const auto read = [&](const SpanSection& span, const std::string& where) {
     job.phases.push_back(has_model ? model_phase(span, where, job, base) : plain_phase(span, where));
-    if (job.phases.back().duration <= SimTime{0}) throw InputError(where, "a duration must be above 0.");
+    if (job.phases.back().duration <= SimTime{0}) {
+      throw InputError(
+          where, has_model ? "the model's steps were never timed, so that they take no time; \"vramlab fit "
+                             "--times\" makes a model that has them."
+                           : "a duration must be above 0.");
+    }
     whole_time += job.phases.back().duration;
     if (whole_time > kLongestSpan) throw InputError(where, kTooLong);
   };

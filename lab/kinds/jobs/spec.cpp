@@ -59,7 +59,7 @@ class JobsReader {
     allocator_.settings = allocator_settings(file_.allocator, problems_);
     read_jobs();
     if (file_.jobs.empty() && !file_.trace && !file_.generate) {
-      problems_.add("", "there are no jobs: give \"jobs\", \"generate\" or \"trace\".");
+      problems_.add("/jobs", "there are none: give \"jobs\", \"generate\" or \"trace\".");
     }
     mark_assumed_contexts();
     if (file_.simulates_steps) {
