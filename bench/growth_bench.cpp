@@ -1,9 +1,10 @@
 // How the time of a workload grows with its size: each runs at n, 4n and 16n, and the exponent is the slope
 // between the last two, log4(t(16n) / t(4n)), where what does not grow counts least. Names of workloads as
-// arguments run these alone.
+// arguments run these alone; a name and a number run that workload once at this size, for callgrind.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <random>
@@ -249,6 +250,11 @@ double seconds_of(const Workload& workload, std::size_t n) {
 
 int main(int argc, char** argv) {
   using namespace vramlab;
+  if (const std::size_t n = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0; n > 0) {
+    for (const Workload& workload : kWorkloads)
+      if (workload.name == std::string(argv[1])) workload.run(n);
+    return 0;
+  }
   std::puts(
       "| workload | n | at n | at 4n | at 16n | exponent |\n| --- | ---: | ---: | ---: | ---: | ---: |");
   for (const Workload& workload : kWorkloads) {
