@@ -70,14 +70,16 @@ TEST(TrainingMetrics, AreTheirFormulasWorkedByHand) {
   scenario.objective = Objective::samples_per_s;
   TrainingRun run;
   run.duration = std::chrono::seconds{10};
-  run.iterations = {{.iteration = 1, .point = {8}, .kept = false, .reason = "looked"},
-                    {.iteration = 2, .point = {8}},
+  const auto at = [](std::int64_t batch, const char* reason = "") {
+    return std::make_shared<const StepChoice>(StepChoice{.point = {batch}, .reason = reason});
+  };
+  run.iterations = {{.iteration = 1, .kept = false, .choice = at(8, "looked")},
+                    {.iteration = 2, .choice = at(8)},
                     {.iteration = 3,
                      .duration = std::chrono::seconds{2},
-                     .point = {16},
                      .result = StepResult::oom,
-                     .reason = "ran out of memory"},
-                    {.iteration = 4, .point = {4}, .reason = "all is well"}};
+                     .choice = at(16, "ran out of memory")},
+                    {.iteration = 4, .choice = at(4, "all is well")}};
   run.adjustments.push_back({.iteration = 3, .from = {16}, .to = {4}});
   const auto value = [&](const std::string& name) { return figure(training_metrics(scenario, run), name); };
   EXPECT_DOUBLE_EQ(value("samples_per_s"), 1.2);  // (8 + 4) / 10
