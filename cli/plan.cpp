@@ -178,16 +178,16 @@ Json planned_json(const PlannedFile& planned, const std::optional<Bytes>& capaci
   return json;
 }
 
-// Of a list that is a plan already.
-void show_given_plan(const PlannedFile& planned, Output& output) {
-  if (planned.list.offsets.empty()) return;
-  const PlanCheck check = check_plan(planned.list.buffers, planned.list.offsets);
+// Of a list that is a plan already: whether that is sound.
+bool check_given_plan(const PlannedFile& planned, Output& output) {
+  if (planned.list.offsets.empty()) return true;
+  const PlanCheck check = check_plan(planned.list.buffers, planned.list.offsets, planned.list.ids);
   if (check.sound()) {
     output.line("The offsets of {} are a sound plan that needs {} bytes.", planned.file, check.top);
-    return;
+  } else {
+    output.line("The offsets of {} are no plan: {}.", planned.file, fmt::join(check.faults, "; "));
   }
-  output.line("The offsets of {} are no plan, counting its rows from 0: {}.", planned.file,
-              fmt::join(check.faults, "; "));
+  return check.sound();
 }
 
 void write_plan(const std::string& name, const PlannedFile& planned, Output& output) {
@@ -209,10 +209,11 @@ int run_plan(const Arguments& arguments, Output& output) {
   }
   Json json = all.size() == 1 ? planned_json(all.front(), question.capacity) : Json::object();
   json["plans"] = Json::array();
+  bool sound = true;
   for (const PlannedFile& planned : all) {
     const std::string where = all.size() == 1 ? "" : short_name(planned) + ": ";
     output.line(where + verdict(planned, question.capacity));
-    show_given_plan(planned, output);
+    sound = check_given_plan(planned, output) && sound;
     json["plans"].push_back(planned_json(planned, question.capacity));
   }
   output.next_table(plans_table(all));
@@ -224,7 +225,7 @@ int run_plan(const Arguments& arguments, Output& output) {
   }
   if (!plan_name.empty()) write_plan(plan_name, all.front(), output);
   output.json(json);
-  return kDone;
+  return sound ? kDone : kExpectationFailed;
 }
 
 }  // namespace

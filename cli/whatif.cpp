@@ -303,15 +303,29 @@ void print_peak(const PeakMemory& peak, const Holders& holders, Output& output) 
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }
 
+bool knows_stacks(const ClientProgram& program) {
+  return std::ranges::any_of(program.stacks, [](const auto& stack) { return !stack.empty(); });
+}
+
+std::string no_stacks_sentence(const ClientProgram& program) {
+  return program.file +
+         " holds no stacks. Record with torch.cuda.memory._record_memory_history(stacks=\"python\").";
+}
+
+// What no replay is needed for to know that an output cannot be written.
+void require_outputs(const std::vector<ClientProgram>& programs, const std::string& folded,
+                     const std::string& picture) {
+  if (!folded.empty() && std::ranges::none_of(programs, knows_stacks)) {
+    throw InputError("--folded", no_stacks_sentence(programs.front()));
+  }
+  if (!picture.empty()) require_gnuplot(picture);
+}
+
 // Throws InputError where there is nothing to write.
 void write_folded(const std::string& file, const ClientProgram& program, const PeakMemory& peak,
                   Output& output) {
   if (file.empty()) return;
-  if (peak.by_group.empty()) {
-    throw InputError("--folded", program.file +
-                                     " holds no stacks. Record with "
-                                     "torch.cuda.memory._record_memory_history(stacks=\"python\").");
-  }
+  if (!knows_stacks(program)) throw InputError("--folded", no_stacks_sentence(program));
   std::string text;
   for (const auto& [stack, bytes] : peak.folded) text += fmt::format("{} {}\n", stack, bytes);
   output.write(file, text);
@@ -460,6 +474,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
   const std::vector<ClientProgram>& programs = asked.programs;
+  require_outputs(programs, folded, picture);
   WhatIfAnswer answer = answer_whatif(programs, question);
   answer.predicted = !asked.sentence.empty();
   const std::size_t rank = answer.rows.front().program;
@@ -486,18 +501,6 @@ int run_whatif(const Arguments& arguments, Output& output) {
       if (warned.insert(warning).second) output.line("warning: " + warning);
     }
   }
-  write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
-  if (!picture.empty()) {
-    draw_memory_picture(timeline_picture(programs[rank], holders, answer.ranks[rank].front()), picture);
-    output.wrote(picture);
-  }
-  if (!exported.empty()) {
-    OutputFile file{exported};
-    write_torch_snapshot(answer.rows.front().kept->snapshot,
-                         [&](std::string_view bytes) { file.write(bytes); });
-    file.commit();
-    output.wrote(exported);
-  }
   if (question.maps) add_page(programs, answer, question.smallest, output);
   output.write_report();
   Json json = whatif_json(programs, answer);
@@ -506,6 +509,19 @@ int run_whatif(const Arguments& arguments, Output& output) {
     json["outside_range"] = asked.outside_range;
   }
   output.json(json);
+  // A file that cannot be written ends the program, so the answer itself comes first.
+  if (!exported.empty()) {
+    OutputFile file{exported};
+    write_torch_snapshot(answer.rows.front().kept->snapshot,
+                         [&](std::string_view bytes) { file.write(bytes); });
+    file.commit();
+    output.wrote(exported);
+  }
+  write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
+  if (!picture.empty()) {
+    draw_memory_picture(timeline_picture(programs[rank], holders, answer.ranks[rank].front()), picture);
+    output.wrote(picture);
+  }
   return kDone;
 }
 

@@ -11,12 +11,17 @@ namespace {
 constexpr std::size_t kMostFaults = 20;
 constexpr Bytes kHighest = std::numeric_limits<std::int64_t>::max();
 
+std::string name_of(std::size_t buffer, const std::vector<std::string>& ids) {
+  return ids.empty() ? std::to_string(buffer) : ids[buffer];
+}
+
 /// What lies in memory at one moment, by offset. Buffers that share a byte with one that is there are told of
 /// and left out.
 class Memory {
  public:
-  Memory(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets)
-      : buffers_(buffers), offsets_(offsets) {}
+  Memory(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets,
+         const std::vector<std::string>& ids)
+      : buffers_(buffers), offsets_(offsets), ids_(ids) {}
 
   void begin(std::size_t buffer, PlanCheck& check) {
     const Bytes end = offsets_[buffer] + buffers_[buffer].size;
@@ -35,14 +40,15 @@ class Memory {
   }
 
  private:
-  static void tell(std::size_t a, std::size_t b, PlanCheck& check) {
+  void tell(std::size_t a, std::size_t b, PlanCheck& check) const {
     if (check.faults.size() >= kMostFaults) return;
-    check.faults.push_back("buffers " + std::to_string(std::min(a, b)) + " and " +
-                           std::to_string(std::max(a, b)) + " live at once and share memory");
+    check.faults.push_back("buffers " + name_of(std::min(a, b), ids_) + " and " +
+                           name_of(std::max(a, b), ids_) + " live at once and share memory");
   }
 
   const std::vector<Buffer>& buffers_;
   const std::vector<Bytes>& offsets_;
+  const std::vector<std::string>& ids_;
   std::map<Bytes, std::size_t> here_;
 };
 
@@ -56,7 +62,8 @@ std::vector<std::size_t> sorted_by(const std::vector<Buffer>& buffers, std::int6
 
 }  // namespace
 
-PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets) {
+PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets,
+                     const std::vector<std::string>& ids) {
   PlanCheck check;
   if (offsets.size() != buffers.size()) {
     check.faults.push_back(std::to_string(offsets.size()) + " offsets for " + std::to_string(buffers.size()) +
@@ -66,7 +73,7 @@ PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const bool too_high = buffers[i].size > kHighest || offsets[i] > kHighest - buffers[i].size;
     if (!too_high && buffers[i].lower < buffers[i].upper) continue;
-    check.faults.push_back("buffer " + std::to_string(i) +
+    check.faults.push_back("buffer " + name_of(i, ids) +
                            (too_high ? " ends above 2^63 - 1" : " does not end after it begins"));
     if (check.faults.size() >= kMostFaults) break;
   }
@@ -74,7 +81,7 @@ PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes
 
   const std::vector<std::size_t> begins = sorted_by(buffers, &Buffer::lower);
   const std::vector<std::size_t> ends = sorted_by(buffers, &Buffer::upper);
-  Memory memory(buffers, offsets);
+  Memory memory(buffers, offsets, ids);
   Bytes alive = 0;
   auto ending = ends.begin();
   for (const std::size_t buffer : begins) {

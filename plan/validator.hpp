@@ -19,6 +19,8 @@ struct PlanCheck {
 
 /// `offsets` by buffer. A plan is sound if every buffer has an offset, none ends above 2^63 − 1, and no two
 /// that live at the same time share a byte. A buffer that ends when another one begins does not live with it.
-PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets);
+/// Faults name buffers by `ids`, or by their places from 0 where there are none.
+PlanCheck check_plan(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets,
+                     const std::vector<std::string>& ids = {});
 
 }  // namespace vramlab

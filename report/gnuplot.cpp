@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -41,6 +43,10 @@ class ScratchFolder {
   fs::path path_;
 };
 
+InputError without_gnuplot(const fs::path& picture) {
+  return {picture.string(), "gnuplot is needed to draw it. Install the package gnuplot-nox."};
+}
+
 // No shell is involved. gnuplot's own complaints are about our script, not about the user's input.
 void run_gnuplot(const fs::path& script_file, const fs::path& picture) {
   std::string program = "gnuplot";
@@ -52,9 +58,7 @@ void run_gnuplot(const fs::path& script_file, const fs::path& picture) {
   pid_t child = 0;
   const int failure = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) {
-    throw InputError(picture.string(), "gnuplot is needed to draw it. Install the package gnuplot-nox.");
-  }
+  if (failure != 0) throw without_gnuplot(picture);
   int status = 0;
   if (::waitpid(child, &status, 0) != child || status != 0) {
     throw InputError(picture.string(), "gnuplot could not draw it.");
@@ -67,6 +71,17 @@ void require_picture_name(const fs::path& file) {
   const std::string ending = file.extension().string();
   if (ending == ".svg" || ending == ".png") return;
   throw InputError(file.string(), "a picture's name must end in .svg or .png.");
+}
+
+void require_gnuplot(const fs::path& picture) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders{path == nullptr ? "/bin:/usr/bin" : path};
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path program = fs::path{folder.empty() ? "." : folder} / "gnuplot";
+    std::error_code missing;
+    if (fs::is_regular_file(program, missing) && ::access(program.c_str(), X_OK) == 0) return;
+  }
+  throw without_gnuplot(picture);
 }
 
 // gnuplot reads single-quoted text as it stands, a quote written twice. A line break would begin a command.

@@ -16,6 +16,9 @@ namespace vramlab {
 /// Throws InputError unless `file` ends in .svg or .png.
 void require_picture_name(const std::filesystem::path& file);
 
+/// Throws InputError, naming `picture`, unless gnuplot is on the PATH.
+void require_gnuplot(const std::filesystem::path& picture);
+
 /// `text` as gnuplot reads it back unchanged; line breaks become spaces.
 std::string gnuplot_text(const std::string& text);
 

@@ -1,5 +1,6 @@
 // The program as a user runs it: exit codes, what is printed where, what is written.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -457,9 +458,32 @@ TEST_F(CliTest, AttributesRecordingsFromWindows) {
               HasSubstr("\ntrain.py:12 main           20.0 MiB  20.0 MiB"));
 }
 
+TEST_F(CliTest, AnswersBeforeAnOutputFails) {
+  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
+  std::filesystem::create_directory(folder.file("taken.pickle"));
+  const Ran failed =
+      run("whatif one.csv --alloc-conf '' --json r.json --report r.html --export taken.pickle");
+  EXPECT_EQ(failed.code, 2);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("r.json")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("r.html")));
+}
+
+TEST_F(CliTest, NeedsGnuplotBeforeAnyWork) {
+  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", folder.path().c_str(), 1);
+  const Ran without = run("whatif one.csv --picture p.svg");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(without.code, 2);
+  EXPECT_EQ(without.out, "");
+  EXPECT_THAT(without.err, HasSubstr("gnuplot is needed to draw it."));
+}
+
 TEST_F(CliTest, GroupsOnlyWhatHasStacks) {
   const std::string lstm = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/lstm.pickle.gz'";
-  EXPECT_THAT(run("whatif " + lstm + " --folded x.folded").err, HasSubstr("holds no stacks. Record with "));
+  const Ran none = run("whatif " + lstm + " --folded x.folded");
+  EXPECT_THAT(none.err, HasSubstr("holds no stacks. Record with "));
+  EXPECT_EQ(none.out, "");  // said before any work
   const Ran wrong = run("whatif " + lstm + " --by line --depth 0");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--by: \"line\" is not known. Choose frame, file, module or stack."));

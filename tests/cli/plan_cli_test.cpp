@@ -59,12 +59,16 @@ TEST(PlanCli, WritesAPlanThatItAcceptsItself) {
 }
 
 TEST(PlanCli, TellsWhatIsWrongWithAPlan) {
-  EXPECT_THAT(run_program("plan '" + kRack + "'").out, HasSubstr("are a sound plan that needs 6 bytes."));
+  const Ran sound = run_program("plan '" + kRack + "'");
+  EXPECT_EQ(sound.code, 0) << sound.err;
+  EXPECT_THAT(sound.out, HasSubstr("are a sound plan that needs 6 bytes."));
   const ScratchFolder scratch;
   std::ofstream(scratch.file("p.csv")) << "id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n";
-  EXPECT_THAT(run_program("plan p.csv", scratch).out,
-              HasSubstr("The offsets of p.csv are no plan, counting its rows from 0: buffers 0 and 1 live at "
-                        "once and share memory.\n"));
+  const Ran wrong = run_program("plan p.csv", scratch);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(
+      wrong.out,
+      HasSubstr("The offsets of p.csv are no plan: buffers a and b live at once and share memory.\n"));
 }
 
 TEST(PlanCli, WritesThePlanOfOneProgramOnly) {

@@ -32,6 +32,11 @@ TEST(PlanCheck, FindsOneByteThatTwoShare) {
               ElementsAre("buffers 0 and 1 live at once and share memory"));
 }
 
+TEST(PlanCheck, NamesBuffersByTheirIds) {
+  EXPECT_THAT(check_plan(kThree, {0, 99, 0}, {"x", "y", "z"}).faults,
+              ElementsAre("buffers x and y live at once and share memory"));
+}
+
 TEST(PlanCheck, FindsABufferInsideAnother) {
   EXPECT_THAT(check_plan({{0, 4, 100}, {1, 2, 10}}, {0, 40}).faults, SizeIs(1));
   EXPECT_THAT(check_plan({{1, 2, 10}, {0, 4, 100}}, {40, 0}).faults, SizeIs(1));
