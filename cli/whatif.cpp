@@ -289,20 +289,6 @@ void print_holders(const Holders& holders, bool details, Output& output) {
   if (const std::string tried = remedies_sentence(holders); !tried.empty()) output.line("\n{}", tried);
 }
 
-void print_peak(const PeakMemory& peak, const Holders& holders, Output& output) {
-  if (peak.blocks == 0) return;
-  output.line("\nBy place at {}: {} allocated in {} block{} ({} of it rounding).", holders.moment,
-              format_bytes(peak.bytes), peak.blocks, peak.blocks == 1 ? "" : "s",
-              format_bytes(peak.bytes - peak.requested));
-  if (peak.grouped_by == GroupBy::frame || peak.tree.blocks == 0) {
-    print_shares("allocated at", peak.by_group, peak.bytes, output);
-  } else {
-    output.next_table(tree_table(peak.tree));
-  }
-  print_shares("size of block", peak.by_size, peak.bytes, output);
-  if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
-}
-
 bool knows_stacks(const ClientProgram& program) {
   return std::ranges::any_of(program.stacks, [](const auto& stack) { return !stack.empty(); });
 }
@@ -310,6 +296,23 @@ bool knows_stacks(const ClientProgram& program) {
 std::string no_stacks_sentence(const ClientProgram& program) {
   return program.file +
          " holds no stacks. Record with torch.cuda.memory._record_memory_history(stacks=\"python\").";
+}
+
+void print_peak(const ClientProgram& program, const PeakMemory& peak, const Holders& holders,
+                Output& output) {
+  if (peak.blocks == 0) return;
+  output.line("\nBy place at {}: {} allocated in {} block{} ({} of it rounding).", holders.moment,
+              format_bytes(peak.bytes), peak.blocks, peak.blocks == 1 ? "" : "s",
+              format_bytes(peak.bytes - peak.requested));
+  if (!knows_stacks(program)) {
+    output.line("\nWhat allocated it is not known: {}", no_stacks_sentence(program));
+  } else if (peak.grouped_by == GroupBy::frame) {
+    print_shares("allocated at", peak.by_group, peak.bytes, output);
+  } else {
+    output.next_table(tree_table(peak.tree));
+  }
+  print_shares("size of block", peak.by_size, peak.bytes, output);
+  if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }
 
 // What no replay is needed for to know that an output cannot be written.
@@ -491,7 +494,9 @@ int run_whatif(const Arguments& arguments, Output& output) {
   }
   const Holders& holders = answer.holders[rank];
   print_holders(holders, arguments["details"].as<bool>(), output);
-  if (asks_where(arguments)) print_peak(answer.ranks[rank].front().kept->peak, holders, output);
+  if (asks_where(arguments)) {
+    print_peak(programs[rank], answer.ranks[rank].front().kept->peak, holders, output);
+  }
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
   for (const std::string& note : notes) output.line("note: " + note);

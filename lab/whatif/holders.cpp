@@ -50,6 +50,13 @@ struct Marks {
     return actions[static_cast<std::size_t>(found - names.begin())];
   }
 
+  /// What the mark that an action is is called; empty if it is none.
+  [[nodiscard]] std::string at(std::size_t action) const {
+    const auto found = std::ranges::lower_bound(actions, action);
+    const bool is_mark = found != actions.end() && *found == action;
+    return is_mark ? names[static_cast<std::size_t>(found - actions.begin())] : "";
+  }
+
   /// In whose stretch an action lies; empty after the last.
   [[nodiscard]] std::string around(std::size_t action) const {
     const auto next = std::ranges::lower_bound(actions, action);
@@ -213,7 +220,10 @@ Holders holders_of(const ClientProgram& program, const std::vector<ReplayedActio
   holders.pins_at = std::min(last, asked.value_or(first_highest(replayed, &ReplayedAction::reserved)));
   const Marks marks(program);
   const auto in_words = [&](const char* peak, std::size_t action) -> std::string {
-    if (asked) return at == "failure" ? "the first failure" : "the end of " + at;
+    if (asked) {
+      const std::string name = marks.at(*asked);
+      return name.empty() ? "the first failure" : "the end of " + name;
+    }
     const std::string mark = marks.around(action);
     return peak + (mark.empty() ? "" : " (in " + mark + ')');
   };

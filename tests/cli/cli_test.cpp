@@ -484,6 +484,8 @@ TEST_F(CliTest, GroupsOnlyWhatHasStacks) {
   const Ran none = run("whatif " + lstm + " --folded x.folded");
   EXPECT_THAT(none.err, HasSubstr("holds no stacks. Record with "));
   EXPECT_EQ(none.out, "");  // said before any work
+  EXPECT_THAT(run("whatif " + lstm + " --by module").out,
+              HasSubstr("lstm.pickle.gz holds no stacks. Record "));
   const Ran wrong = run("whatif " + lstm + " --by line --depth 0");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--by: \"line\" is not known. Choose frame, file, module or stack."));

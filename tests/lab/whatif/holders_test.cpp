@@ -100,6 +100,8 @@ TEST(HoldersTest, AnotherMomentIsNamedByItsMark) {
   const ClientProgram twice = script("mark,,,,,step\nalloc,a,1MiB\nmark,,,,,step\n");
   EXPECT_EQ(moment_of(twice, "step"), 0U);
   EXPECT_EQ(moment_of(twice, "step#2"), 2U);
+  EXPECT_EQ(answer(twice, {""}, "step").holders.at(0).moment, "the end of step#1");
+  EXPECT_EQ(answer(twice, {""}, "step#2").holders.at(0).moment, "the end of step#2");
 }
 
 // What does not fit is shown as it would be if it did, and that is said.
