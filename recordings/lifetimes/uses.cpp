@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "core/units.hpp"
@@ -136,7 +137,8 @@ class Uses {
   }
 
   /// Where a program without gradients has its model: up to the first workspace, else the first long pause.
-  [[nodiscard]] Beat end_of_building() const {
+  /// Empty where there is neither: what is kept may be anything.
+  [[nodiscard]] std::optional<Beat> end_of_building() const {
     constexpr Beat kPause = 64;
     Beat before = 0;
     for (const ProgramBlock block : beats_.kept) {
@@ -144,15 +146,17 @@ class Uses {
       if (known_[block] || (before > 0 && birth - before > kPause)) return birth;
       before = birth;
     }
-    return beats_.end;
+    return std::nullopt;
   }
 
   void find_weights() {
-    const BlockList candidates = kept(0, steps_.empty() ? end_of_building() : steps_.front().first);
+    const std::optional<Beat> built = steps_.empty() ? end_of_building() : steps_.front().first;
+    const BlockList candidates = kept(0, built.value_or(beats_.end));
     if (steps_.empty()) {  // where recording began late, its model was there already, among other things
       const bool cut =
           std::ranges::any_of(candidates, [&](ProgramBlock block) { return span(block).initial; });
-      if (!cut) set(candidates, Category::weights, Evidence::lifetime);
+      if (!cut && built) set(candidates, Category::weights, Evidence::lifetime);
+      ask_for_moves_ = !cut && !built;
       return;
     }
     const SizeCounts sizes = count_sizes(beats_, steps_.front().blocks);
@@ -359,7 +363,7 @@ class Uses {
     }
   }
 
-  static void hear(const StackWords& words, bool kept, BlockUse& use) {
+  void hear(const StackWords& words, bool kept, BlockUse& use) const {
     const bool model = use.category == Category::weights || use.category == Category::gradients;
     if (model) {
       if (words.moved && use.category == Category::weights) use.how = Evidence::stack;
@@ -367,6 +371,8 @@ class Uses {
       use = {kept ? Category::optimizer_state : Category::temporaries, Evidence::stack};
     } else if (words.communication) {
       use = {Category::communication, Evidence::stack};
+    } else if (ask_for_moves_ && words.moved && kept) {
+      use = {Category::weights, Evidence::stack};
     }
   }
 
@@ -376,6 +382,7 @@ class Uses {
   std::vector<bool> known_;  ///< by block: its use does not change any more
   std::vector<StepGradients> steps_;
   std::vector<Beat> tops_;
+  bool ask_for_moves_ = false;  ///< only stacks tell the model from all else that is kept
 };
 
 }  // namespace

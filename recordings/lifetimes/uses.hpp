@@ -48,7 +48,8 @@ struct ProgramUses {
 /// the weights (or sums up to them, where shards or layers share a block); weights are what was there before
 /// the first of them and stays, optimizer state is what comes in one go after the first backward pass and
 /// stays. Activations are what is held where a pass holds the most blocks. A program without gradients is
-/// taken for inference: it has weights, workspaces and temporaries.
+/// taken for inference: it has weights, workspaces and temporaries. Its weights are what stays and was made
+/// before the first workspace of cuBLAS or the first long pause; without either, only stacks tell them.
 ProgramUses uses_of(const ClientProgram& program);
 
 }  // namespace vramlab

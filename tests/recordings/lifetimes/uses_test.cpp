@@ -266,6 +266,28 @@ TEST(UsesOfBlocks, ProgramsWithoutGradientsHaveWeightsAndTemporaries) {
   EXPECT_EQ(of(most_of(program), Category::activations), 0U);
 }
 
+// Nothing tells a model from other blocks that stay, but the stack of a module that is moved.
+TEST(UsesOfBlocks, WithoutGradientsOrAnEndOfBuildingWhatStaysIsOther) {
+  MadeUp made;
+  made.alloc("a", 300);
+  made.alloc("b", 300);
+  made.free("a");
+  made.mark("x");
+  made.alloc("c", 400);
+  ClientProgram program = made.program();
+  for (const ProgramBlock block : {1U, 2U}) {
+    EXPECT_EQ(uses_of(program).blocks[block].category, Category::other);
+    EXPECT_EQ(uses_of(program).blocks[block].how, Evidence::rest);
+  }
+  program.frames.push_back({.function = "_apply", .file = "torch/nn/modules/module.py"});
+  program.stacks.resize(2);
+  program.stacks[1].push_back(0);
+  program.actions[1].detail = 1;  // b
+  EXPECT_EQ(uses_of(program).blocks[1].category, Category::weights);
+  EXPECT_EQ(uses_of(program).blocks[1].how, Evidence::stack);
+  EXPECT_EQ(uses_of(program).blocks[2].category, Category::other);
+}
+
 TEST(UsesOfBlocks, NamesOfPhasesAreHeard) {
   MadeUp made;
   made.alloc("w", 1);
@@ -274,7 +296,7 @@ TEST(UsesOfBlocks, NamesOfPhasesAreHeard) {
   made.mark("Optimizer.step#Adam.step");
   made.alloc("after", 1);
   const ProgramUses uses = uses_of(made.program());
-  EXPECT_EQ(uses.blocks[0].category, Category::weights);
+  EXPECT_EQ(uses.blocks[0].category, Category::other);
   EXPECT_EQ(uses.blocks[1].category, Category::optimizer_state);
   MadeUp named;
   named.alloc("w", 1);
