@@ -324,6 +324,7 @@ int run_diff(const Arguments& arguments, Output& output) {
                           .top = arguments["top"].as<std::size_t>()};
   require_output_names(files, {text_of(arguments, "json"), view.folded});
   const auto settings = texts_of(arguments, "set");
+  require_names_once(settings, "--set");
   const std::vector<FileKind> kinds{FileKind::snapshot, FileKind::result, FileKind::model};
   InputFile a{files[0]};
   InputFile b{files[1]};

@@ -148,6 +148,7 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
 }
 
 StepParameters given_parameters(const Texts& settings, const char* option = "--param") {
+  require_names_once(settings, option);
   StepParameters parameters;
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
@@ -166,6 +167,7 @@ StepParameters given_parameters(const Texts& settings, const char* option = "--p
 
 // One parameter after the other, each with a value a step.
 std::vector<StepParameters> given_steps(const Texts& settings) {
+  require_names_once(settings, "--steps");
   std::vector<StepParameters> steps;
   for (const std::string& setting : settings) {
     const std::size_t equals = std::min(setting.find('='), setting.size());

@@ -1,5 +1,7 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
 #include <optional>
+#include <regex>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,7 +30,7 @@ void add_predict_options(Options& options) {
       ("gpu", po::value<std::string>()->default_value("h100-80gb"), "the card")
       ("limit", po::value<std::string>(), "what the allocator may reserve, 12GiB; default the whole card")
       ("alloc-conf", po::value<std::string>()->default_value(""), "allocator settings, as PYTORCH_CUDA_ALLOC_CONF")
-      ("world", po::value<std::uint32_t>(), "of a model of several ranks: how many there are; default the most recorded")
+      ("world", po::value<std::int64_t>(), "of a model of several ranks: how many there are; default the most recorded")
       ("largest", po::value<std::string>(), "the parameter whose largest value that fits is wanted")
       ("against", po::value<std::string>(), "a grid of measured points; prints the model's errors")
       ("points", "with --against: every point");
@@ -40,7 +42,14 @@ RankWorkloads read_model(const Arguments& arguments, Output& output) {
   const auto file = find_data_file(name, {}).value_or(name);
   output.reads({file.string()});
   std::optional<std::uint32_t> world;
-  if (arguments.contains("world")) world = arguments["world"].as<std::uint32_t>();
+  if (arguments.contains("world")) {
+    const auto given = arguments["world"].as<std::int64_t>();
+    if (given < 1 || given > kMostRanks) {
+      throw InputError("--world",
+                       fmt::format("{} ranks are out of range. Allowed: 1 to {}.", given, kMostRanks));
+    }
+    world = static_cast<std::uint32_t>(given);
+  }
   return load_rank_workloads(file, world);
 }
 
@@ -48,15 +57,18 @@ RankWorkloads read_model(const Arguments& arguments, Output& output) {
 
 // Whether the room rests on a context that was not measured; a limit below it does not.
 bool assumes_context(const PredictionQuestion& question) {
-  return question.gpu->context_assumed() && !question.outside_recorded() &&
+  return question.gpu->context_assumed() && !question.outside_recorded() && !question.outside_assumed() &&
          question.allocator.limit != question.usable();
 }
 
 std::string card_name(const PredictionQuestion& question) {
-  const bool recorded = question.outside_recorded() && question.allocator.limit != question.usable();
+  const bool assumed = question.outside_assumed();
+  const bool shown =
+      (question.outside_recorded() || assumed) && question.allocator.limit != question.usable();
   return std::string{question.gpu->id} + (assumes_context(question) ? " (context assumed)" : "") +
-         (recorded ? fmt::format(" ({} outside the allocator, as recorded)", format_bytes(question.outside()))
-                   : "");
+         (shown ? fmt::format(" ({} outside the allocator, {})", format_bytes(question.outside()),
+                              assumed ? "assumed: as recorded on another card" : "as recorded")
+                : "");
 }
 
 Json prediction_json(const PredictionQuestion& question, const Prediction& prediction) {
@@ -125,7 +137,9 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
     const auto share = static_cast<Bytes>(fraction * static_cast<double>(question.gpu->total));
     question.allocator.limit = std::min(question.allocator.limit.value_or(share), share);
   }
-  for (const std::string& setting : texts_of(arguments, "set")) question.set(setting);
+  const Texts settings = texts_of(arguments, "set");
+  require_names_once(settings, "--set");
+  for (const std::string& setting : settings) question.set(setting);
   return question;
 }
 
@@ -144,8 +158,10 @@ std::string worlds_text(const RankWorkloads& workloads) {
 }
 
 // What is known of ranks: how many, which of them decides, and whether so many were recorded.
-void add_ranks(const RankWorkloads& workloads, std::size_t deciding, Output& output, Json& json) {
+void add_ranks(const RankWorkloads& workloads, const PredictionQuestion& question, std::size_t deciding,
+               Output& output, Json& json) {
   if (!workloads.of_ranks()) return;
+  json["outside_assumed"] = question.outside_assumed();
   json["ranks"] = workloads.world;
   json["deciding_rank"] = workloads.ranks[deciding];
   json["extrapolated"] = workloads.extrapolated();
@@ -174,7 +190,10 @@ std::optional<LargestValue> ask_largest(const Arguments& arguments,
 
 int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
   std::vector<PredictionQuestion> questions;
-  for (const auto& model : workloads.models) questions.push_back(read_question(arguments, *model));
+  for (const auto& model : workloads.models) {
+    questions.push_back(read_question(arguments, *model));
+    questions.back().of_ranks = workloads.of_ranks();
+  }
   Json json;
   std::optional<LargestValue> largest;
   if (arguments.contains("largest")) largest = ask_largest(arguments, questions, json);
@@ -214,7 +233,7 @@ int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& 
     output.line("warning: {} requests are refused on the way, workspaces that libraries do without.",
                 prediction.allocator_ooms);
   }
-  add_ranks(workloads, deciding, output, json);
+  add_ranks(workloads, question, deciding, output, json);
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
   output.next_table(prediction_table(question, prediction));
   json.update(prediction_json(question, prediction));
@@ -271,8 +290,38 @@ Table points_table(const MeasuredGrid& grid, const std::vector<GridPrediction>& 
   return table;
 }
 
+/// How many ranks a grid says of itself: by its `world`, or by a name such as "fsdp_w2.rank0" or "fsdp, 3
+/// ranks".
+std::optional<std::uint32_t> world_of(const MeasuredGrid& grid) {
+  if (grid.world) return grid.world;
+  std::smatch found;
+  for (const char* form : {"_w([1-9][0-9]{0,4})([._-]|$)", "[ -]([1-9][0-9]{0,4})[ -]ranks"}) {
+    if (std::regex_search(grid.name, found, std::regex(form)))
+      return static_cast<std::uint32_t>(std::stoul(found[1].str()));
+  }
+  return std::nullopt;
+}
+
+// What a grid of another number of ranks is worth is for the user to say.
+void require_world_of(const MeasuredGrid& grid, const RankWorkloads& workloads, bool given, Output& output) {
+  if (!workloads.of_ranks()) return;
+  output.line("Simulated as {} rank{}{}.", workloads.world, workloads.world == 1 ? "" : "s",
+              workloads.ranks.size() > 1 ? ", at each point the one with the highest reserved peak" : "");
+  const auto world = world_of(grid);
+  if (!world || *world == workloads.world) return;
+  const std::string measured = fmt::format("was measured with {} rank{}", *world, *world == 1 ? "" : "s");
+  if (grid.world && !given) {
+    throw InputError(grid.name,
+                     fmt::format("{}, not {}. Give --world {}, or --world {} to compare them all the same.",
+                                 measured, workloads.world, *world, workloads.world));
+  }
+  output.line("warning: by its {}, {} {}. --world {} compares like with like.",
+              grid.world ? "own account" : "name", grid.name, measured, *world);
+}
+
 int compare(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
   const MeasuredGrid grid = read_grid_file(text_of(arguments, "against"));
+  require_world_of(grid, workloads, arguments.contains("world"), output);
   const std::vector<GridPrediction> predictions = replay_grid(grid, workloads);
   const GridErrors errors = grid_errors(grid, predictions);
   if (errors.rows[0].allocated.empty()) {

@@ -420,6 +420,7 @@ void need_marks(const Texts& snapshots, const Texts& marks, const Texts& setting
 PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const Texts& settings,
                                    const ReadOptions& options) {
   need_marks(snapshots, marks, settings);
+  require_names_once(settings, "--set");
   PredictedPrograms predicted;
   predicted.parameters = Json::object();
   std::string recorded;

@@ -38,6 +38,18 @@ bool has_workspaces(const StepRecord& step, const RecordedRun& run) { return !la
 
 bool follows_another(const StepRecord& step, const RecordedRun& run) { return &step != &run.steps[0]; }
 
+// Of two steps of one shape; programs that never repeat exactly differ by less.
+constexpr Bytes kApart = 100;  // a hundredth
+
+// What steps of one shape should have in common: neither what a first or last step keeps, nor workspaces.
+Bytes repeated_bytes(const StepRecord& step) {
+  Bytes sum = 0;
+  for (const StepAllocation& one : step.allocations) {
+    if (one.fate == Fate::freed && !one.is_brief()) sum += one.size;
+  }
+  return sum;
+}
+
 class StepChooser {
  public:
   explicit StepChooser(const std::vector<RecordedRun>& runs)
@@ -76,13 +88,32 @@ class StepChooser {
 
   void settle(const StepRecord& step, const RecordedRun& run) {
     ++visits_;
+    const std::size_t number = static_cast<std::size_t>(&step - run.steps.data()) + 1;
     const std::optional<std::size_t> shape = chosen_.shape_of(step);
     if (!shape) {
       chosen_.settled.push_back(&step);
       recordings_.push_back(&run);
+      numbers_.push_back(number);
     } else if (recordings_[*shape] == &run) {  // another recording's steps may differ a little
+      compare(*shape, step, number);
       chosen_.settled[*shape] = &step;
+      numbers_[*shape] = number;
     }
+  }
+
+  /// Notes two steps that are said to be alike and are not.
+  void compare(std::size_t shape, const StepRecord& step, std::size_t number) {
+    const Bytes before = repeated_bytes(*chosen_.settled[shape]);
+    const Bytes now = repeated_bytes(step);
+    if (std::max(before, now) - std::min(before, now) <= std::max(before, now) / kApart) return;
+    if (unlike_++ > 0) return;
+    std::string point;
+    for (const auto& [name, value] : step.mark.parameters.scalars) {
+      point += (point.empty() ? "" : ", ") + name + '=' + std::to_string(value);
+    }
+    unlike_text_ = "steps " + std::to_string(numbers_[shape]) + " and " + std::to_string(number) +
+                   " both have " + point + " and allocate " + format_bytes(before) + " and " +
+                   format_bytes(now);
   }
 
   void find_later() {
@@ -130,6 +161,11 @@ class StepChooser {
                          " is the first of its process and the only one of its shape; it is left "
                          "out. Record every shape twice.");
     }
+    if (unlike_ > 0) {
+      warnings.push_back(unlike_text_ +
+                         (unlike_ > 1 ? ", and " + std::to_string(unlike_ - 1) + " more pairs differ" : "") +
+                         "; is a parameter missing? Only the later one of each is fitted.");
+    }
     if (failed_ > 0) {
       warnings.push_back(std::to_string(failed_) + " steps ran out of memory and are left out.");
     }
@@ -140,6 +176,9 @@ class StepChooser {
   ChosenSteps chosen_;
   std::size_t visits_ = 0;
   std::vector<const RecordedRun*> recordings_;  ///< by shape
+  std::vector<std::size_t> numbers_;            ///< by shape, of the step in its recording, from 1
+  std::size_t unlike_ = 0;
+  std::string unlike_text_;  ///< of the first pair
   std::size_t failed_ = 0;
   std::vector<std::string> seen_once_;
 };

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/records/field.hpp"
+#include "models/ranks.hpp"
 #include "recordings/exact_json.hpp"
 #include "sim/runs/step_executor.hpp"
 
@@ -169,6 +170,10 @@ MeasuredGrid read_grid_file(const std::filesystem::path& file) {
   grid.device = text("device", "");
   grid.total_memory =
       read_value(place + "/total_memory", [&] { return exact<Bytes>(total, 1, kLargestMemory); });
+  if (json.contains("world")) {
+    grid.world =
+        read_value(place + "/world", [&] { return exact<std::uint32_t>(json["world"], 1, kMostRanks); });
+  }
   if (json.contains("warm_up")) {
     const Json& steps = json["warm_up"];
     if (!steps.is_array()) throw InputError(place + "/warm_up", "is not a list in [ ].");

@@ -27,6 +27,7 @@ struct MeasuredGrid {
   std::string name;
   std::string device;
   Bytes total_memory = 0;
+  std::optional<std::uint32_t> world;        ///< ranks of the measured program, where `world` says so
   std::optional<std::vector<Json>> warm_up;  ///< absent: the recorded steps ran before
   std::vector<GridRow> rows;
 };

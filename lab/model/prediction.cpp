@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -47,6 +48,17 @@ const RecordedFailure* find_failure(const RecordedSpec& spec, const PredictionQu
 
 }  // namespace
 
+void require_names_once(const std::vector<std::string>& settings, const std::string& option) {
+  std::set<std::string> names;
+  for (const std::string& setting : settings) {
+    const std::string name = setting.substr(0, setting.find('='));
+    if (name.empty() || name.find_first_of(" \t\n\r") != std::string::npos) {
+      throw InputError(option, '"' + setting + "\" has no name without blanks. Write batch=8.");
+    }
+    if (!names.insert(name).second) throw InputError(option, '"' + name + "\" is given twice. Give it once.");
+  }
+}
+
 PredictionQuestion::PredictionQuestion(const WorkloadModel& asked) : model(&asked) {
   const auto* recorded = dynamic_cast<const RecordedModel*>(model);
   const auto& ranges = recorded != nullptr ? recorded->spec().recorded : model->parameters().parameters;
@@ -90,8 +102,15 @@ bool PredictionQuestion::outside_recorded() const {
          recorded->spec().outside < gpu->total;
 }
 
+bool PredictionQuestion::outside_assumed() const {
+  const auto* recorded = dynamic_cast<const RecordedModel*>(model);
+  return of_ranks && recorded != nullptr && !outside_recorded() && recorded->spec().outside > gpu->context &&
+         recorded->spec().outside < gpu->total;
+}
+
 Bytes PredictionQuestion::outside() const {
-  return outside_recorded() ? dynamic_cast<const RecordedModel&>(*model).spec().outside : gpu->context;
+  return outside_recorded() || outside_assumed() ? dynamic_cast<const RecordedModel&>(*model).spec().outside
+                                                 : gpu->context;
 }
 
 Bytes PredictionQuestion::usable() const {

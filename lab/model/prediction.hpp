@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/gpu_catalogue.hpp"
 #include "models/recorded_spec.hpp"
@@ -10,6 +11,10 @@
 #include "sim/memory/caching/caching_allocator.hpp"
 
 namespace vramlab {
+
+/// Throws InputError with `option` if two of its `settings` (NAME=N) have one name, or a name is empty or has
+/// a blank in it.
+void require_names_once(const std::vector<std::string>& settings, const std::string& option);
 
 /// A model, parameters, a card and the allocator's settings.
 struct PredictionQuestion {
@@ -20,9 +25,11 @@ struct PredictionQuestion {
   void set(const std::string& setting);
 
   /// What the card holds besides the allocator: as the model's recording had it on such a card, else the
-  /// context alone.
+  /// context alone; of one of several ranks what was recorded, if that is more.
   [[nodiscard]] Bytes outside() const;
   [[nodiscard]] bool outside_recorded() const;
+  /// It was recorded on another card, and is assumed for this one.
+  [[nodiscard]] bool outside_assumed() const;
 
   /// What the allocator can reserve at most: the limit if one is set, else the card without what lies
   /// outside.
@@ -32,6 +39,7 @@ struct PredictionQuestion {
   Point point;  ///< at first the middle of each range
   const Gpu* gpu = nullptr;
   AllocatorOptions allocator;
+  bool of_ranks = false;  ///< one of several processes, which hold buffers to exchange data (NCCL) as well
 };
 
 /// Two steps of a fresh process: the second finds the first one's gradients and optimizer state.

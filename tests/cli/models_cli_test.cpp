@@ -90,6 +90,62 @@ TEST_F(ModelsCliTest, PredictTakesTheOptionsOfOneForm) {
   EXPECT_THAT(run("predict model.json --limit 0").err, StartsWith("--limit: \"0\" is not a size."));
 }
 
+TEST_F(ModelsCliTest, AParameterIsGivenOnce) {
+  run("fit " + kLstm + " -o model.json --quiet");
+  const std::string snapshot = "fit '" + kRecorded + "lstm_fit.pickle.gz' -o other.json ";
+  EXPECT_EQ(run("predict model.json --set batch=8 --set batch=9").err,
+            "--set: \"batch\" is given twice. Give it once.\n");
+  EXPECT_EQ(run("whatif " + kLstm + " --set batch=8 --set batch=8").err,
+            "--set: \"batch\" is given twice. Give it once.\n");
+  EXPECT_EQ(run(snapshot + "--param batch=8 --param batch=9").err,
+            "--param: \"batch\" is given twice. Give it once.\n");
+  EXPECT_EQ(run(snapshot + "--steps batch=8,8 --steps batch=9,9").err,
+            "--steps: \"batch\" is given twice. Give it once.\n");
+  EXPECT_EQ(run(snapshot + "--param 'batch =8'").err,
+            "--param: \"batch =8\" has no name without blanks. Write batch=8.\n");
+}
+
+TEST_F(ModelsCliTest, ANumberOfRanksIsReadWithItsSign) {
+  run("fit " + kLstm + " -o model.json --quiet");
+  for (const char* world : {"-1", "0", "65537"}) {
+    EXPECT_EQ(run(std::string{"predict model.json --world="} + world).err,
+              std::string{"--world: "} + world + " ranks are out of range. Allowed: 1 to 65536.\n");
+  }
+}
+
+// NCCL's buffers are no part of a context: what two ranks had outside on their H200 is taken for other cards.
+TEST_F(ModelsCliTest, RanksAreComparedWithTheirNumberAndTakeWhatLayOutside) {
+  const std::string data = kSource + "/../shared/data/programs-h200/";
+  if (!std::filesystem::exists(data + "ddp_w2.rank1.pickle.gz"))
+    GTEST_SKIP() << "ddp_w2 is not there (../shared/data/programs-h200)";
+  std::string words = "fit";
+  for (const char* name : {"ddp_w1.rank0", "ddp_w2.rank0", "ddp_w2.rank1"})
+    words += " '" + data + name + ".pickle.gz' --marks '" + data + name + ".marks.json'";
+  ASSERT_EQ(run(words + " --rank 0/1 --rank 0/2 --rank 1/2 -o ddp.json --quiet").code, 0);
+  const Ran other = run("predict ddp.json --gpu h100-80gb --json other.json");
+  EXPECT_THAT(other.out, HasSubstr("(1.6 GiB outside the allocator, assumed: as recorded on another card)"));
+  const Json json = read_json_file(folder.file("other.json"));
+  EXPECT_EQ(json["outside_assumed"], true);
+  EXPECT_EQ(json["outside_recorded"], false);
+  EXPECT_NEAR(json["outside_bytes"].get<double>(), 1'693'319'168.0, 2.0 * (1 << 20));
+  EXPECT_THAT(run("predict ddp.json --gpu h200-141gb").out,
+              HasSubstr("(1.6 GiB outside the allocator, as recorded)"));
+  const std::string against = " --against '" + data + "ddp_w1.rank0.grid.json'";
+  const Ran wrong = run("predict ddp.json" + against);
+  EXPECT_THAT(wrong.out, StartsWith("Simulated as 2 ranks, at each point the one with the highest reserved "
+                                    "peak.\nwarning: by its name, ddp_w1.rank0 was measured with 1 rank. "
+                                    "--world 1 compares like with like.\n"));
+  const Ran right = run("predict ddp.json --world 1" + against);
+  EXPECT_THAT(right.out, StartsWith("Simulated as 1 rank.\n"));
+  EXPECT_THAT(right.out, testing::Not(HasSubstr("was measured with")));
+  Json grid = read_json_file(data + "ddp_w1.rank0.grid.json");
+  grid["world"] = 1;
+  std::ofstream{folder.file("grid.json")} << grid.dump();
+  EXPECT_EQ(run("predict ddp.json --against grid.json").err,
+            "ddp_w1.rank0: was measured with 1 rank, not 2. Give --world 1, or --world 2 to compare them all "
+            "the same.\n");
+}
+
 // Fitted first and asked then, the same answer comes out.
 TEST_F(ModelsCliTest, WhatIfIsFitAndPredictInOneGo) {
   run("fit " + kLstm + " -o model.json --quiet");

@@ -1,6 +1,8 @@
 #include "fit/step_record.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -100,6 +102,36 @@ TEST(StepRecord, RefusesMarksWithoutASteps) {
   TorchSnapshot snapshot;
   snapshot.traces = {{{.address = 512, .size = 512, .time_us = 1, .action = TraceEntry::Action::alloc}}};
   EXPECT_THROW(cut_at_marks(snapshot, {{.time_us = 2}}, "x"), InputError);
+}
+
+/// A run of steps that are all said to have batch 8, with one allocation of each size.
+RecordedRun said_to_be_alike(const std::vector<Bytes>& sizes) {
+  RecordedRun run;
+  for (const Bytes size : sizes) {
+    StepRecord step;
+    step.mark.is_step = true;
+    step.mark.parameters.scalars = {{"batch", 8}};
+    step.allocations.push_back({.size = size, .fate = Fate::freed, .actions = 9});
+    step.allocations.push_back({.size = 512 * size, .fate = Fate::freed, .actions = 2});  // a workspace
+    step.actions.push_back({StepAction::Kind::allocate, 0});
+    run.steps.push_back(std::move(step));
+  }
+  return run;
+}
+
+TEST(ChosenSteps, StepsOfOneShapeThatDifferAreNamed) {
+  constexpr Bytes kGiB = Bytes{1} << 30;
+  std::vector<std::string> warnings;
+  const std::vector<RecordedRun> unlike{said_to_be_alike({kGiB, kGiB, 2 * kGiB, 4 * kGiB})};
+  choose_steps(unlike, warnings);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0],
+            "steps 2 and 3 both have batch=8 and allocate 1.0 GiB and 2.0 GiB, and 1 more pairs differ; is a "
+            "parameter missing? Only the later one of each is fitted.");
+  warnings.clear();
+  const std::vector<RecordedRun> nearly{said_to_be_alike({1000, 1009, 1000})};
+  choose_steps(nearly, warnings);
+  EXPECT_TRUE(warnings.empty());
 }
 
 }  // namespace
