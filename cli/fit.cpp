@@ -23,12 +23,15 @@
 #include "lab/model/recorded.hpp"
 #include "models/recorded_model.hpp"
 #include "models/recorded_program.hpp"
+#include "recordings/input_file.hpp"
 #include "report/output_file.hpp"
 
 namespace vramlab {
 namespace {
 
 using Texts = std::vector<std::string>;
+
+constexpr const char* kUnknown = "recorded";  // the parameter of steps whose parameters nobody gives
 
 void add_fit_options(Options& options) {
   add_output_options(options);
@@ -213,7 +216,7 @@ std::vector<RecordedRun> read_runs(const Texts& marks, const Arguments& argument
   require_marks_or_parameters(snapshots, marks, parameters, steps);
   // nobody says what the steps had: the model holds for them alone
   const StepParameters alike =
-      parameters.empty() ? StepParameters{{{"recorded", 1}}, {}, {}} : given_parameters(parameters);
+      parameters.empty() ? StepParameters{{{kUnknown, 1}}, {}, {}} : given_parameters(parameters);
   std::vector<RecordedRun> runs;
   LongWork work{snapshots.size(), "snapshots", arguments, output};
   const bool all_read = work.for_each(snapshots, [&](const std::string& file) {
@@ -253,8 +256,30 @@ std::optional<RankPlaceInWorld> rank_in_files(const std::string& snapshot, const
   return found ? std::optional(RankPlaceInWorld{found->world, found->rank}) : std::nullopt;
 }
 
-/// Which process each snapshot is; empty where all are one and the same, or nothing says so.
-std::vector<RankPlaceInWorld> rank_places(const Texts& snapshots, const Texts& marks, const Texts& given) {
+bool same_recording(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a, b, ignored)) return true;
+  return std::filesystem::file_size(a, ignored) == std::filesystem::file_size(b, ignored) &&
+         read_input_file(a) == read_input_file(b);
+}
+
+void require_other_recordings(const Texts& snapshots, const std::vector<RankPlaceInWorld>& places) {
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (places[i] == places[j] || !same_recording(snapshots[i], snapshots[j])) continue;
+      throw InputError(
+          snapshots[i],
+          fmt::format("is the same recording as {}, and is given as rank {} of {} and "
+                      "{} of {}. Give each rank its own.",
+                      snapshots[j], places[j].rank, places[j].world, places[i].rank, places[i].world));
+    }
+  }
+}
+
+/// Which process each snapshot is; empty where all are one and the same, or nothing says so. Warns where the
+/// files say something else than what is given.
+std::vector<RankPlaceInWorld> rank_places(const Texts& snapshots, const Texts& marks, const Texts& given,
+                                          Texts& warnings) {
   if (!given.empty() && given.size() != snapshots.size()) {
     throw InputError("--rank",
                      fmt::format("{} snapshots and {} ranks are given. Give --rank once for every snapshot, "
@@ -264,8 +289,12 @@ std::vector<RankPlaceInWorld> rank_places(const Texts& snapshots, const Texts& m
   std::vector<RankPlaceInWorld> places;
   std::string unknown;
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
-    const auto place =
-        given.empty() ? rank_in_files(snapshots[i], marks.empty() ? "" : marks[i]) : given_rank(given[i]);
+    const auto noted = rank_in_files(snapshots[i], marks.empty() ? "" : marks[i]);
+    const auto place = given.empty() ? noted : given_rank(given[i]);
+    if (place && noted && !(*place == *noted)) {
+      warnings.push_back(fmt::format("{} is taken for rank {} of {} (--rank); its files say rank {} of {}.",
+                                     snapshots[i], place->rank, place->world, noted->rank, noted->world));
+    }
     if (place) places.push_back(*place);
     if (!place) unknown = snapshots[i];
   }
@@ -275,6 +304,7 @@ std::vector<RankPlaceInWorld> rank_places(const Texts& snapshots, const Texts& m
     throw InputError(
         unknown, "nothing says which rank it is, as its neighbours do. Give --rank 0/1 for every snapshot.");
   }
+  require_other_recordings(snapshots, places);
   return places;
 }
 
@@ -289,8 +319,17 @@ int fit_ranks(const std::vector<RecordedRun>& runs, const std::vector<RankPlaceI
   Table table{{left("rank"), "shapes", "allocations", "exact bytes"}};
   Json ranks = Json::array();
   for (const auto& [place, of_place] : by_place) {
-    FittedModel fitted = fit_model(of_place, name);
     const std::string place_name = fmt::format("{} of {}", place.rank, place.world);
+    FittedModel fitted;
+    try {
+      fitted = fit_model(of_place, name);
+    } catch (const InputError& error) {
+      Texts files;
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        if (places[i] == place) files.push_back(operands(arguments)[i]);
+      throw InputError(fmt::format("rank {} ({})", place_name, fmt::join(files, ", ")),
+                       error.problems().front().what);
+    }
     table.add_row({place_name, fmt::format("{}", fitted.spec.shapes.size()),
                    fmt::format("{}", fitted.residuals.all.tensors),
                    percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes)});
@@ -342,6 +381,14 @@ void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
   }
 }
 
+std::string shapes_text(const RecordedSpec& spec) {
+  if (spec.shapes.size() > 1)
+    return fmt::format("{} shapes of {} give", spec.shapes.size(), ranges_text(spec.recorded));
+  const Parameter& only = spec.recorded.front();
+  return only.name == kUnknown ? "One shape, its parameters unknown, gives"
+                               : fmt::format("One shape, {} {}, gives", only.name, only.low);
+}
+
 int run_fit(const Arguments& arguments, Output& output) {
   const auto file = text_of(arguments, "output");
   const Texts marks = texts_of(arguments, "marks");
@@ -355,7 +402,7 @@ int run_fit(const Arguments& arguments, Output& output) {
   Texts left_out;
   const auto runs = read_runs(marks, arguments, output, left_out);
   if (runs.empty()) return kStoppedByUser;  // no model is made of a part
-  const auto places = rank_places(operands(arguments), marks, texts_of(arguments, "rank"));
+  const auto places = rank_places(operands(arguments), marks, texts_of(arguments, "rank"), left_out);
   if (!places.empty()) return fit_ranks(runs, places, name, left_out, arguments, output);
   FittedModel fitted = fit_model(runs, name);
   fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
@@ -372,8 +419,8 @@ int run_fit(const Arguments& arguments, Output& output) {
   if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
   write_file(file, model_file_text(json));
 
-  output.line("{} shapes of {} give a model of {} allocations a step; {} of the bytes are exact.",
-              fitted.spec.shapes.size(), ranges_text(fitted.spec.recorded), fitted.residuals.all.tensors,
+  output.line("{} a model of {} allocations a step; {} of the bytes are exact.", shapes_text(fitted.spec),
+              fitted.residuals.all.tensors,
               percent(fitted.residuals.bytes_with_form(), fitted.residuals.all.bytes));
   output.next_table(residual_table(fitted.residuals));
   constexpr std::size_t kShown = 5;

@@ -151,10 +151,13 @@ RecordedSpec fit_parameters(const std::vector<StepParameters>& shapes, std::vect
         "", "the recorded steps have no parameters. Give them in the marks (\"params\": {\"batch\": 8}).");
   }
   if (spec.recorded.empty()) {  // one shape: its first parameter stands for it
+    const bool unknown = fixed.size() == 1 && fixed[0].name == "recorded";  // nobody said what they were
+    const std::string names =
+        unknown ? "their parameters" : fmt::format("{}", fmt::join(names_of(fixed), ", "));
     warnings.push_back(fmt::format(
-        "all recorded steps have the same parameters: the model holds for them alone. Record steps at other "
-        "values of {}.",
-        fmt::join(names_of(fixed), ", ")));
+        "all recorded steps have the same parameters: the model holds for them alone. Record steps "
+        "at other values of {}.",
+        names));
     spec.recorded.push_back({fixed[0].name, fixed[0].value, fixed[0].value});
     spec.parameters = spec.recorded;
     fixed.erase(fixed.begin());

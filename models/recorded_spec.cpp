@@ -163,7 +163,7 @@ class RecordedCheck {
            "a workspace has an unknown kernel", t);
       if (tensor.kept < 0) continue;
       need(static_cast<std::uint32_t>(tensor.kept) < spec_.kept && ranks.insert(tensor.kept).second,
-           "two tensors are kept at one rank", t);
+           "two tensors are kept at one place in order", t);
     }
     for (std::size_t k = 0; k < spec_.kernels.size(); ++k) {
       need(is_kernel(spec_.kernels[k]), "a kernel has no list of sizes at a recorded shape", k);

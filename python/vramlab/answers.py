@@ -184,7 +184,9 @@ def _ask(verb: str, *words: str, texts: Optional[Mapping[str, str]] = None) -> A
 def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = None, limit: Any = None,
            at: Optional[Mapping[str, int]] = None, marks: Any = None, smallest: bool = False, oom: Optional[Path] = None,
            by: str = "frame", depth: Optional[int] = None, torch_version: Optional[str] = None,
-           export: Optional[Path] = None, report: Optional[Path] = None, threads: int = 0) -> Answer:
+           export: Optional[Path] = None, report: Optional[Path] = None, threads: int = 0,
+           picture: Optional[Path] = None, folded: Optional[Path] = None, details: bool = False,
+           mark: Optional[str] = None) -> Answer:
     """Whether a recorded program would fit under other allocator settings or on another card.
 
         vramlab.whatif("snapshot.pickle", conf="expandable_segments:True", capacity="24GiB").rows[0].fits
@@ -192,7 +194,7 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
     snapshot: of torch.cuda.memory._dump_snapshot; one, or one a rank. conf: as PYTORCH_CUDA_ALLOC_CONF, "" is the
     default; gpu: a card of ask("gpus"); capacity, limit: sizes of a card and of what may be reserved. Each one or
     several; there is a row for every combination. at={"batch": 16}, with marks, asks for other parameters than the
-    recorded ones. The options are those of `vramlab help whatif`.
+    recorded ones. mark, a label, asks who holds the memory there (--at). The options are those of `vramlab help whatif`.
     """
     return _ask("whatif", *_options(
         alloc_conf=_many("conf", conf), gpu=_many("gpu", gpu),
@@ -200,7 +202,8 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
         limit=[_size("limit", one) for one in _many("limit", limit)], set=_point("at", at),
         marks=_paths("marks", marks), smallest=bool(smallest), oom=_file("oom", oom), by=by, depth=depth,
         torch_version=torch_version, export=_file("export", export), report=_file("report", report),
-        jobs=whole("threads", threads, 0, 1024)), *_some("snapshot", snapshot))
+        jobs=whole("threads", threads, 0, 1024), picture=_file("picture", picture), folded=_file("folded", folded),
+        details=bool(details), at=mark), *_some("snapshot", snapshot))
 
 
 def explain(message: Union[Path, BaseException]) -> Answer:
@@ -224,35 +227,51 @@ def _beside(snapshots: List[str], ending: str) -> List[str]:
     return found if all(map(os.path.exists, found)) else []
 
 
+def _steps(given: Optional[Mapping[str, Any]]) -> List[str]:
+    if given is not None and not isinstance(given, Mapping):
+        raise Error(f"steps={given!r}: must be a dictionary such as {{'batch': [8, 8, 16, 16]}}.")
+    words = []
+    for key, values in (given or {}).items():
+        name = f"steps[{key!r}]"
+        if isinstance(values, str):
+            raise Error(f"{name}={values!r}: must be a list of whole numbers.")
+        words.append(f"{key}=" + ",".join(str(whole(name, one, 1, 2**62)) for one in _many(name, values)))
+    return words
+
+
 def fit(snapshot: Any, output: Path, *, marks: Any = None, parameters: Optional[Mapping[str, int]] = None,
-        times: Optional[Path] = None, name: Optional[str] = None, about: Optional[str] = None) -> Answer:
+        steps: Optional[Mapping[str, Any]] = None, rank: Any = None, times: Optional[Path] = None,
+        name: Optional[str] = None, about: Optional[str] = None) -> Answer:
     """Makes a model of recorded steps and writes it to the file `output`, for `predict` and for scenarios.
 
         vramlab.fit("run.pickle", "model.json")
 
     marks and times are by default the files that the recorder wrote beside the snapshot; without marks, `parameters`
-    are those of every step.
+    are those of every step, or `steps` those of each, {"batch": [8, 8, 16, 16]}. rank: which process each snapshot
+    is, "1/2" for rank 1 of 2; by default as their files say.
     """
     snapshots = _some("snapshot", snapshot)
     files = _paths("marks", marks)
-    if marks is None and parameters is None:
+    if marks is None and parameters is None and steps is None:
         files = _beside(snapshots[1:], ".marks.json")
     if times is None and len(snapshots) == 2:
         times = next(iter(_beside(snapshots[1:], ".times.json")), None)
-    return _ask("fit", *_options(marks=files, param=_point("parameters", parameters), output=_path("output", output),
-                                times=_file("times", times), name=name, about=about), *snapshots)
+    return _ask("fit", *_options(marks=files, param=_point("parameters", parameters), steps=_steps(steps),
+                                rank=_many("rank", rank), output=_path("output", output), times=_file("times", times),
+                                name=name, about=about), *snapshots)
 
 
 def predict(model: Path, *, at: Optional[Mapping[str, int]] = None, gpu: Optional[str] = None,
             limit: Optional[Size] = None, conf: Optional[str] = None, largest: Optional[str] = None,
-            against: Optional[Path] = None) -> Answer:
+            against: Optional[Path] = None, world: Optional[int] = None) -> Answer:
     """Memory and time of a step of a model: vramlab.predict("model.json", at={"batch": 16}).peak_reserved_bytes.
 
     Parameters that `at` does not name are in the middle of what was recorded. largest="batch" looks for the largest
-    that fits; against=FILE gives the errors against measured points.
+    that fits; against=FILE gives the errors against measured points; world=8 asks a model of several ranks for 8.
     """
     return _ask("predict", *_options(set=_point("at", at), gpu=gpu, limit=None if limit is None else _size("limit", limit),
-                                    alloc_conf=conf or None, largest=largest, against=_file("against", against)),
+                                    alloc_conf=conf or None, largest=largest, against=_file("against", against),
+                                    world=None if world is None else whole("world", world, 1, 65536)),
                "--", _path("model", model))
 
 

@@ -113,6 +113,22 @@ TEST_F(ModelsCliTest, ANumberOfRanksIsReadWithItsSign) {
   }
 }
 
+TEST_F(ModelsCliTest, ARankIsOfOneRecording) {
+  std::filesystem::copy_file(kRecorded + "lstm_fit.pickle.gz", folder.file("a.pickle.gz"));
+  std::filesystem::copy_file(kRecorded + "lstm_fit.pickle.gz", folder.file("b.pickle.gz"));
+  Json marks = read_json_file(kRecorded + "lstm_fit.marks.json");
+  marks["world"] = 2;
+  marks["rank"] = 1;
+  std::ofstream{folder.file("m.json")} << marks.dump();
+  const std::string two = "fit a.pickle.gz b.pickle.gz --marks m.json --marks m.json -o model.json ";
+  EXPECT_EQ(run(two + "--rank 0/2 --rank 1/2").err,
+            "b.pickle.gz: is the same recording as a.pickle.gz, and is given as rank 0 of 2 and 1 of 2. Give "
+            "each rank its own.\n");
+  EXPECT_THAT(
+      run("fit a.pickle.gz --marks m.json --rank 0/2 -o model.json").out,
+      HasSubstr("warning: a.pickle.gz is taken for rank 0 of 2 (--rank); its files say rank 1 of 2.\n"));
+}
+
 // NCCL's buffers are no part of a context: what two ranks had outside on their H200 is taken for other cards.
 TEST_F(ModelsCliTest, RanksAreComparedWithTheirNumberAndTakeWhatLayOutside) {
   const std::string data = kSource + "/../shared/data/programs-h200/";

@@ -102,6 +102,20 @@ class AnswerTest(Case):
         self.equal(vramlab.predict(MODEL, at={"batch": 8, "lq": 96}, limit=12 << 30, largest="batch"), "predict", MODEL,
                    "--set", "batch=8", "--set", "lq=96", "--limit", str(12 << 30), "--largest", "batch")
 
+    def test_the_further_options_reach_the_program(self):
+        recorded, output = "tests/data/recorded/lstm_fit.pickle.gz", os.path.join(self.folder, "steps.json")
+        self.refused("is given twice", lambda: vramlab.ask("fit", recorded, "--param=batch=8", "--param=batch=9", "-o",
+                                                           output))
+        self.refused("steps=8", lambda: vramlab.fit(recorded, output, steps=8))
+        self.refused("steps['batch']='8'", lambda: vramlab.fit(recorded, output, steps={"batch": "8"}))
+        self.refused("steps['batch']=0", lambda: vramlab.fit(recorded, output, steps={"batch": [8, 0]}))
+        self.refused("2 values", lambda: vramlab.fit(recorded, output, steps={"batch": [8, 8, 8], "seq": [1, 1]}))
+        self.refused("is not a rank", lambda: vramlab.fit(recorded, output, rank="2/2"))
+        self.refused("several ranks", lambda: vramlab.predict(MODEL, world=8))
+        self.refused("world=0", lambda: vramlab.predict(MODEL, world=0))
+        self.equal(vramlab.whatif(BERT, conf="", details=True), "whatif", BERT, "--alloc-conf", "", "--details")
+        self.refused("nowhere", lambda: vramlab.whatif(BERT, conf="", mark="nowhere"))
+
     def test_compare_and_verify(self):
         answer = vramlab.compare(SCENARIO, policies=["fixed", "predictive"])
         self.equal(answer, "compare", SCENARIO, "--policies", "fixed,predictive")
