@@ -61,6 +61,7 @@ TEST_F(ModelsCliTest, FitTakesAFirstStepThatDoesMoreThanTheOthers) {
   std::ofstream{folder.file("few.marks.json")} << marks.dump();
   const Ran ran = run("fit '" + kRecorded + "lstm_fit.pickle.gz' --marks few.marks.json -o model.json");
   EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("One shape, batch 32, gives a model of "));
 }
 
 TEST_F(ModelsCliTest, NothingThatIsReadIsOverwritten) {
