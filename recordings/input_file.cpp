@@ -108,6 +108,12 @@ std::size_t InputFile::unpack(char* place, std::size_t size) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const io::gzip_error& error) {
+    const bool is_cut =
+        error.error() == io::gzip::bad_footer ||
+        (error.error() == io::gzip::zlib_error && error.zlib_error_code() == io::zlib::buf_error);
+    throw InputError(file_.string(), is_cut ? "the compressed file ends early: it was cut off."
+                                            : "the compressed file is damaged or cut off.");
   } catch (const std::exception& error) {
     const char* const what = unpacked_ ? "the compressed file is damaged or cut off: " : "cannot be read: ";
     throw InputError(file_.string(), what + std::string(error.what()));

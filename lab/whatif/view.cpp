@@ -142,9 +142,10 @@ std::string sentence_where_it_fits(const std::vector<ClientProgram>& programs, c
   const double gain = -change(reserved(base), reserved(least));
   const bool fewer_retries = least.outcome.stats.num_alloc_retries < base.outcome.stats.num_alloc_retries;
   if (&least == &base || (gain < kNoDifference && !fewer_retries)) {
-    return text +
-           fmt::format("; none of the {} other settings tried needs noticeably less.", rows.size() - 1) +
-           warning_of_the_worst(base, rows);
+    const std::string others =
+        rows.size() == 2 ? "the other setting tried does not need"
+                         : fmt::format("none of the {} other settings tried needs", rows.size() - 1);
+    return text + "; " + others + " noticeably less." + warning_of_the_worst(base, rows);
   }
   return text +
          fmt::format("; {} needs {} ({:+.1f} %), at {}.", settings_name(least.conf),
@@ -291,7 +292,10 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     if (!row.fraction_limit && row.conf.find("per_process_memory_fraction") != std::string::npos) {
       add("per_process_memory_fraction is a share of a card, and none is known: add --gpu or --capacity.");
     }
-    tight |= row.fit() == Fit::no || row.outcome.stats.num_alloc_retries > 0;
+    const std::optional<Bytes>& limit_then =
+        row.card.failed ? row.card.failed_limit : programs[row.program].limit;
+    const bool as_it_was = row.card.recorded && (!row.limit || row.limit == limit_then);
+    tight |= !as_it_was && (row.fit() == Fit::no || row.outcome.stats.num_alloc_retries > 0);
     if (row.outcome.fault) add(conf_name(row.conf) + ": " + *row.outcome.fault);
     if (programs.front().on_windows && row.conf.find("expandable_segments:True") != std::string::npos) {
       add("expandable_segments does nothing on Windows, where this was recorded: PyTorch warns and goes on "

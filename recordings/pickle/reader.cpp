@@ -134,6 +134,7 @@ class PickleBytes {
   /// The first opcode and the protocol, which must be 2 to 5.
   void read_protocol() {
     ensure(2);
+    if (data_.empty()) throw InputError(name_, "is empty; a pickle of protocol 2 to 5 is expected.");
     if (!looks_like_pickle(data_)) fail("is not a pickle of protocol 2 to 5.");
     position_ = 1;
     const int protocol = take_byte();

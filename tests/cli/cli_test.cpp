@@ -468,6 +468,12 @@ TEST_F(CliTest, AnswersBeforeAnOutputFails) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("r.html")));
 }
 
+TEST_F(CliTest, SpeaksOfOneOtherSetting) {
+  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
+  EXPECT_THAT(run("whatif one.csv --alloc-conf '' --alloc-conf ''").out,
+              HasSubstr("; the other setting tried does not need noticeably less."));
+}
+
 TEST_F(CliTest, NeedsGnuplotBeforeAnyWork) {
   std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
   const std::string path = std::getenv("PATH");

@@ -54,6 +54,20 @@ TEST_F(InputFiles, IsRefusedWhereItIsMissingOrDamaged) {
   EXPECT_THROW(read_input_file(write("\x1f\x8b damaged")), InputError);
 }
 
+TEST_F(InputFiles, SaysThatACompressedFileEndsEarly) {
+  for (const std::uintmax_t missing :
+       {3U, 9U}) {  // of the eight bytes behind the content, and of the content
+    const auto file = write("content", boost::iostreams::gzip_compressor());
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - missing);
+    try {
+      read_input_file(file);
+      ADD_FAILURE() << "accepted without its last " << missing;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(), file.string() + ": the compressed file ends early: it was cut off.");
+    }
+  }
+}
+
 // 64 MiB of noughts are some 64 KiB as gzip.
 TEST_F(InputFiles, UnpacksNoMoreThanIsAllowed) {
   const std::string content(64 << 20, '\0');

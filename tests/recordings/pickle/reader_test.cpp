@@ -158,7 +158,7 @@ TEST(Pickle, ProtocolsTwoToFiveAreRead) {
   EXPECT_EQ(refusal(whole("K\x01", 1)), "x.pickle: byte 0: is a pickle of protocol 1; 2 to 5 are read.");
   EXPECT_EQ(refusal(whole("K\x01", 6)), "x.pickle: byte 0: is a pickle of protocol 6; 2 to 5 are read.");
   EXPECT_EQ(refusal("(lp0\n."), "x.pickle: byte 0: is not a pickle of protocol 2 to 5.");
-  EXPECT_EQ(refusal(""), "x.pickle: byte 0: is not a pickle of protocol 2 to 5.");
+  EXPECT_EQ(refusal(""), "x.pickle: is empty; a pickle of protocol 2 to 5 is expected.");
 }
 
 TEST(Pickle, SharedContainersAreOne) {
