@@ -458,50 +458,6 @@ TEST_F(CliTest, AttributesRecordingsFromWindows) {
               HasSubstr("\ntrain.py:12 main           20.0 MiB  20.0 MiB"));
 }
 
-TEST_F(CliTest, AnswersBeforeAnOutputFails) {
-  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
-  std::filesystem::create_directory(folder.file("taken.pickle"));
-  const Ran failed =
-      run("whatif one.csv --alloc-conf '' --json r.json --report r.html --export taken.pickle");
-  EXPECT_EQ(failed.code, 2);
-  EXPECT_TRUE(std::filesystem::exists(folder.file("r.json")));
-  EXPECT_TRUE(std::filesystem::exists(folder.file("r.html")));
-}
-
-TEST_F(CliTest, SpeaksOfOneOtherSetting) {
-  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
-  EXPECT_THAT(run("whatif one.csv --alloc-conf '' --alloc-conf ''").out,
-              HasSubstr("; the other setting tried does not need noticeably less."));
-}
-
-TEST_F(CliTest, NeedsGnuplotBeforeAnyWork) {
-  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", folder.path().c_str(), 1);
-  const Ran without = run("whatif one.csv --picture p.svg");
-  ::setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(without.code, 2);
-  EXPECT_EQ(without.out, "");
-  EXPECT_THAT(without.err, HasSubstr("gnuplot is needed to draw it."));
-}
-
-TEST_F(CliTest, GroupsOnlyWhatHasStacks) {
-  const std::string lstm = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/lstm.pickle.gz'";
-  const Ran none = run("whatif " + lstm + " --folded x.folded");
-  EXPECT_THAT(none.err, HasSubstr("holds no stacks. Record with "));
-  EXPECT_EQ(none.out, "");  // said before any work
-  EXPECT_THAT(run("whatif " + lstm + " --by module").out,
-              HasSubstr("lstm.pickle.gz holds no stacks. Record "));
-  const Ran wrong = run("whatif " + lstm + " --by line --depth 0");
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("--by: \"line\" is not known. Choose frame, file, module or stack."));
-  EXPECT_THAT(wrong.err, HasSubstr("--depth: 0 is out of range; allowed is 1 and more."));
-  write_scenario("small.json");
-  run("compare small.json --json a.json --quiet");
-  EXPECT_THAT(run("diff a.json a.json --depth 2").err,
-              HasSubstr("--depth: is for two snapshots; these are results."));
-}
-
 TEST_F(CliTest, DiffSaysWhatGrew) {
   const std::string recorded = "'" VRAMLAB_SOURCE_DIR "/tests/data/recorded/";
   const Ran ran = run("diff " + recorded + "lstm.pickle.gz' " + recorded + "bert.pickle.gz' --json -");

@@ -70,8 +70,10 @@ TEST_F(FilesCliTest, AReportOfALongRunNeedsNoMoreMemoryThanTheRun) {
     EXPECT_EQ(limited("250000", "run long.json --policy fixed --report r.html"), 0)
         << read_input_file(folder.file("err"));
   }
-  EXPECT_EQ(limited("60000", "run long.json --policy fixed"), 2);
-  EXPECT_THAT(read_input_file(folder.file("err")), StartsWith("long.json: is too large for the memory"));
+  text.replace(text.find("100000"), 6, "1000000");  // 144 MB of steps
+  std::ofstream{folder.file("longer.json")} << text;
+  EXPECT_EQ(limited("60000", "run longer.json --policy fixed"), 2);
+  EXPECT_THAT(read_input_file(folder.file("err")), StartsWith("longer.json: is too large for the memory"));
 }
 
 TEST_F(FilesCliTest, StandardInputIsAFileLikeAnyOther) {
