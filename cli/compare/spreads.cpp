@@ -102,7 +102,8 @@ std::string sweep_verdict(const std::vector<Spread>& spreads, const MetricDescri
                                      ? ""
                                      : fmt::format("; it did not finish in {}", best->runs - best->finished);
   return fmt::format(
-      "{} is best in {} of {} runs ({}), {}{}.", best->policy, best->best, done, metric.title,
+      "{} has the {} {} in {} of {} runs, {}{}.", best->policy,
+      metric.better == Better::less ? "lowest" : "highest", metric.title, best->best, done,
       best->with_oom == 0 ? "and no OOM in any" : fmt::format("with OOMs in {}", best->with_oom), unfinished);
 }
 

@@ -74,6 +74,8 @@ class OomGuard:
 
     def __init__(self, model: Any = None, *, halvings: int = 3, keep_limit: bool = False,
                  total_bytes: Optional[int] = None) -> None:
+        if model is not None and not callable(getattr(model, "parameters", None)):
+            raise Error(f"model: a module of PyTorch is expected, with parameters(), or nothing; got {model!r:.80}.")
         options = {"guardian": True, "halvings": whole("halvings", halvings, 0, 20), "keep_limit": bool(keep_limit),
                    "reset_at_epoch_end": False, "batch_size": 1000000, "safety_margin": 0.0}
         self._description = described("planned-batches", "fixed", options, (), shuffle=False)

@@ -451,6 +451,10 @@ class GuardTest(Case):
         self.assertEqual(sizes, [2] * 4)
         self.assertEqual(guard.failures, 1)
 
+    def test_a_guard_takes_a_module_or_nothing(self):
+        with self.assertRaisesRegex(vramlab.Error, r"model: a module of PyTorch is expected, .* got 5\."):
+            vramlab.OomGuard(5)
+
     def test_other_errors_pass_and_leave_nothing_behind(self):
         guard = vramlab.OomGuard()
         with self.assertRaises(ZeroDivisionError):
