@@ -215,6 +215,14 @@ SweepShard chosen_shard(const Arguments& arguments) {
   return parse_shard(text);
 }
 
+// Runs that the file has of other parts: of a sweep that had other values once, or of a file named by
+// mistake.
+std::size_t runs_of_others(const SweepResults& results, const SweepShard& shard) {
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) others += results[i] && !shard.has(i) ? 1 : 0;
+  return others;
+}
+
 std::size_t missing_runs(const SweepResults& results, const SweepShard& shard) {
   std::size_t missing = 0;
   for (std::size_t i = 0; i < results.size(); ++i) missing += !results[i] && shard.has(i) ? 1 : 0;
@@ -267,6 +275,7 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
   KeptResults kept{sweep, keys, file};
   SweepResults results = kept.read();
   const std::size_t before = finished_runs(results);
+  const std::size_t others = runs_of_others(results, shard);
   if (workers->hands_out() && arguments["resume"].as<bool>() && before == 0) {
     throw InputError(file.empty() ? "--resume" : file,
                      "there is nothing to go on with: no run of this sweep was kept.");
@@ -283,8 +292,8 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
                .stop = &interrupt.flag(),
                .stopped =
                    [&] {
-                     std::cerr << stopped_text(finished_runs(results), shard.count(sweep.runs.size()), "runs",
-                                               file);
+                     std::cerr << stopped_text(finished_runs(results) - others,
+                                               shard.count(sweep.runs.size()), "runs", file);
                    },
                .shard = shard,
                .on_run =
@@ -304,10 +313,10 @@ std::optional<Json> compare_sweep(const ScenarioDocument& scenario, const std::v
     kept.put_in_order(results);
     return std::nullopt;
   }
-  const std::string note = shard.of > 1 ? fmt::format(", part {} of {}", shard.number, shard.of) : "";
-  Json whole = show_sweep({scenario, sweep, metric,
-                           before > 0 ? fmt::format("{}, {} of them from {}", note, before, file) : note},
-                          results, output);
+  std::string note = shard.of > 1 ? fmt::format(", part {} of {}", shard.number, shard.of) : "";
+  if (before > 0) note += fmt::format(", {} of them from {}", before, file);
+  if (others > 0) note += fmt::format(", {} of other parts", others);
+  Json whole = show_sweep({scenario, sweep, metric, note}, results, output);
   if (kept.put_in_order(results))
     output.wrote(file);  // behind the tables: on a full disk they are what is left
   return whole;

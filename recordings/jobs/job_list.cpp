@@ -1,3 +1,6 @@
+#include <unordered_set>
+#include <utility>
+
 #include "core/error.hpp"
 #include "recordings/input_file.hpp"
 #include "recordings/jobs/job_lists.hpp"
@@ -39,8 +42,15 @@ std::vector<JobSpec> read_job_list(InputFile& file) {
   if (table.rows() == 0) throw InputError(file.name(), "holds no jobs.");
   std::vector<JobSpec> jobs;
   LineProblems problems;
+  std::unordered_set<std::string> names;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    problems.guarded([&] { jobs.push_back(job_of(table, row)); });
+    problems.guarded([&] {
+      JobSpec job = job_of(table, row);
+      if (!names.insert(job.name).second) {
+        table.wrong(row, "name", "is that of an earlier job (\"" + job.name + "\"); names tell jobs apart.");
+      }
+      jobs.push_back(std::move(job));
+    });
   }
   problems.throw_if_any(file.name());
   return jobs;

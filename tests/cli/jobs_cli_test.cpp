@@ -197,6 +197,22 @@ TEST_F(JobsCliTest, AListOfJobsIsReadByWhatItHoldsWhateverItsName) {
   }
 }
 
+TEST_F(JobsCliTest, TwoJobsOfOneNameAreRefused) {
+  std::ofstream{folder.file("list.csv")} << "name,arrival_s,duration_s,need\na 2,0,10,6GiB\n";
+  const std::string list = R"("trace": {"jobs": "list.csv"}, )";
+  for (const auto& [jobs, message] :
+       {std::pair{R"("jobs": [{"name": "b", "need": "6GiB", "duration_s": 5},
+                                 {"name": "b", "need": "6GiB", "duration_s": 5}])",
+                  "/jobs/1/name: is that of an earlier job (\"b\")"},
+        {R"("jobs": [{"name": "a", "need": "6GiB", "duration_s": 5, "count": 2}])",
+         "/jobs/0/name: is that of an earlier job (\"a 2\")"}}) {
+    write_scenario("two.json", list + jobs);
+    const auto [code, out] = run("check two.json");
+    EXPECT_EQ(code, 2) << jobs;
+    EXPECT_THAT(out, HasSubstr(message));
+  }
+}
+
 // 2^63 ns are 9.22e9 s.
 TEST_F(JobsCliTest, JobsThatOutlastTheClockAreRefused) {
   for (const auto& [jobs, message] :

@@ -202,6 +202,12 @@ TEST_F(SweepCliTest, PartsMadeApartAreTheWholeWhenMerged) {
   EXPECT_THAT(run("merge sweep.json 4.jsonl --results all.jsonl").err, HasSubstr("4.jsonl: does not exist."));
   EXPECT_THAT(run("merge sweep.json 1.jsonl").err, StartsWith("--results: is missing"));
   EXPECT_THAT(run("compare sweep.json --shard 1/3").err, HasSubstr("name one with --results"));
+  // Another part's file: its runs stay, and are not said to be of this part.
+  EXPECT_THAT(
+      run("compare sweep.json --shard 3/3 --results 2.jsonl").out,
+      HasSubstr("small: 8 runs of 3 policies, part 3 of 3, 4 of them from 2.jsonl, 4 of other parts\n"));
+  EXPECT_EQ(run("merge sweep.json 1.jsonl 2.jsonl --results both.jsonl").code, 0);
+  EXPECT_EQ(text("both.jsonl"), text("whole.jsonl"));
 }
 
 TEST_F(SweepCliTest, SaysWhatDoesNotGoTogether) {

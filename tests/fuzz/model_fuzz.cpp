@@ -7,21 +7,13 @@
 
 #include <unistd.h>
 
-#include "core/error.hpp"
 #include "lab/model/file.hpp"
 #include "lab/model/measured_grid.hpp"
+#include "tests/fuzz/refused_or_done.hpp"
 
 using namespace vramlab;
 
 namespace {
-
-template <class Work>
-void refused_or_done(const Work& work) {
-  try {
-    work();
-  } catch (const InputError&) {
-  }
-}
 
 void ask(const WorkloadModel& model) {
   Point least;

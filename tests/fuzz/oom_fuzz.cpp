@@ -3,23 +3,11 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.hpp"
 #include "lab/oom/diagnosis.hpp"
 #include "recordings/logs/oom_log.hpp"
+#include "tests/fuzz/refused_or_done.hpp"
 
 using namespace vramlab;
-
-namespace {
-
-template <class Work>
-void refused_or_done(const Work& work) {
-  try {
-    work();
-  } catch (const InputError&) {
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -3,19 +3,18 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.hpp"
 #include "lab/experiment.hpp"
 #include "lab/scenario/sweep.hpp"
+#include "tests/fuzz/refused_or_done.hpp"
 
 using namespace vramlab;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
+  refused_or_done([&] {
     const ScenarioDocument document =
         parse_document({reinterpret_cast<const char*>(data), size}, "fuzz.json");
     (void)files_named_by(document);
     (void)read_experiment(document);
-  } catch (const InputError&) {
-  }
+  });
   return 0;
 }

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/error.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/caching/rounding.hpp"
+#include "tests/fuzz/refused_or_done.hpp"
 
 using namespace vramlab;
 
@@ -28,10 +28,7 @@ void round_all(const AllocatorSettings& settings) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view conf(reinterpret_cast<const char*>(data), size);
   for (const TorchVersion torch : {TorchVersion{2, 1}, TorchVersion{2, 6}, TorchVersion{2, 11}}) {
-    try {
-      round_all(parse_allocator_settings(conf, {.torch = torch}));
-    } catch (const InputError&) {
-    }
+    refused_or_done([&] { round_all(parse_allocator_settings(conf, {.torch = torch})); });
   }
   return 0;
 }

@@ -256,6 +256,10 @@ std::vector<JobSpec> JobItems::read(const std::vector<JobSection>& sections, con
         jobs.push_back(job);
         jobs.back().arrival += section.every * n;
         if (section.count > 1) jobs.back().name.append(" ").append(std::to_string(n + 1));
+        const std::string& name = jobs.back().name;
+        if (names_.insert(name).second) continue;
+        throw InputError(where + "/name",
+                         "is that of an earlier job (\"" + name + "\"); names tell jobs apart.");
       }
     });
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "lab/json.hpp"
@@ -70,8 +71,13 @@ class JobItems {
   JobItems(JobModels models, std::map<std::string, std::uint32_t> accounts, PolicyContext context)
       : models_(std::move(models)), accounts_(std::move(accounts)), context_(std::move(context)) {}
 
+  /// No job that is read later may have the name of one of these.
+  void keep_names(const std::vector<JobSpec>& jobs) {
+    for (const JobSpec& job : jobs) names_.insert(job.name);
+  }
+
   /// The jobs of `sections`; `pointer` is the place of the list. Names count from `first` where a job has
-  /// none.
+  /// none; one that an earlier job has is a problem.
   std::vector<JobSpec> read(const std::vector<JobSection>& sections, const std::string& pointer,
                             std::size_t first, FileProblems& problems);
 
@@ -93,6 +99,7 @@ class JobItems {
   JobModels models_;
   std::map<std::string, std::uint32_t> accounts_;
   PolicyContext context_;
+  std::unordered_set<std::string> names_{};  ///< of the jobs so far
 };
 
 }  // namespace vramlab

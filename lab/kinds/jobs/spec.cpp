@@ -215,6 +215,7 @@ class JobsReader {
       std::move(more.begin(), more.end(), std::back_inserter(jobs));
     };
     if (file_.trace) problems_.guarded("/trace", [&] { read_trace(*file_.trace, items); });
+    items.keep_names(jobs);
     add(items.read(file_.jobs, "/jobs", jobs.size(), problems_));
     if (!file_.generate) return;
     problems_.guarded("/generate", [&] {

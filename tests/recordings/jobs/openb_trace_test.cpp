@@ -123,6 +123,10 @@ TEST(JobList, ReadsOurCsvAndSaysWhereItIsWrong) {
         {"arrival_s,duration_s,need\n1,1e15,1GiB\n", ":2: duration_s \"1e15\" is out of range"},
         {"arrival_s,duration_s,need\n1,5,2TiB\n",
          ":2: need \"2TiB\" is out of range; allowed is up to 1024.0"},
+        {"name,arrival_s,duration_s,need\na,0,5,1GiB\nb,0,5,1GiB\na,0,5,1GiB\n",
+         ":4: name \"a\" is that of an earlier job (\"a\")"},
+        {"name,arrival_s,duration_s,need\njob 1,0,5,1GiB\n,0,5,1GiB\n",  // what a job without one is called
+         ":3: name \"\" is that of an earlier job (\"job 1\")"},
         {"arrival_s,duration_s,need\n0,\"100\"7,1GiB\n", ":2: column 8: quotes around a part of a cell."},
         {"arrival_s,duration_s,need\r0,5,1GiB\r", ":1: column 26: a carriage return without a line feed."}}) {
     std::ofstream{file} << text;
