@@ -1,5 +1,6 @@
 // The parts of the memory-aware sampler, against published figures and reported cases.
 #include <cmath>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -278,6 +279,85 @@ TEST(MemoryAwareSampler, DiversityPrefersTheTaskThatIsRare) {
   const auto answer = composer->decide({.samples = samples, .candidates = candidates, .most = 16},
                                        {.memory = {.total = 64_GiB}});
   EXPECT_THAT(answer.batch, ElementsAre(0u, 4u, 5u, 1u));
+}
+
+/// What a composer answers to `samples`, of which at most `most` may be taken, on a card of `total` bytes.
+ComposerAnswer answer_of(Composer& composer, const std::vector<Sample>& samples, std::optional<Bytes> budget,
+                         Bytes total = 64_GiB, std::int64_t most = 16) {
+  Candidates candidates{samples.size(), 1, 0, false};
+  return composer.decide({.samples = samples, .candidates = candidates, .most = most, .budget = budget},
+                         {.memory = {.total = total}});
+}
+
+std::unique_ptr<Composer> unguarded(const std::string& use, const std::string& profile,
+                                    const OptionMap& more) {
+  return builtin_policies()->composers.make({use, profile, overlay(more, {{"guardian", false, {}}}), ""},
+                                            kTasks);
+}
+
+const std::vector<Sample> kAlike(8, Sample{.images = 1, .length = 51, .tokens = 100});
+
+Bytes published(int samples) {
+  return TablePredictor{kTasks, TablePredictor::Form::sum}.predict(batch_of({samples, 0, 0})).at_most;
+}
+
+TEST(MemoryAwareSampler, ABatchMayTakeTheWholeBudget) {
+  const auto composer = unguarded("memory-aware-sampler", "table", {});
+  const auto at = [&](Bytes budget) { return answer_of(*composer, kAlike, budget); };
+  EXPECT_EQ(at(published(2)).batch.size(), 2u);
+  EXPECT_EQ(at(published(2) - 1).batch.size(), 1u);
+  EXPECT_FALSE(at(published(1)).oversize);
+  EXPECT_TRUE(at(published(1) - 1).oversize);
+}
+
+TEST(MemoryAwareSampler, ABatchGrowsByAFactorFromTheLargestThatRan) {
+  const auto composer = unguarded("memory-aware-sampler", "table", {{"growth", 2.0, {}}});
+  const BatchShape three = batch_of({3, 0, 0});
+  composer->told({.batch = {}, .shape = three});
+  EXPECT_EQ(answer_of(*composer, kAlike, std::nullopt).batch.size(), 6u);
+}
+
+// Of five samples over what the card may give, three come first: the larger half.
+TEST(Guardian, CutsWhatIsPredictedOverMemoryAndFlagsOnlyWhatCannotBeCut) {
+  const auto composer = builtin_policies()->composers.make(
+      {"memory-aware-sampler", "table", {{"over_budget", "minus-one", {}}}, ""}, kTasks);
+  EXPECT_EQ(answer_of(*composer, kAlike, std::nullopt, published(5), 5).action,
+            ComposerAnswer::Action::clean_up);
+  const ComposerAnswer cut = answer_of(*composer, kAlike, std::nullopt, published(5), 5);
+  EXPECT_EQ(cut.batch.size(), 3u);
+  EXPECT_FALSE(cut.oversize);
+  const auto another = builtin_policies()->composers.make({"memory-aware-sampler", "table", {}, ""}, kTasks);
+  const ComposerAnswer one = answer_of(*another, kAlike, std::nullopt, 64_GiB, 1);
+  EXPECT_EQ(one.batch.size(), 1u);
+  EXPECT_FALSE(one.oversize);
+}
+
+// Rows of 512 tokens cost 512 · 512 each; max_tokens · 512 is the limit, which may be reached. Of equal
+// lengths the older comes first.
+TEST(PlannedBatches, MayReachTheirLimitAndKeepTheOrderOfEqualLengths) {
+  const std::vector<Sample> rows(4, Sample{.images = 0, .length = 512, .tokens = 512});
+  const OptionMap two{{"max_tokens", std::int64_t{1024}, {}}};
+  EXPECT_EQ(answer_of(*unguarded("planned-batches", "quadratic", two), rows, std::nullopt).batch.size(), 2u);
+  const auto sorted = unguarded("planned-batches", "longest-first", two);
+  EXPECT_THAT(answer_of(*sorted, rows, std::nullopt).batch, ElementsAre(0u, 1u));
+  // What is planned is handed out whole where it just fits.
+  EXPECT_EQ(answer_of(*sorted, rows, std::nullopt, 64_GiB, 2).batch.size(), 2u);
+}
+
+// Before anything was seen likely is 0 and the spread is d · 0.05 · sqrt(1 + v); an error e then leaves
+// e² / (1 + v).
+TEST(RegressionPredictor, WhatALargeSpreadAllowsIsLittleNoise) {
+  RegressionPredictor regression{1};
+  const BatchShape batch = batch_of({1, 0, 0});
+  const double spread = gb(regression.predict(batch).at_most);
+  ASSERT_EQ(regression.predict(batch).likely, 0u);
+  const double whole = std::pow(spread / 0.05, 2);  // 1 + v
+  // The shares of the seven features, squared: 0.5, 0.5 / 16, 10 / 16, 10 · 100 / 8192, 0.5 · 100 / 8192 ·
+  // 100 / 512, 0.5 · 100 / 512, none; over 0.05².
+  EXPECT_NEAR(whole, 1 + 266.42, 0.05);
+  regression.learn(batch, 3 * Bytes{1_GiB});
+  const auto state = regression.save();
+  EXPECT_NEAR(state[state.size() - 2], 9 / whole, 1e-6);
 }
 
 TEST(ComposerRegistry, EveryProfileOfEveryComposerCanBeMadeAndTakesItsOwnState) {

@@ -208,5 +208,18 @@ TEST(DualOptimizerRecovery, OnlySettledHearsOfPhases) {
   }
 }
 
+// 0.25 at batch 8 is 0.5 at 16, which is the target: that fits in an empty cache, and training stays.
+TEST(DualOptimizerRecovery, APhaseThatComesToTheTargetGetsAnEmptyCacheFirst) {
+  for (const auto& [usage, moves] : {std::pair{0.25, false}, {0.2500005, true}}) {
+    Rig rig{"dual-optimizer", "settled", with_frequency(10, {{"target_vram_usage", 0.5, {}}}), {8, 96}};
+    rig.steps(5, usage);
+    const PhaseReport report{
+        .name = "validation", .ran = {16, 96}, .follow = {2, 0}, .result = StepResult::oom};
+    const Observation observation{.iteration = 5,
+                                  .memory = {.allocated = 30'000, .reserved = 900'000, .total = kRigTotal}};
+    EXPECT_EQ(rig.session().on_phase(report, observation).moved, moves) << usage;
+  }
+}
+
 }  // namespace
 }  // namespace vramlab

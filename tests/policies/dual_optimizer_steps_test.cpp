@@ -126,6 +126,9 @@ TEST(DualOptimizerSteps, LqShrinksOnlyAtTheSmallestBatch) {
     EXPECT_EQ(lq_change(options, 0.671875, {2, 128}), -4) << name;  // 0.171875 over
     EXPECT_EQ(lq_change(options, 0.75, {2, 33}), -1) << name;
     EXPECT_EQ(lq_change(options, 0.75, {2, 32}), 0) << name;
+    const auto eighth = profile(name, 0.5, 0.0625, {{"lq_far", 0.125, {}}});
+    EXPECT_EQ(lq_change(eighth, 0.625, {2, 128}), -2) << name;  // on the edge: far is above it
+    EXPECT_EQ(lq_change(eighth, 0.640625, {2, 128}), -4) << name;
   }
 }
 

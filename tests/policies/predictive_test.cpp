@@ -303,6 +303,48 @@ TEST(Predictive, LeavesRoomForAPhaseThatFollowsTheBatch) {
   EXPECT_GE(law.step(run.point()), 0.35);
 }
 
+// The two steps behind a validation fill the cache anew, and say nothing; two more that flush it do.
+TEST(Predictive, FlushesRightBehindAPhaseAreNoPressure) {
+  MadeUpRun run{area(), space_of_pairs(), {8, 96}, every(10)};
+  run.run(50);
+  const Point before = run.point();
+  tell(run, {9, 145}, {}, 0, true);
+  tell(run, {9, 145}, {}, 0.5);
+  for (int i = 1; i <= 3; ++i) {
+    ++run.retries;
+    run.step();
+    EXPECT_EQ(run.point(), before) << i;
+  }
+  ++run.retries;
+  run.step();
+  EXPECT_NE(run.point(), before);
+  EXPECT_NE(run.session().adjustments().back().reason.find("steady steps flush the cache"),
+            std::string::npos);
+}
+
+// Nothing is known of what steps take: half the batch, and 7/10 of the size where no batch is left to halve.
+TEST(Predictive, AFirstStepThatFailsShrinksByHalvesAndBySevenTenths) {
+  MadeUpRun run{area(), space_of_pairs(), {5, 100}, every(10)};
+  run.always_fails = true;
+  for (const Point& next : {Point{2, 100}, Point{2, 70}, Point{2, 49}, Point{2, 34}, Point{2, 32}}) {
+    run.step();
+    EXPECT_EQ(run.point(), next);
+  }
+}
+
+// A first step after a move that takes exactly what there is has found room; only more is a step too far.
+TEST(Predictive, AFirstStepThatFillsTheCardExactlyStays) {
+  const MadeUpLaw law = area();
+  MadeUpRun run{law, space_of_pairs(), {8, 64}, every(10)};
+  while (!run.last().moved && run.iteration() < 50) run.step();
+  ASSERT_TRUE(run.last().moved);
+  const Point there = run.point();
+  run.besides = 1 - 1e-9 - law.base - law.step(there);
+  ++run.retries;
+  EXPECT_FALSE(run.step().moved);
+  EXPECT_EQ(run.point(), there);
+}
+
 // Three outliers of any size in 1,500 steps: after each it goes back to where it was.
 TEST(Predictive, GoesBackAfterAnOutlierThatFailed) {
   MadeUpRun run{area(), space_of_pairs(), {8, 64}, every(10)};

@@ -109,6 +109,26 @@ TEST(EpochLoop, EndsWhenBatchAfterBatchFails) {
   EXPECT_THAT(run.ended_early, HasSubstr("in a row"));
 }
 
+// The last step of an epoch has what is left and does not count; an epoch of one step has none that does.
+TEST(EpochTotals, TheSmallestStepIsThatOfAllEpochs) {
+  EpochTotals totals;
+  totals.add_step(4, false);
+  totals.add_step(6, false);
+  totals.add_step(1, true);
+  EpochTotals later;
+  later.add_step(5, false);
+  totals.add(later);
+  EXPECT_EQ(totals.smallest_step, 4);
+  EpochTotals one;
+  one.add_step(3, true);
+  totals.add(one);
+  EXPECT_EQ(totals.smallest_step, 4);
+  later.add_step(2, false);
+  totals.add(later);
+  EXPECT_EQ(totals.smallest_step, 2);
+  EXPECT_EQ(totals.largest_step, 6);
+}
+
 // K2-12a (EuroEval PR 69): batch 32, accumulation 1, limit 16.
 TEST(Accumulation, KeepsTheEffectiveBatchWhenTheBatchIsHalved) {
   const SampleSizeModel model = mebibyte_a_token();

@@ -258,6 +258,8 @@ class BudgetFiller : public Composer {
   }
   AfterOom told(const BatchOutcome& outcome) override {
     results.push_back(outcome.result);
+    rises.push_back(outcome.rise);
+    typical.push_back(outcome.typical);
     return AfterOom::ask;
   }
   [[nodiscard]] bool obeys_budget() const override { return true; }
@@ -266,6 +268,8 @@ class BudgetFiller : public Composer {
   void restore(std::span<const double>) override {}
 
   std::vector<StepResult> results;
+  std::vector<Bytes> rises;
+  std::vector<bool> typical;
 };
 
 /// What the tuner of a test was asked and told; it outlives the tuners.
@@ -320,6 +324,21 @@ class TunedEpoch : public EpochConditions {
   BudgetFiller composer;
   bool resets = true;
 };
+
+// 200 MiB, of which 100 are another process's: ten samples fit, and the fifteen of the second batch fail at
+// the eleventh, with ten allocated. The first step of a process teaches nothing.
+TEST_F(TunedEpoch, AComposerHearsWhatWasWantedAndWhichStepWasTheFirst) {
+  EpochSetup shared = tuned(30, 100, 180, 200_MiB);
+  shared.others = {{.from = SimTime{0}, .to = ms(1000), .bytes = 100_MiB}};
+  run_epochs(shared, composer);
+  ASSERT_GE(composer.results.size(), 2u);
+  EXPECT_EQ(composer.results[0], StepResult::ok);
+  EXPECT_EQ(composer.results[1], StepResult::oom);
+  EXPECT_EQ(composer.rises[0], 100_MiB);
+  EXPECT_EQ(composer.rises[1], 110_MiB);
+  EXPECT_FALSE(composer.typical[0]);
+  EXPECT_TRUE(composer.typical[1]);
+}
 
 TEST_F(TunedEpoch, ABudgetCountsFromTheNextBatchOnAndStaysInItsBounds) {
   const EpochRun run = run_epochs(tuned(10 + 15 + 18 + 18, 100, 180), composer);

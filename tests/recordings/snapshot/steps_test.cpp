@@ -96,10 +96,11 @@ TEST(PoolUses, OnlyTheLastSegmentAtAnAddressCounts) {
   EXPECT_THAT(show(find_pool_uses(snapshot, 0)), ElementsAre("(1) on 9: 4-6", "(1) on 9: 8-8"));
 }
 
+// One that lies right before the pool's.
 TEST(PoolUses, AReleaseOfDefaultSegmentsEndsThem) {
   TorchSnapshot snapshot;
   snapshot.traces = {{step_entry(Action::segment_alloc, 1000, 100), step_entry(Action::alloc, 1000),
-                      step_entry(Action::segment_free, 500, 100), step_entry(Action::alloc, 1050)}};
+                      step_entry(Action::segment_free, 900, 100), step_entry(Action::alloc, 1050)}};
   SnapshotSegment segment;
   segment.address = 1000;
   segment.total_size = 100;

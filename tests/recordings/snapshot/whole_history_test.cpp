@@ -93,5 +93,20 @@ TEST(WholeHistory, RangesDoNotPassTheEndOfAllAddresses) {
   EXPECT_EQ(refusal(snapshot_of(trace, 10)), "/device_traces/0/0: acquires memory that is held already.");
 }
 
+// A segment for 12 MiB has 12 MiB (R2.2). Where less was free the card had what was held and free; where
+// there was enough, a limit lay below what would have been held.
+TEST(RecordedLimit, FollowsFromWhatWasHeldAndFreeAtEachFailure) {
+  const std::vector<TraceEntry> trace{
+      history_entry(Action::segment_alloc, 0, 20_MiB), history_entry(Action::oom, 4_MiB, 12_MiB),
+      history_entry(Action::segment_alloc, 20_MiB, 2_MiB), history_entry(Action::oom, 3_MiB, 12_MiB)};
+  const RecordedLimit full = recorded_limit(snapshot_of(trace, 22_MiB), 0);
+  EXPECT_EQ(full.room, 24_MiB);
+  EXPECT_EQ(full.limit, std::nullopt);
+  const RecordedLimit limited =
+      recorded_limit(snapshot_of({trace[0], history_entry(Action::oom, 30_MiB, 12_MiB)}, 20_MiB), 0);
+  EXPECT_EQ(limited.room, std::nullopt);
+  EXPECT_EQ(limited.limit, 32_MiB - 1);
+}
+
 }  // namespace
 }  // namespace vramlab

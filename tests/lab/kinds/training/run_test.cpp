@@ -1,5 +1,9 @@
 #include "lab/kinds/training/run.hpp"
 
+#include <chrono>
+#include <map>
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -98,6 +102,67 @@ TEST(Comparison, NoSafeFixedChoiceBeatsTheOracle) {
       EXPECT_TRUE(!safe || *find_metric(fixed.metrics, "objective") <= best) << batch << ", " << lq;
     }
   }
+}
+
+// 13,500 MiB may be used, and 1,010 + 12 a sample are: training alone fits to 1,040, a validation of four
+// times its batch to 260. That is too far away to be found by full runs that take one sample off. It runs
+// once, at the end.
+TEST(Comparison, TheOracleMakesRoomForAPhaseAtTheLastStep) {
+  Json json = Json::parse(bent_scenario("\"fixed\": \"1000MiB\", \"per_sample\": \"810MiB\"",
+                                        "\"fixed\": \"1010MiB\", \"per_sample\": \"12MiB\""));
+  json["device"]["total"] = "15000MiB";
+  json["workload"]["model"]["parameters"]["batch"] = {2, 2000};
+  json["workload"]["iterations"] = 5;
+  json["workload"]["phases"] = {{{"name", "validation"}, {"every", 5}, {"follow", {{"batch", 4}}}}};
+  const auto oracle = find_oracle(read_training(parse_document(json.dump(), "small.json")));
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->run.final_point, Point{260});
+}
+
+/// One tensor of 8 MiB a sample; 1 ms for each and one more. Knows how often it was asked for which step.
+class Asked final : public WorkloadModel {
+ public:
+  [[nodiscard]] const ParameterSpace& parameters() const override { return space_; }
+  [[nodiscard]] StepProgram build() const override {
+    ProgramWriter writer{1};
+    writer.make_persistent({0, 1000_MiB});
+    return writer.finish();
+  }
+  [[nodiscard]] StepProgram step(const Point& point) const override {
+    ++times[point[0]];
+    ProgramWriter writer{1};
+    writer.drop(writer.make(static_cast<Bytes>(point[0]) * 8_MiB));
+    StepProgram program = writer.finish();
+    program.duration = std::chrono::milliseconds{1 + point[0]};
+    return program;
+  }
+  [[nodiscard]] std::int64_t samples(const Point& point) const override { return point[0]; }
+  [[nodiscard]] std::int64_t pixels(const Point& point) const override { return point[0]; }
+
+  mutable std::map<std::int64_t, int> times;
+
+ private:
+  ParameterSpace space_{{{"batch", 500, 990}}};
+};
+
+// The validation at 990 needs more than the cache has, once in every run, so that no run tells what retries
+// cost elsewhere; it takes half the time, so that no bound ends the search: 401 batches could be the best.
+TEST(Comparison, TheOracleGivesUpAfterTwentyFullRunsInVain) {
+  TrainingScenario scenario = read_training(parse_document(bent_scenario(), "small.json"));
+  const auto model = std::make_shared<Asked>();
+  scenario.model = model;
+  scenario.setup.model = model.get();
+  scenario.setup.iterations = 6;
+  scenario.setup.bounds.parameters = {{"batch", 500, 900}};
+  scenario.setup.start = {900};
+  scenario.setup.phases = {{.name = "validation", .every = 2, .point = {990}}};
+  const auto oracle = find_oracle(scenario);
+  ASSERT_TRUE(oracle);
+  EXPECT_EQ(oracle->run.final_point, Point{900});
+  EXPECT_EQ(*find_metric(oracle->metrics, "alloc_retries"), 1);
+  std::size_t in_full = 0;  // asked for more often than one that was only probed
+  for (const auto& [batch, times] : model->times) in_full += batch <= 900 && times > model->times.at(500);
+  EXPECT_EQ(in_full, 1u + 20u);
 }
 
 // Three parameters have too many values to look at each: the strides must still move all of them.
