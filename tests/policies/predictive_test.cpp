@@ -322,6 +322,13 @@ TEST(Predictive, FlushesRightBehindAPhaseAreNoPressure) {
             std::string::npos);
 }
 
+// 40 is below the smallest multiple of 48: it does not stay there until the first look.
+TEST(Predictive, AStartBelowTheSmallestMultipleGoesUpToItAtOnce) {
+  MadeUpRun run{area(), space_of_pairs(), {8, 40}, every(10, {{"lq_granularity", std::int64_t{48}, {}}})};
+  run.step();
+  EXPECT_EQ(run.point(), (Point{8, 48}));
+}
+
 // Nothing is known of what steps take: half the batch, and 7/10 of the size where no batch is left to halve.
 TEST(Predictive, AFirstStepThatFailsShrinksByHalvesAndBySevenTenths) {
   MadeUpRun run{area(), space_of_pairs(), {5, 100}, every(10)};

@@ -73,6 +73,7 @@ TEST_F(TwoPhases, TheMinimumOverPhasesIsFound) {
   EXPECT_EQ(last.probe.phase, "training");
   EXPECT_THAT(last.steps, ElementsAre(1, 0));
   EXPECT_THAT(power.trials.front().steps, ElementsAre(2, 2));
+  EXPECT_EQ(power.trials.front().probe.phase, "training");  // the fuller one
 }
 
 TEST_F(TwoPhases, ValidationAloneWouldAnswer64) {

@@ -236,7 +236,10 @@ TEST_F(SearchConditions, AnEpochAfterTheSearchGoesOnByTheSameClock) {
   setup.others = {{.from = ms(1000), .bytes = 4_GiB}};
   SearchEpochSetup epoch{
       .iterations = 20, .phases_every = 0, .seed = 1, .buckets = {{.point = {14}, .draws = {}}}};
-  EXPECT_EQ(run_search_epoch(setup, epoch).ooms, 0);  // its memory is its own before the process comes
+  const SearchEpochRun alone = run_search_epoch(setup, epoch);
+  EXPECT_EQ(alone.ooms, 0);  // its memory is its own before the process comes
+  EXPECT_EQ(alone.peak_share, 1);
+  EXPECT_EQ(alone.reserved_share, 1);
   epoch.start = ms(1000);
   EXPECT_EQ(run_search_epoch(setup, epoch).ooms, 10);
   setup.faults = {.seed = 1, .error_chance = 1};

@@ -139,5 +139,16 @@ TEST(StepRunner, RefusesACardThatCannotHoldTheWeights) {
   EXPECT_THROW((StepRunner{workload, setup}), InputError);
 }
 
+// A message about a limit would blame one that nobody set.
+TEST(StepRunner, TheWholeCardIsNoLimit) {
+  const LinearWorkload workload{{.fixed = 1_GiB, .per_sample = 512_MiB}};
+  StepRunner runner{workload,
+                    {.card_total = 8_GiB, .context_bytes = 0, .allocator = {}, .use_step_cache = false}};
+  runner.use_share(1);
+  EXPECT_EQ(runner.run({64}).oom.value().limit, std::nullopt);
+  runner.use_share(0.5);
+  EXPECT_EQ(runner.run({64}).oom.value().limit, 4_GiB);
+}
+
 }  // namespace
 }  // namespace vramlab
