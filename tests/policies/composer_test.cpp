@@ -342,6 +342,7 @@ TEST(PlannedBatches, MayReachTheirLimitAndKeepTheOrderOfEqualLengths) {
   EXPECT_THAT(answer_of(*sorted, rows, std::nullopt).batch, ElementsAre(0u, 1u));
   // What is planned is handed out whole where it just fits.
   EXPECT_EQ(answer_of(*sorted, rows, std::nullopt, 64_GiB, 2).batch.size(), 2u);
+  EXPECT_EQ(answer_of(*sorted, rows, std::nullopt).batch.size(), 2u);  // and nothing of it is left
 }
 
 // Before anything was seen likely is 0 and the spread is d · 0.05 · sqrt(1 + v); an error e then leaves

@@ -184,6 +184,13 @@ TEST(LinearFit, ExtrapolatesEighteenfold) {
   EXPECT_FALSE(repaired.answer.extrapolated);
 }
 
+// 10 and 20 MiB of 1,000: two points make a line, and it goes beyond what may be asked for.
+TEST(LinearFit, TwoPointsMakeALine) {
+  const Searched result = search(choice("linear-fit"), fits_up_to(100), 3);
+  EXPECT_THAT(result.tried, ElementsAre(1, 2));
+  expect_found(result, 3);
+}
+
 TEST(LinearFit, BisectsWhereItsAnswerFails) {
   const auto machine = [](std::int64_t batch) {
     Probe probe = reserving({.285, .445, .470, .719, 1.197}, 23.71)(batch);
@@ -243,6 +250,13 @@ TEST(BucketBisect, EndsAtFivePercent) {
   const Searched result = search(choice("bucket-bisect"), fits_up_to(100));
   EXPECT_THAT(result.tried, ElementsAre(32, 64, 128, 96, 112, 104, 100));
   expect_found(result, 100);
+}
+
+// 64 fits and 96 does not: half of 64 above it, which is as near as asked.
+TEST(BucketBisect, EndsWhereTheGapIsTheToleranceItself) {
+  const Searched result = search(choice("bucket-bisect", "", {{"tolerance", 0.5, {}}}), fits_up_to(70));
+  EXPECT_THAT(result.tried, ElementsAre(32, 64, 128, 96));
+  expect_found(result, 64);
 }
 
 // The published ladder.
@@ -311,6 +325,17 @@ TEST(ModelSearch, CrossesAStepWhosePeakIsTheOptimizer) {
   const Searched result = search(choice("model"), step);
   expect_found(result, 195);  // 200 fit within 90 %
   EXPECT_LE(result.tried.size(), 7u);
+}
+
+// The same up to 29 samples of 140 MiB: from 4 to 32 the peak grew by 384 MiB, which is not what samples
+// take. From 2 GiB for none to 6,528 MiB for 32 it is: (0.9 · 24,576 - 2,048) / 140 = 143.4, less 3 %.
+TEST(ModelSearch, TrustsTheWholeLineWhereThePeakHasOnlyBegunToGrow) {
+  const auto bend =
+      peaking([](std::int64_t batch) { return std::max(6_GiB, 2_GiB + static_cast<Bytes>(batch) * 140_MiB); },
+              24_GiB);
+  const Searched result = search(choice("model"), bend);
+  EXPECT_THAT(result.tried, ElementsAre(1, 4, 32, 139));
+  expect_found(result, 139);
 }
 
 // What ran is not called too large for the card.
