@@ -260,5 +260,41 @@ TEST(LongBins, ServeWhatAnOrderedListServes) {
   }
 }
 
+// --- Work, counted ---
+
+// Every second of n blocks is freed and as many come again: each block of a bin is looked at once, when the
+// bin is found to be long, and by no later request. 2,000 sizes, or one.
+std::uint64_t inspected_by_refill(std::size_t n, std::size_t sizes) {
+  Rig rig;
+  const auto size = [&](std::size_t i) { return Bytes{512} * (8 + i * 7919 % sizes); };
+  std::vector<BlockId> blocks;
+  for (std::size_t i = 0; i < n; ++i) blocks.push_back(rig.take(size(i), 0));
+  for (std::size_t i = 0; i < n; i += 2) rig.give(blocks[i * 7919 % n]);  // n is even and no multiple of 7919
+  for (std::size_t i = 0; i < n; i += 2) rig.take(size(i), 0);
+  std::uint64_t inspected = 0;
+  for (const Pool& pool : rig.allocator.state().pools) inspected += pool.free.inspected();
+  return inspected;
+}
+
+TEST(FreeList, LooksAtBlocksOfLongBinsOnce) {
+  for (const std::size_t n : {4'000u, 16'000u, 64'000u}) {
+    EXPECT_LE(inspected_by_refill(n, 1), 100u);
+    EXPECT_LE(inspected_by_refill(n, 2000), n);
+  }
+}
+
+// At most 8 streams are walked through in an allocation or a free, and in the search before an insertion.
+TEST(FreeList, WalksThroughAFewStreamsOnly) {
+  for (const std::size_t n : {100u, 1'000u, 4'000u}) {
+    Rig rig;
+    std::vector<BlockId> blocks;
+    for (std::size_t i = 0; i < n; ++i) blocks.push_back(rig.take(4096, n - i));
+    for (const BlockId block : blocks) rig.give(block);
+    const std::uint64_t inspected = rig.allocator.state().pools[0].free.inspected();
+    EXPECT_LE(inspected, 8 * 4 * n);
+    EXPECT_GE(inspected, n);  // it counts
+  }
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -20,6 +20,7 @@ std::size_t BinnedFreeList::Lane::occupied_before(std::size_t bin) const {
 
 BinnedFreeList::Lane* BinnedFreeList::find_later_lane(StreamId stream) {
   for (Lane& lane : lanes_) {
+    ++inspected_;
     if (lane.stream == stream) return &lane;
   }
   return nullptr;
@@ -33,53 +34,40 @@ BinnedFreeList::Lane& BinnedFreeList::add_lane(StreamId stream) {
   return *lanes_.insert(after, std::move(lane));
 }
 
-// Made when a bin is found to be long, and kept up to date from there on; null for a short one.
-const BinnedFreeList::Index* BinnedFreeList::index_of(std::span<const Block> blocks, Lane& lane,
+// Made when a bin is found to be long, and kept up to date until it is empty.
+const BinnedFreeList::Index& BinnedFreeList::index_of(std::span<const Block> blocks, Lane& lane,
                                                       BinIndex bin) {
-  if (const auto known = lane.indices.find(bin); known != lane.indices.end()) return &known->second;
-  BlockIndex at = lane.bins[bin].smallest;
-  for (int steps = 0; steps < kLongWalk && at != kNoBlock; ++steps) at = blocks[at].larger;
-  if (at == kNoBlock) return nullptr;
   Index& index = lane.indices[bin];
-  for (at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger)
+  if (lane.is_indexed(bin)) return index;
+  for (BlockIndex at = lane.bins[bin].smallest; at != kNoBlock; at = blocks[at].larger, ++inspected_)
     index.emplace_hint(index.end(), std::pair{blocks[at].size, blocks[at].address}, at);
-  most_steps_ = 1;
-  return &index;
+  lane.indexed[bin / 64] |= std::uint64_t{1} << (bin % 64);
+  return index;
 }
 
 BlockIndex BinnedFreeList::first_of_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin,
                                              Bytes size) {
-  BlockIndex at = kNoBlock;
-  if (const Index* index = index_of(blocks, lane, bin)) {
-    const auto found = index->lower_bound({size, 0});
-    if (found != index->end()) at = found->second;
-  } else {
-    at = lane.bins[bin].smallest;
-    while (at != kNoBlock && blocks[at].size < size) at = blocks[at].larger;
-  }
-  return at != kNoBlock ? at : lane.smallest_from(bin + std::size_t{1});
+  const Index& index = index_of(blocks, lane, bin);
+  const auto found = index.lower_bound({size, 0});
+  return found != index.end() ? found->second : lane.smallest_from(bin + std::size_t{1});
 }
 
 // One is before it: the head of the bin, at least.
 BlockIndex BinnedFreeList::last_before_in_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin,
                                                    Bytes size, Address address) {
-  if (const Index* index = index_of(blocks, lane, bin))
-    return std::prev(index->lower_bound({size, address}))->second;
-  BlockIndex before = lane.bins[bin].smallest;
-  while (is_before(blocks[blocks[before].larger], size, address)) before = blocks[before].larger;
-  return before;
+  return std::prev(index_of(blocks, lane, bin).lower_bound({size, address}))->second;
 }
 
 void BinnedFreeList::add_to_index(Lane& lane, BinIndex bin, const Block& block, BlockIndex index) {
-  const auto found = lane.indices.find(bin);
-  if (found != lane.indices.end()) found->second.emplace(std::pair{block.size, block.address}, index);
+  lane.indices[bin].emplace(std::pair{block.size, block.address}, index);
 }
 
 void BinnedFreeList::remove_from_index(Lane& lane, BinIndex bin, const Block& block) {
-  const auto found = lane.indices.find(bin);
-  if (found == lane.indices.end()) return;
-  found->second.erase({block.size, block.address});
-  if (found->second.empty()) lane.indices.erase(found);
+  Index& index = lane.indices[bin];
+  index.erase({block.size, block.address});
+  if (!index.empty()) return;
+  lane.indices.erase(bin);
+  lane.indexed[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
 }
 
 BlockIndex BinnedFreeList::next(std::span<const Block> blocks, const FreeBlock& position) {

@@ -78,7 +78,7 @@ class BinnedFreeList {
     (before == kNoBlock ? bin.smallest : blocks[before].larger) = index;
     (after == kNoBlock ? bin.largest : blocks[after].smaller) = index;
     lane.occupied[at / 64] |= std::uint64_t{1} << (at % 64);
-    if (most_steps_ < kLongWalk) [[unlikely]]
+    if (lane.is_indexed(at)) [[unlikely]]
       add_to_index(lane, at, block, index);
   }
 
@@ -94,7 +94,7 @@ class BinnedFreeList {
     (block.smaller == kNoBlock ? bin.smallest : blocks[block.smaller].larger) = block.larger;
     (block.larger == kNoBlock ? bin.largest : blocks[block.larger].smaller) = block.smaller;
     if (bin.smallest == kNoBlock) lane.occupied[at / 64] &= ~(std::uint64_t{1} << (at % 64));
-    if (most_steps_ < kLongWalk) [[unlikely]]
+    if (lane.is_indexed(at)) [[unlikely]]
       remove_from_index(lane, at, block);
   }
 
@@ -106,7 +106,7 @@ class BinnedFreeList {
     int steps = 0;
     for (BlockIndex at = lane->bins[bin].smallest; at != kNoBlock; at = blocks[at].larger) {
       if (blocks[at].size >= size) return at;
-      if (++steps > most_steps_) [[unlikely]]
+      if (++steps > kLongWalk || lane->is_indexed(bin)) [[unlikely]]
         return first_of_long_bin(blocks, *lane, bin, size);
     }
     return lane->smallest_from(bin + std::size_t{1});
@@ -115,6 +115,10 @@ class BinnedFreeList {
   [[nodiscard]] BlockIndex next(std::span<const Block> blocks, const FreeBlock& position);
   [[nodiscard]] BlockIndex previous(std::span<const Block> blocks, const FreeBlock& position);
   void append_all(std::span<const Block> blocks, std::vector<BlockIndex>& out) const;
+
+  /// Streams and blocks of long bins that were walked past, ever: what is to stay small however many there
+  /// are.
+  [[nodiscard]] std::uint64_t inspected() const { return inspected_; }
 
  private:
   static constexpr int kLog2BinsPerDoubling = 7;
@@ -134,7 +138,12 @@ class BinnedFreeList {
     StreamId stream = 0;
     std::array<std::uint64_t, kBins / 64> occupied{};
     std::array<Bin, kBins> bins{};
-    std::map<BinIndex, Index> indices;  ///< of long bins
+    std::array<std::uint64_t, kBins / 64> indexed{};  ///< bins that are long
+    std::map<BinIndex, Index> indices;                ///< of these
+
+    [[nodiscard]] bool is_indexed(std::size_t bin) const {
+      return (indexed[bin / 64] >> (bin % 64) & 1) != 0;
+    }
 
     /// kBins if there is none.
     [[nodiscard]] std::size_t occupied_from(std::size_t bin) const {
@@ -179,13 +188,13 @@ class BinnedFreeList {
     int steps = 0;
     for (BlockIndex at = bin.smallest; is_before(blocks[at], size, address); at = blocks[at].larger) {
       before = at;
-      if (++steps > most_steps_) [[unlikely]]
+      if (++steps > kLongWalk || lane.is_indexed(place)) [[unlikely]]
         return last_before_in_long_bin(blocks, lane, place, size, address);
     }
     return before;
   }
 
-  const Index* index_of(std::span<const Block> blocks, Lane& lane, BinIndex bin);
+  const Index& index_of(std::span<const Block> blocks, Lane& lane, BinIndex bin);
   BlockIndex first_of_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin, Bytes size);
   BlockIndex last_before_in_long_bin(std::span<const Block> blocks, Lane& lane, BinIndex bin, Bytes size,
                                      Address address);
@@ -207,7 +216,7 @@ class BinnedFreeList {
 
   std::vector<Lane> lanes_;  // by ascending stream
   OrderedFreeList other_streams_;
-  int most_steps_ = kLongWalk;  // of a walk; fewer since a bin was indexed, so that the index is asked first
+  std::uint64_t inspected_ = 0;
 };
 
 enum class FreeListKind : std::uint8_t { binned, ordered };
@@ -247,6 +256,8 @@ class FreeList {
 
   /// The last block of the same stream before `position`, which need not be in the list, or kNoBlock.
   [[nodiscard]] BlockIndex previous(std::span<const Block> blocks, const FreeBlock& position);
+
+  [[nodiscard]] std::uint64_t inspected() const { return binned_.inspected(); }
 
   /// All blocks in the order of R0.1.
   [[nodiscard]] std::vector<BlockIndex> in_order(std::span<const Block> blocks) const;
