@@ -115,7 +115,10 @@ void compose(benchmark::State& state, const char* use, const char* profile) {
   BENCHMARK_CAPTURE(compose, name, use, profile)->Arg(1'000'000)->Unit(benchmark::kMillisecond)
 
 VRAMLAB_COMPOSER_BENCH(fixed, "planned-batches", "fixed");
+VRAMLAB_COMPOSER_BENCH(constant_token, "planned-batches", "constant-token");
 VRAMLAB_COMPOSER_BENCH(length_bucketed, "planned-batches", "length-bucketed");
+VRAMLAB_COMPOSER_BENCH(quadratic, "planned-batches", "quadratic");
+VRAMLAB_COMPOSER_BENCH(longest_first, "planned-batches", "longest-first");
 VRAMLAB_COMPOSER_BENCH(faithful, "memory-aware-sampler", "faithful");
 VRAMLAB_COMPOSER_BENCH(table, "memory-aware-sampler", "table");
 VRAMLAB_COMPOSER_BENCH(mixed, "memory-aware-sampler", "mixed");

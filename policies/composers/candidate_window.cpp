@@ -20,8 +20,6 @@ bool comes_before(const Entry& a, const Entry& b) {
 
 void CandidateWindow::reset(std::span<const Sample> samples, std::span<const SampleId> waiting) {
   samples_ = samples;
-  for (const Known& known : taken_) entry_of(known).taken = false;
-  taken_.clear();
   drop_gone(waiting);
   add_arrivals(waiting);
   std::erase_if(groups_, [](const Group& one) { return one.entries.empty(); });
@@ -29,16 +27,20 @@ void CandidateWindow::reset(std::span<const Sample> samples, std::span<const Sam
 }
 
 // Those stay that `waiting` begins with, in the same order. Whatever else it holds, one that was put back in
-// front of them included, is an arrival, and those missing are gone.
+// front of them included, is an arrival, and those missing are gone: as a rule those that were taken, whose
+// entries say so already.
 void CandidateWindow::drop_gone(std::span<const SampleId> waiting) {
+  std::ranges::sort(taken_, {}, &Known::order);
+  auto taken = taken_.begin();
   std::size_t stayed = 0;
   for (const Known& known : known_) {
-    if (stayed < waiting.size() && waiting[stayed] == known.id) {
-      known_[stayed++] = known;
-    } else {
-      entry_of(known).taken = true;
-    }
+    const bool was_taken = taken != taken_.end() && taken->order == known.order;
+    if (was_taken) ++taken;
+    const bool stays = stayed < waiting.size() && waiting[stayed] == known.id;
+    if (stays == was_taken) entry_of(known).taken = !stays;
+    if (stays) known_[stayed++] = known;
   }
+  taken_.clear();
   if (stayed == known_.size()) return;
   known_.resize(stayed);
   for (Group& group : groups_) std::erase_if(group.entries, [](const Entry& entry) { return entry.taken; });
@@ -58,10 +60,16 @@ void CandidateWindow::add_arrivals(std::span<const SampleId> waiting) {
     const std::uint64_t key = arrival->key;
     auto group = std::ranges::lower_bound(groups_, key, {}, &Group::key);
     if (group == groups_.end() || group->key != key) group = groups_.insert(group, Group{.key = key});
-    auto& entries = group->entries;
-    const auto stayed = static_cast<std::ptrdiff_t>(entries.size());
-    for (; arrival != arrivals_.end() && arrival->key == key; ++arrival) entries.push_back(arrival->entry);
-    std::inplace_merge(entries.begin(), entries.begin() + stayed, entries.end(), comes_before<Entry>);
+    merged_.clear();
+    auto stayed = group->entries.begin();
+    for (; arrival != arrivals_.end() && arrival->key == key; ++arrival) {
+      const auto to = std::lower_bound(stayed, group->entries.end(), arrival->entry, comes_before<Entry>);
+      merged_.insert(merged_.end(), stayed, to);
+      merged_.push_back(arrival->entry);
+      stayed = to;
+    }
+    merged_.insert(merged_.end(), stayed, group->entries.end());
+    std::swap(group->entries, merged_);
   }
 }
 

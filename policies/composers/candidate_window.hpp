@@ -71,6 +71,7 @@ class CandidateWindow {
   std::vector<Known> known_;   ///< the candidates, oldest first
   std::vector<Known> taken_;   ///< those that were taken since the batch began
   std::vector<Arrival> arrivals_;
+  std::vector<Entry> merged_;  ///< of a group, its arrivals and what stayed
   std::uint64_t next_order_ = 0;
 };
 

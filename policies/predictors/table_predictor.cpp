@@ -34,6 +34,21 @@ double TablePredictor::factor(std::size_t task) const {
   return calibrated(tasks_[task]) ? tasks_[task].taken / tasks_[task].by_table : 1;
 }
 
+// The candidates of one batch, and the batches after it, ask for the same few again and again.
+double TablePredictor::power(std::size_t task, const BatchShape& batch) const {
+  const auto samples = std::max<std::int64_t>(batch.samples, 1);
+  const std::int64_t count = batch.task_samples[task];
+  const auto compute = [&] {
+    return std::pow(tasks_[task].multiplier / static_cast<double>(samples), static_cast<double>(count));
+  };
+  if (samples > kKeptPowers || count > kKeptPowers) return compute();
+  powers_.resize(tasks_.size() * kKeptPowers * (kKeptPowers + 1), -1);
+  const std::size_t first = (task * kKeptPowers + static_cast<std::size_t>(samples - 1)) * (kKeptPowers + 1);
+  double& kept = powers_[first + static_cast<std::size_t>(count)];
+  if (kept < 0) kept = compute();
+  return kept;
+}
+
 PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
   double sum = kFixed;
   double collapse = 1;
@@ -44,8 +59,7 @@ PredictedMemory TablePredictor::predict(const BatchShape& batch) const {
       sum += images * multiplier;
     } else {
       sum += images;
-      collapse *= std::pow(multiplier / static_cast<double>(std::max<std::int64_t>(batch.samples, 1)),
-                           static_cast<double>(batch.task_samples[task]));
+      collapse *= power(task, batch);
     }
   }
   const Bytes bytes = std::max<Bytes>(

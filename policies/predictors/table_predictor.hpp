@@ -66,9 +66,15 @@ class TablePredictor final : public MemoryPredictor {
     double taken = 0;     ///< GB
   };
 
+  static constexpr std::int64_t kKeptPowers = 64;  ///< of samples of a batch, and of a task in it
+
+  /// What the samples of `task` multiply the original's sum with.
+  [[nodiscard]] double power(std::size_t task, const BatchShape& batch) const;
+
   Form form_;
   double image_;
   std::vector<Calibration> tasks_;
+  mutable std::vector<double> powers_;  ///< by task, samples and those of the task; −1 = not computed yet
 };
 
 }  // namespace vramlab
