@@ -15,7 +15,7 @@ namespace vramlab {
 
 /// Number of the contract between program and plugins. It grows when a header that plugins include changes or
 /// moves so that they must be built anew; a program loads plugins of its own number only.
-inline constexpr std::uint32_t kPluginAbi = 6;
+inline constexpr std::uint32_t kPluginAbi = 7;
 
 #define VRAMLAB_TEXT_OF(value) #value
 #define VRAMLAB_TEXT(value) VRAMLAB_TEXT_OF(value)

@@ -106,7 +106,15 @@ class JobQueue final : public Admitter {
   static constexpr GroupTurn kFirst{std::numeric_limits<std::int64_t>::max(), 0, 0};
   static constexpr GroupTurn kLast{std::numeric_limits<std::int64_t>::min(), ~std::uint64_t{0}, 0};
 
-  using Reserved = std::optional<Reservation>;
+  /// One look at the queue, and what can be given away in it.
+  struct Look {
+    const ClusterView& cluster;
+    SimTime now;
+    Room room;
+    // With a first job that does not fit:
+    std::optional<Reservation> reserved = {};
+    std::optional<Room> beside = {};  ///< what is reserved
+  };
 
   AdmitterAnswer submitted(const AdmitterQuestion& question) {
     const JobDemand& demand = question.cluster.waiting.demand(question.group);
@@ -129,10 +137,10 @@ class JobQueue final : public Admitter {
       to_back_.pop_back();
       return {.action = Action::to_back, .job = job, .reason = "did not fit and goes to the back"};
     }
-    std::optional<Reserved> reserved;
-    while (const auto turn = next_turn(cluster)) {
+    Look look{.cluster = cluster, .now = now, .room = {options_, cluster, nullptr}};
+    while (const auto turn = next_turn(look)) {
       const GroupId group = turn->group;
-      auto answer = head_ ? pass_over(cluster, group, now, reserved) : place(cluster, group, {});
+      auto answer = head_ ? pass_over(look, group) : place(cluster, group, {});
       if (answer) {
         come_again(cluster, group, answer->job, now);
         started_ = *turn;
@@ -210,6 +218,8 @@ class JobQueue final : public Admitter {
     turns_.clear();
     touched_.clear();
     touched_seen_ = 0;
+    in_time_.clear();
+    in_time_for_ = SimTime{-1};
     reached_ = ages() ? kLast : kFirst;
     if (!ages()) return;  // the queue itself keeps the order
     for (const GroupId group : question.cluster.waiting.occupied()) {
@@ -239,12 +249,18 @@ class JobQueue final : public Admitter {
 
   // Of the groups not looked at in this pass the first; those that need more than any card has are passed
   // over where being the first that does not fit means nothing.
-  std::optional<GroupTurn> next_turn(const ClusterView& cluster) {
-    const bool any =
-        options_.order == QueueOrder::strict || (options_.order == QueueOrder::backfill && !head_);
-    const Bytes most = any ? std::numeric_limits<Bytes>::max() : most_to_give(cluster);
-    auto next = cluster.waiting.next(reached_, most);
-    while (next && touched_.contains(next->group)) next = cluster.waiting.next(behind(*next), most);
+  std::optional<GroupTurn> next_turn(Look& look) {
+    std::optional<GroupTurn> next;
+    if (head_) {
+      const bool some_fit = !turns_.empty() || look.cluster.waiting.next(reached_, std::ref(look.room));
+      if (!some_fit || !reserve(look)) return std::nullopt;
+      next = next_untouched(look, std::ref(*look.beside));
+      if (!in_time_.empty() && (!next || in_time_.back() < *next)) next = in_time_.back();
+    } else if (options_.order == QueueOrder::strict || options_.order == QueueOrder::backfill) {
+      next = next_untouched(look, [](const CardsAsked&) { return std::numeric_limits<Bytes>::max(); });
+    } else {
+      next = next_untouched(look, std::ref(look.room));
+    }
     if (!turns_.empty() && (!next || turns_.front() < *next)) {
       std::pop_heap(turns_.begin(), turns_.end(), goes_later);
       next = turns_.back();
@@ -254,16 +270,34 @@ class JobQueue final : public Admitter {
     reached_ = next ? behind(*next) : kLast;
     return next;
   }
-  // No card can take more, unless by shares.
-  [[nodiscard]] Bytes most_to_give(const ClusterView& cluster) const {
-    const Bytes most = cluster.index.most_available();
-    const Bytes less = most - std::min(most, options_.margin());
-    JobDemand more;
-    more.fixed = less + 1;
-    const auto keeps_none = [&](CardId card, Bytes) {
-      return margin_on(options_, cluster.cards[card], more) == 0;
+  [[nodiscard]] std::optional<GroupTurn> next_untouched(const Look& look,
+                                                        const WaitingJobs::Most& most) const {
+    auto next = look.cluster.waiting.next(reached_, most);
+    while (next && touched_.contains(next->group)) next = look.cluster.waiting.next(behind(*next), most);
+    return next;
+  }
+
+  // Finds when the first can start and, where that is later than it was in this pass, who ends before that.
+  // False if it is not expected ever to start: then nobody passes it.
+  bool reserve(Look& look) {
+    if (!look.beside) {
+      look.reserved = earliest_.find(options_, look.cluster, *head_, look.now);
+      if (!look.reserved) return false;
+      look.beside.emplace(options_, look.cluster, &*look.reserved);
+      const SimTime left = look.reserved->at - look.now;
+      if (left > in_time_for_ && !ages()) {
+        in_time_for_ = left;
+        in_time_ = look.cluster.waiting.shorter(left, std::ref(look.room));
+        std::sort(in_time_.begin(), in_time_.end(), goes_later);
+      }
+    }
+    const auto is_over = [&](const GroupTurn& turn) {  // or, as memory shrinks within a pass, needs too much
+      const JobDemand& demand = look.cluster.waiting.demand(turn.group);
+      return turn < reached_ || touched_.contains(turn.group) ||
+             least_need(demand) > look.room({demand.cards, demand.pools});
     };
-    return less == most || cluster.index.find(more, 1, keeps_none) ? most : less;
+    while (!in_time_.empty() && is_over(in_time_.back())) in_time_.pop_back();
+    return true;
   }
   static GroupTurn behind(const GroupTurn& turn) { return {turn.priority, turn.ticket + 1, 0}; }
 
@@ -349,20 +383,17 @@ class JobQueue final : public Admitter {
   }
 
   // EASY: a job may pass the first one where it leaves the reserved cards their room, or if it ends in time.
-  [[nodiscard]] std::optional<AdmitterAnswer> pass_over(const ClusterView& cluster, GroupId group,
-                                                        SimTime now, std::optional<Reserved>& known) {
+  [[nodiscard]] std::optional<AdmitterAnswer> pass_over(const Look& look, GroupId group) {
     if (group == *head_) return std::nullopt;
-    if (!known) known = earliest_.find(options_, cluster, *head_, now);
-    const Reserved& reserved = *known;
-    if (!reserved) return std::nullopt;
-    const auto keeps_clear = [&](CardId card, Bytes need) { return reserved->allows(card, need); };
-    if (auto answer = place(cluster, group, keeps_clear)) return answer;
-    const SimTime left = reserved->at - now;
+    const Reservation& reserved = *look.reserved;
+    const auto keeps_clear = [&](CardId card, Bytes need) { return need <= reserved.most_on(card); };
+    if (auto answer = place(look.cluster, group, keeps_clear)) return answer;
+    const SimTime left = reserved.at - look.now;
     std::int64_t looked_at = 0;
-    for (const WaitingJob& job : cluster.waiting.jobs(group)) {
+    for (const WaitingJob& job : look.cluster.waiting.jobs(group)) {
       if (looked_at++ == options_.backfill_depth) break;
       if (job.expected > left) continue;
-      auto answer = place(cluster, group, {});
+      auto answer = place(look.cluster, group, {});
       if (answer) answer->job = job.job;
       return answer;
     }
@@ -378,6 +409,8 @@ class JobQueue final : public Admitter {
   std::vector<GroupTurn> turns_;      ///< heap of those set aside, not yet found unfit
   std::set<GroupId> touched_;         ///< those set aside, ever
   std::size_t touched_seen_ = 0;      ///< of WaitingJobs::touched
+  std::vector<GroupTurn> in_time_;    ///< of those whose jobs may end before the first can start; last first
+  SimTime in_time_for_{-1};           ///< that is this long from now
   std::optional<GroupTurn> started_;  ///< last (two FIFOs)
   std::vector<JobId> to_back_;        ///< looked at before it and not fitting; last one first
   std::optional<GroupId> head_;       ///< of the first, which does not fit: the rest may only pass it

@@ -278,9 +278,22 @@ class NodeFuture {
 
 }  // namespace
 
-bool Reservation::allows(CardId card, Bytes need) const {
+Bytes Reservation::most_on(CardId card) const {
   const auto found = std::find(cards.begin(), cards.end(), card);
-  return found == cards.end() || need <= spare[static_cast<std::size_t>(found - cards.begin())];
+  return found == cards.end() ? ~Bytes{0} : spare[static_cast<std::size_t>(found - cards.begin())];
+}
+
+Bytes Room::operator()(const CardsAsked& asked) {
+  const auto known = std::ranges::find(known_, asked, &std::pair<CardsAsked, Bytes>::first);
+  if (known != known_.end()) return known->second;
+  const JobDemand in_bytes;
+  const Bytes most = cluster_.index.most_given(asked, [&](CardId card, Bytes available) {
+    if (options_.gpu_device >= 0 && options_.gpu_device != card) return Bytes{0};
+    const Bytes given = less(available, margin_on(options_, cluster_.cards[card], in_bytes));
+    return kept_ == nullptr ? given : std::min(given, kept_->most_on(card));
+  });
+  known_.emplace_back(asked, most);
+  return most;
 }
 
 std::optional<Reservation> EarliestStart::find(const QueueOptions& options, const ClusterView& cluster,
@@ -289,28 +302,32 @@ std::optional<Reservation> EarliestStart::find(const QueueOptions& options, cons
   const auto nodes = cluster.index.nodes();
   if (group_ != group) known_.assign(nodes.size(), {});
   group_ = group;
-  std::vector<Known>& known = known_;
-  std::optional<NodeId> best;
-  SimTime at = SimTime::max();
-  for (NodeId node = 0; node < nodes.size(); ++node) {
+  std::pair<SimTime, NodeId> best{SimTime::max(), 0};
+  const auto look_at = [&](NodeId node) {
     const bool allowed = (demand.pools >> nodes[node].pool & 1) != 0;
-    if (!allowed || cards_to_use(options, nodes[node]) < demand.cards) continue;
-    if (known[node].version != cluster.running.version(node)) {
-      known[node] = {cluster.running.version(node), NodeFuture{options, cluster, node, demand}.first_time()};
+    if (!allowed || cards_to_use(options, nodes[node]) < demand.cards) return;
+    Known& known = known_[node];
+    if (known.version != cluster.running.version(node)) {
+      known = {cluster.running.version(node), NodeFuture{options, cluster, node, demand}.first_time()};
     }
-    if (known[node].at == SimTime::max()) continue;
-    const SimTime then =
-        std::max(known[node].at, now);  // a job that runs longer than it said may end any time
-    if (then < at) {
-      at = then;
-      best = node;
-    }
+    if (known.at == SimTime::max()) return;
+    best = std::min(best, {std::max(known.at, now), node});  // what runs longer than it said may end any time
+  };
+  const auto takes = [&](CardId card, Bytes need) {
+    return can_take(options, card, cluster.cards[card], demand, need);
+  };
+  if (cluster.index.find(demand, demand.batch, takes)) {  // now already, but for its quota
+    for (NodeId node = 0; node < nodes.size(); ++node) look_at(node);
   }
-  if (!best) return std::nullopt;
-  NodeFuture future{options, cluster, *best, demand};
+  for (const auto& [first_end, node] : cluster.running.by_first_end()) {  // none has room before that
+    if (first_end == SimTime::max() || first_end > best.first) break;
+    look_at(node);
+  }
+  if (best.first == SimTime::max()) return std::nullopt;
+  NodeFuture future{options, cluster, best.second, demand};
   future.first_time();
   Reservation reservation = future.reserve();
-  reservation.at = at;
+  reservation.at = best.first;
   return reservation;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policies/contract/policy_set.hpp"
@@ -110,8 +111,25 @@ struct Reservation {
   std::vector<CardId> cards;
   std::vector<Bytes> spare;  ///< of each card, beyond what the job and its margin will need then
 
-  /// Whether a job that needs `need` bytes on `card`, and may still hold them at `at`, delays the job.
-  [[nodiscard]] bool allows(CardId card, Bytes need) const;
+  /// Bytes of `card` that another job may still hold at `at` without delaying the job.
+  [[nodiscard]] Bytes most_on(CardId card) const;
+};
+
+/// What jobs may need on the cards they ask for, at most, so that these could take them now: by bytes, their
+/// margin aside, and beside what is kept for another job. Each kind of cards is looked at once.
+class Room {
+ public:
+  /// `kept` = null: everything may be taken.
+  Room(const QueueOptions& options, const ClusterView& cluster, const Reservation* kept)
+      : options_(options), cluster_(cluster), kept_(kept) {}
+
+  Bytes operator()(const CardsAsked& asked);
+
+ private:
+  const QueueOptions& options_;
+  const ClusterView& cluster_;
+  const Reservation* kept_;
+  std::vector<std::pair<CardsAsked, Bytes>> known_;
 };
 
 /// Finds reservations from the expected ends of running jobs. Remembers for the group asked for last what it

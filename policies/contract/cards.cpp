@@ -27,17 +27,36 @@ std::optional<Bytes> CardIndex::available(CardId card) const {
   return static_cast<Bytes>(available_[card]);
 }
 
-Bytes CardIndex::most_available() {
+Bytes CardIndex::most_given(const CardsAsked& asked, const Give& give) {
   Value most = 0;
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
-    const Lane& cards = lane(pool, 1);
+    if ((asked.pools >> pool & 1) == 0) continue;
+    const Lane& units = lane(pool, asked.cards);
     if (rule_ == FitRule::first) {
-      most = std::max(most, cards.tree[1]);
-    } else if (!cards.sizes.empty()) {
-      most = std::max(most, cards.sizes.rbegin()->first);
+      for (auto place = next_at_least(units, 0, most + 1); place;
+           place = next_at_least(units, *place + 1, most + 1)) {
+        most = std::max(most, given(units, *place, give));
+      }
+    } else {
+      for (auto at = units.sizes.rbegin(); at != units.sizes.rend() && at->first > most; ++at) {
+        most = std::max(most, given(units, at->second, give));
+      }
     }
   }
   return static_cast<Bytes>(most);
+}
+
+CardIndex::Value CardIndex::given(const Lane& lane, std::uint32_t place, const Give& give) const {
+  const auto by_card = [&](CardId card) {
+    return available_[card] <= 0 ? 0 : static_cast<Value>(give(card, static_cast<Bytes>(available_[card])));
+  };
+  if (lane.cards == 1) return by_card(lane.units[place]);
+  const CardNode& node = nodes_[lane.units[place]];
+  const auto wanted = static_cast<std::uint32_t>(lane.cards);
+  std::vector<Value> values(node.count);
+  for (std::uint32_t i = 0; i < node.count; ++i) values[i] = by_card(node.first + i);
+  std::nth_element(values.begin(), values.begin() + (wanted - 1), values.end(), std::greater<>{});
+  return values[wanted - 1];
 }
 
 void CardIndex::set(CardId card, std::optional<Bytes> available) {
@@ -182,6 +201,7 @@ std::optional<CardIndex::Candidate> CardIndex::search_sized(const Lane& lane, By
 
 std::optional<CardIndex::Place> CardIndex::find(const JobDemand& demand, std::int64_t batch,
                                                 const Accept& accept, const Cost& cost) {
+  ++searches_;
   std::optional<Candidate> best;
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
     if ((demand.pools >> pool & 1) == 0) continue;

@@ -44,6 +44,8 @@ class CardIndex {
  public:
   /// What a job may refuse a single card for; null = none is refused. Gets the bytes needed on the card.
   using Accept = std::function<bool(CardId, Bytes)>;
+  /// What a card gives of the bytes that it can still take; no more than these.
+  using Give = std::function<Bytes(CardId, Bytes available)>;
   /// Cost of taking `need` of `available` bytes; the lowest wins. Only for FitRule::fragments.
   using Cost = std::function<std::int64_t(Bytes available, Bytes need)>;
 
@@ -64,8 +66,12 @@ class CardIndex {
   [[nodiscard]] std::optional<Place> find(const JobDemand& demand, std::int64_t batch,
                                           const Accept& accept = {}, const Cost& cost = {});
 
-  /// The most that any card can take; 0 if all are closed.
-  [[nodiscard]] Bytes most_available();
+  /// The most that as many cards of one node as are asked for give each; 0 if there are none. Only cards are
+  /// looked at that could take more than the best so far.
+  [[nodiscard]] Bytes most_given(const CardsAsked& asked, const Give& give);
+
+  /// How often `find` was called: work that is to grow with the jobs that start, not with those that wait.
+  [[nodiscard]] std::size_t searches() const { return searches_; }
 
   /// What the card can take; empty if it is closed.
   [[nodiscard]] std::optional<Bytes> available(CardId card) const;
@@ -101,6 +107,7 @@ class CardIndex {
   void store(Lane& lane, std::uint32_t place, Value value) const;
   [[nodiscard]] static std::optional<std::uint32_t> next_at_least(const Lane& lane, std::uint32_t from,
                                                                   Value need);
+  [[nodiscard]] Value given(const Lane& lane, std::uint32_t place, const Give& give) const;
   [[nodiscard]] bool collect(const Lane& lane, std::uint32_t place, Bytes need, const Accept& accept,
                              std::vector<CardId>& cards) const;
   [[nodiscard]] std::optional<Candidate> search_first(const Lane& lane, Bytes need,
@@ -118,6 +125,7 @@ class CardIndex {
   std::vector<std::uint32_t> place_in_pool_;       ///< of a card among its pool's cards
   std::vector<std::uint32_t> node_place_in_pool_;  ///< of a node among its pool's nodes
   std::vector<Lane> lanes_;
+  std::size_t searches_ = 0;
 };
 
 // The jobs that hold memory, by node and expected end: what a reservation for a later start rests on.
@@ -137,17 +145,18 @@ class RunningJobs {
   explicit RunningJobs(std::size_t nodes) : jobs_(nodes), versions_(nodes) {}
 
   void add(NodeId node, RunningJob job) {
-    auto& jobs = jobs_[node];
-    const auto at = std::upper_bound(
-        jobs.begin(), jobs.end(), job,
-        [](const RunningJob& a, const RunningJob& b) { return a.expected_end < b.expected_end; });
-    jobs.insert(at, std::move(job));
-    touch(node);
+    change(node, [&](std::vector<RunningJob>& jobs) {
+      const auto at = std::upper_bound(
+          jobs.begin(), jobs.end(), job,
+          [](const RunningJob& a, const RunningJob& b) { return a.expected_end < b.expected_end; });
+      jobs.insert(at, std::move(job));
+    });
   }
 
   void remove(NodeId node, JobId job) {
-    std::erase_if(jobs_[node], [&](const RunningJob& running) { return running.job == job; });
-    touch(node);
+    change(node, [&](std::vector<RunningJob>& jobs) {
+      std::erase_if(jobs, [&](const RunningJob& running) { return running.job == job; });
+    });
   }
 
   /// The job now uses this many bytes on each of its cards.
@@ -163,9 +172,25 @@ class RunningJobs {
 
   [[nodiscard]] const std::vector<RunningJob>& on(NodeId node) const { return jobs_[node]; }
   [[nodiscard]] std::uint64_t version(NodeId node) const { return versions_[node]; }
+  /// Nodes with jobs, by the time at which their first one should end.
+  [[nodiscard]] const std::set<std::pair<SimTime, NodeId>>& by_first_end() const { return by_first_end_; }
 
  private:
+  template <class Change>
+  void change(NodeId node, const Change& change) {
+    auto& jobs = jobs_[node];
+    const auto first_end = [&] { return jobs.empty() ? std::nullopt : std::optional{jobs[0].expected_end}; };
+    const auto before = first_end();
+    change(jobs);
+    touch(node);
+    const auto after = first_end();
+    if (before == after) return;
+    if (before) by_first_end_.erase({*before, node});
+    if (after) by_first_end_.emplace(*after, node);
+  }
+
   std::vector<std::vector<RunningJob>> jobs_;
+  std::set<std::pair<SimTime, NodeId>> by_first_end_;
   std::vector<std::uint64_t> versions_;
 };
 

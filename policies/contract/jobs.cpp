@@ -37,28 +37,64 @@ BatchSplit halved_split(std::int64_t original, std::int64_t batch) {
 
 GroupId WaitingJobs::group_of(const JobDemand& demand) {
   const auto [entry, fresh] = ids_.try_emplace(demand, static_cast<GroupId>(groups_.size()));
-  if (fresh) groups_.push_back({demand, {}, 0, least_need_ ? least_need_(demand) : 0});
+  if (fresh) {
+    groups_.push_back({.demand = demand,
+                       .queue = queue_of({demand.cards, demand.pools}),
+                       .least_need = least_need_ ? least_need_(demand) : 0});
+  }
   return entry->second;
 }
 
-std::optional<GroupTurn> WaitingJobs::next(const GroupTurn& from, Bytes most) const {
-  const auto* found = turns_.first_fitting(~most, from);
-  if (found == nullptr) return std::nullopt;
-  return found->first;
+std::size_t WaitingJobs::queue_of(const CardsAsked& asked) {
+  const auto known = std::ranges::find(queues_, asked, &Queue::asked);
+  if (known != queues_.end()) return static_cast<std::size_t>(known - queues_.begin());
+  queues_.push_back({.asked = asked});
+  return queues_.size() - 1;
 }
 
-// The first job of the group may change between these two.
+std::optional<GroupTurn> WaitingJobs::next(const GroupTurn& from, const Most& most) const {
+  std::optional<GroupTurn> first;
+  for (const Queue& queue : queues_) {
+    if (queue.turns.empty()) continue;
+    const auto* found = queue.turns.first_fitting(~most(queue.asked), from);
+    if (found != nullptr && (!first || found->first < *first)) first = found->first;
+  }
+  return first;
+}
+
+std::vector<GroupTurn> WaitingJobs::shorter(SimTime longest, const Most& most) const {
+  std::vector<GroupTurn> turns;
+  for (const Queue& queue : queues_) {
+    if (queue.lengths.empty()) continue;
+    const Bytes least = ~most(queue.asked);
+    const auto* found = queue.lengths.first_fitting(least, {SimTime::min(), 0});
+    while (found != nullptr && found->first.first <= longest) {
+      const auto [length, group] = found->first;
+      turns.push_back(turn_of(group));
+      found = queue.lengths.first_fitting(least, {length, group + 1});
+    }
+  }
+  return turns;
+}
+
+GroupTurn WaitingJobs::turn_of(GroupId id) const {
+  return {groups_[id].demand.priority, groups_[id].jobs.begin()->ticket, id};
+}
+
+// The first job of the group may change between these two, and the shortest.
 void WaitingJobs::leave_turn(GroupId id) {
   const Group& group = groups_[id];
   touched_.push_back({id, std::nullopt});
   if (group.jobs.empty()) return;
   touched_.back().ticket = group.jobs.begin()->ticket;
-  turns_.erase({group.demand.priority, group.jobs.begin()->ticket, id});
+  queues_[group.queue].turns.erase(turn_of(id));
+  queues_[group.queue].lengths.erase({*group.lengths.begin(), id});
 }
 void WaitingJobs::take_turn(GroupId id) {
   const Group& group = groups_[id];
   if (group.jobs.empty()) return;
-  turns_.set({group.demand.priority, group.jobs.begin()->ticket, id}, ~group.least_need);
+  queues_[group.queue].turns.set(turn_of(id), ~group.least_need);
+  queues_[group.queue].lengths.set({*group.lengths.begin(), id}, ~group.least_need);
 }
 
 void WaitingJobs::add(GroupId id, const WaitingJob& job) {
@@ -69,6 +105,7 @@ void WaitingJobs::add(GroupId id, const WaitingJob& job) {
   }
   leave_turn(id);
   group.jobs.insert(group.jobs.end(), job);
+  group.lengths.insert(job.expected);
   take_turn(id);
   ++size_;
 }
@@ -76,7 +113,10 @@ void WaitingJobs::add(GroupId id, const WaitingJob& job) {
 void WaitingJobs::remove(GroupId id, std::uint64_t ticket) {
   Group& group = groups_[id];
   leave_turn(id);
-  if (group.jobs.erase({.ticket = ticket}) == 0) throw InternalError("a job left the queue twice");
+  const auto job = group.jobs.find({.ticket = ticket});
+  if (job == group.jobs.end()) throw InternalError("a job left the queue twice");
+  group.lengths.erase(group.lengths.find(job->expected));
+  group.jobs.erase(job);
   take_turn(id);
   --size_;
   if (!group.jobs.empty()) return;

@@ -108,9 +108,20 @@ struct GroupTurn {
   }
 };
 
+/// What a demand asks for beside bytes: how many cards of one node, and of which pools.
+struct CardsAsked {
+  std::int32_t cards = 1;
+  PoolMask pools = kAnyPool;
+
+  friend bool operator==(const CardsAsked&, const CardsAsked&) = default;
+};
+
 /// All waiting jobs. Groups keep their numbers for ever; those with jobs are listed in `occupied`.
 class WaitingJobs {
  public:
+  /// Bytes that a job may need at most on each of the cards it asks for.
+  using Most = std::function<Bytes(const CardsAsked&)>;
+
   /// `least_need` = bytes without which no card can take a job with that demand (Admitter::least_need).
   explicit WaitingJobs(std::function<Bytes(const JobDemand&)> least_need = {})
       : least_need_(std::move(least_need)) {}
@@ -126,9 +137,12 @@ class WaitingJobs {
   [[nodiscard]] const std::set<WaitingJob>& jobs(GroupId group) const { return groups_[group].jobs; }
   /// Groups with at least one job, in no particular order.
   [[nodiscard]] std::span<const GroupId> occupied() const { return occupied_; }
-  /// The first group at `from` or behind it that may need no more than `most` bytes on a card; empty if there
-  /// is none. Cost O(log groups).
-  [[nodiscard]] std::optional<GroupTurn> next(const GroupTurn& from, Bytes most) const;
+  /// The first group at `from` or behind it that may need no more than `most` of its cards; empty if there is
+  /// none. Cost O(log groups) for each CardsAsked that differs.
+  [[nodiscard]] std::optional<GroupTurn> next(const GroupTurn& from, const Most& most) const;
+  /// All groups that may need no more than `most` of their cards and have a job that says it runs for at most
+  /// `longest`, in no particular order. Cost O(log groups) for each, and for each CardsAsked that differs.
+  [[nodiscard]] std::vector<GroupTurn> shorter(SimTime longest, const Most& most) const;
   /// What a policy is asked in one moment begins: `touched` is empty.
   void begin_pass() { touched_.clear(); }
   /// The turns that groups had before their first job changed in this pass; without a ticket if they had
@@ -146,9 +160,19 @@ class WaitingJobs {
   struct Group {
     JobDemand demand;
     std::set<WaitingJob> jobs;
-    std::uint32_t listed_at = 0;  ///< place in `occupied_`, while it has jobs
+    std::multiset<SimTime> lengths;  ///< what its jobs say they run
+    std::uint32_t listed_at = 0;     ///< place in `occupied_`, while it has jobs
+    std::size_t queue = 0;           ///< of `queues_`
     Bytes least_need = 0;
   };
+  /// Groups with jobs that ask for the same cards, each with the largest number less its need.
+  struct Queue {
+    CardsAsked asked;
+    SizeMap<GroupTurn> turns;
+    SizeMap<std::pair<SimTime, GroupId>> lengths;  ///< by the shortest job of each
+  };
+  std::size_t queue_of(const CardsAsked& asked);
+  [[nodiscard]] GroupTurn turn_of(GroupId group) const;
   void leave_turn(GroupId group);
   void take_turn(GroupId group);
 
@@ -156,7 +180,7 @@ class WaitingJobs {
   std::vector<Group> groups_;
   std::map<JobDemand, GroupId> ids_;
   std::vector<GroupId> occupied_;
-  SizeMap<GroupTurn> turns_;  ///< with the largest number less their needs
+  std::vector<Queue> queues_;
   std::vector<Touched> touched_;
   std::size_t size_ = 0;
 };

@@ -156,27 +156,89 @@ TEST_P(EveryQueue, EqualRunsAreEqual) {
 
 // Without ageing only groups that may fit are looked at, in an order that the queue keeps. An ageing of 30
 // years changes no turn, but every group is looked at in every pass.
+void passes_over_only_what_does_not_fit(const JobQueueSetup& setup, const std::string& profile) {
+  OptionMap options = any_options();
+  options.set("ageing_s", 0.0);
+  const JobQueueRun some = run_queue(setup, profile, options);
+  options.set("ageing_s", 1e9);
+  const JobQueueRun all = run_queue(setup, profile, options);
+  RC_ASSERT(some.end == all.end && some.ended_early == all.ended_early);
+  RC_ASSERT(some.stays.size() == all.stays.size());
+  for (std::size_t i = 0; i < some.stays.size(); ++i) {
+    const JobStay& one = some.stays[i];
+    const JobStay& other = all.stays[i];
+    RC_ASSERT(one.job == other.job && one.cards == other.cards && one.from == other.from);
+    RC_ASSERT(one.to == other.to && one.need == other.need);
+  }
+  for (std::size_t i = 0; i < some.jobs.size(); ++i) {
+    RC_ASSERT(some.jobs[i].outcome == all.jobs[i].outcome && some.jobs[i].end == all.jobs[i].end);
+    RC_ASSERT(some.jobs[i].reason == all.jobs[i].reason);
+  }
+}
+
 TEST_P(EveryQueue, PassesOverOnlyWhatDoesNotFit) {
-  EXPECT_TRUE(rc::check([&] {
-    const JobQueueSetup setup = any_queue();
-    OptionMap options = any_options();
-    options.set("ageing_s", 0.0);
-    const JobQueueRun some = run_queue(setup, GetParam(), options);
-    options.set("ageing_s", 1e9);
-    const JobQueueRun all = run_queue(setup, GetParam(), options);
-    RC_ASSERT(some.end == all.end && some.ended_early == all.ended_early);
-    RC_ASSERT(some.stays.size() == all.stays.size());
-    for (std::size_t i = 0; i < some.stays.size(); ++i) {
-      const JobStay& one = some.stays[i];
-      const JobStay& other = all.stays[i];
-      RC_ASSERT(one.job == other.job && one.cards == other.cards && one.from == other.from);
-      RC_ASSERT(one.to == other.to && one.need == other.need);
+  EXPECT_TRUE(rc::check([&] { passes_over_only_what_does_not_fit(any_queue(), GetParam()); }));
+}
+
+// Most of 100 jobs wait at once, and some ask for the same.
+TEST(LongQueues, ArePassedOverOnlyWhereNothingFits) {
+  EXPECT_TRUE(rc::check([] {
+    JobQueueSetup setup = any_queue();
+    while (setup.jobs.size() < 100) {
+      setup.jobs.push_back(between(0, 3) == 0 ? setup.jobs.back() : any_job());
+      setup.jobs.back().phases[0].duration = seconds{between(1, 200)};
     }
-    for (std::size_t i = 0; i < some.jobs.size(); ++i) {
-      RC_ASSERT(some.jobs[i].outcome == all.jobs[i].outcome && some.jobs[i].end == all.jobs[i].end);
-      RC_ASSERT(some.jobs[i].reason == all.jobs[i].reason);
-    }
+    passes_over_only_what_does_not_fit(setup, between(0, 2) == 0 ? "best-effort" : "backfill");
   }));
+}
+
+/// Hands every question on, and keeps what the index of cards has counted.
+class Counting final : public Admitter {
+ public:
+  explicit Counting(std::unique_ptr<Admitter> policy) : policy_(std::move(policy)) {}
+  AdmitterAnswer decide(const AdmitterQuestion& question, const Observation& observation) override {
+    AdmitterAnswer answer = policy_->decide(question, observation);
+    searches_ = question.cluster.index.searches();
+    return answer;
+  }
+  [[nodiscard]] QueueRules rules() const override { return policy_->rules(); }
+  [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {
+    return policy_->available(card);
+  }
+  [[nodiscard]] Bytes least_need(const JobDemand& demand) const override {
+    return policy_->least_need(demand);
+  }
+  [[nodiscard]] std::size_t searches() const { return searches_; }
+
+ private:
+  std::unique_ptr<Admitter> policy_;
+  std::size_t searches_ = 0;
+};
+
+// Searches for a place among 32 cards, while nearly all of `jobs` wait; each asks for something else.
+double searches_a_job(const std::string& profile, std::size_t jobs, std::int32_t most_cards) {
+  JobQueueSetup setup{.cluster = {.pools = {{16000_MiB}}}};
+  for (CardId card = 0; card < 32; card += 4) setup.cluster.nodes.push_back({0, card, 4});
+  std::uint64_t draw = 1;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    draw = draw * 6364136223846793005u + 1442695040888963407u;
+    setup.jobs.push_back(plain_job(2_GiB + (draw >> 34) * 12, seconds{0}, seconds{10 + (draw >> 20) % 100}));
+    setup.jobs.back().demand.cards = 1 + static_cast<std::int32_t>(i) % most_cards;
+  }
+  Counting policy{queue_policy(profile)};
+  run_job_queue(setup, policy);
+  return static_cast<double>(policy.searches()) / static_cast<double>(jobs);
+}
+
+// Work is counted, not timed: however many wait, a job that starts costs a few searches.
+TEST(LongQueues, TakeAsManySearchesAJobHoweverLongTheyAre) {
+  for (const char* profile : {"strict-fifo", "best-effort", "backfill"}) {
+    for (const std::int32_t cards : {1, 4}) {
+      const double some = searches_a_job(profile, 500, cards);
+      EXPECT_LT(searches_a_job(profile, 2000, cards), some * 1.1) << profile << ' ' << cards;
+      EXPECT_LT(some, 5) << profile << ' ' << cards;
+    }
+  }
 }
 
 // The ledger, less what a stranger brought after the promise was made.
