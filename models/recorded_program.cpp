@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <boost/container/small_vector.hpp>
+
 #include "core/error.hpp"
 
 namespace vramlab {
@@ -275,6 +277,7 @@ class Writer {
         neighbours_(spec, values_),
         slots_(spec),
         writer_(slots_.all()),
+        form_sizes_(spec.forms.size()),
         rounds_(spec.tensors.size()),
         outside_used_(spec.program.size(), 0),
         old_is_freed_(spec.kept, false) {
@@ -313,11 +316,16 @@ class Writer {
                        "values.");
     }
     for (std::int64_t round = 0; round < rounds; ++round) {
-      values_.enter(&loop, round);
+      enter(&loop, round);
       for (std::size_t at = begin + 1; at < end; ++at) perform(at, round);
     }
-    values_.enter(nullptr, 0);
+    enter(nullptr, 0);
     return end;
+  }
+
+  void enter(const RecordedLoop* loop, std::int64_t round) {
+    values_.enter(loop, round);
+    ++entered_;
   }
 
   void perform(std::size_t at, std::int64_t round) {
@@ -399,20 +407,32 @@ class Writer {
     }
   }
 
-  [[nodiscard]] Bytes size_of(const RecordedTensor& tensor) const {
+  // Many tensors share a form, and its value lasts until the next round of a loop.
+  [[nodiscard]] Bytes size_of(const RecordedTensor& tensor) {
     if (tensor.size < 0) return table_sizes_[static_cast<std::size_t>(-1 - tensor.size)];
-    return size_by(spec_.forms[static_cast<std::size_t>(tensor.size)], values_.monomials());
+    const auto form = static_cast<std::size_t>(tensor.size);
+    auto& [size, known_since] = form_sizes_[form];
+    if (known_since != entered_) {
+      size = size_by(spec_.forms[form], values_.monomials());
+      known_since = entered_;
+    }
+    return size;
   }
+
+  /// One tensor for each round; most are made once.
+  using Rounds = boost::container::small_vector<std::optional<Tensor>, 1>;
 
   const RecordedSpec& spec_;
   RecordedValues values_;
   Neighbours neighbours_;
   RecordedSlots slots_;
   ProgramWriter writer_;
-  std::vector<bool> occurs_;                                ///< by group
-  std::vector<Bytes> table_sizes_;                          ///< by table
-  std::vector<std::vector<std::optional<Tensor>>> rounds_;  ///< by tensor: what each round made
-  std::vector<std::size_t> outside_used_;                   ///< by operation
+  std::vector<bool> occurs_;                                 ///< by group
+  std::vector<Bytes> table_sizes_;                           ///< by table
+  std::vector<std::pair<Bytes, std::uint64_t>> form_sizes_;  ///< by form, and `entered_` of that moment
+  std::uint64_t entered_ = 1;                                ///< changes with the values
+  std::vector<Rounds> rounds_;                               ///< by tensor: what each round made
+  std::vector<std::size_t> outside_used_;                    ///< by operation
   std::vector<std::uint32_t> tensors_;
   std::vector<bool> old_is_freed_;  ///< by rank
 };
