@@ -163,6 +163,20 @@ std::string verdict(const PlannedFile& planned, const std::optional<Bytes>& capa
       *capacity, plan.planned, plan.bound);
 }
 
+// Of a list that is a plan already: whether that is sound; empty for others.
+std::optional<PlanCheck> given_plan(const PlannedFile& planned) {
+  if (planned.list.offsets.empty()) return std::nullopt;
+  return check_plan(planned.list.buffers, planned.list.offsets, planned.list.ids);
+}
+
+Json given_json(const PlannedFile& planned) {
+  const std::optional<PlanCheck> given = given_plan(planned);
+  if (!given) return nullptr;
+  return {{"sound", given->sound()},
+          {"needs_bytes", given->sound() ? Json(given->top) : Json(nullptr)},
+          {"faults", given->faults}};
+}
+
 Json planned_json(const PlannedFile& planned, const std::optional<Bytes>& capacity) {
   const MemoryPlan& plan = planned.least.plan;
   Json json = least_json(planned.least);
@@ -170,6 +184,7 @@ Json planned_json(const PlannedFile& planned, const std::optional<Bytes>& capaci
   json["device"] = planned.device ? Json(*planned.device) : Json(nullptr);
   json["seconds"] = planned.seconds;
   json["recorded_reserved_bytes"] = planned.reserved ? Json(*planned.reserved) : Json(nullptr);
+  json["given_plan"] = given_json(planned);
   if (!capacity) return json;
   json["capacity_bytes"] = *capacity;
   json["fits"] = plan.planned <= *capacity ? Json(true)
@@ -178,16 +193,15 @@ Json planned_json(const PlannedFile& planned, const std::optional<Bytes>& capaci
   return json;
 }
 
-// Of a list that is a plan already: whether that is sound.
 bool check_given_plan(const PlannedFile& planned, Output& output) {
-  if (planned.list.offsets.empty()) return true;
-  const PlanCheck check = check_plan(planned.list.buffers, planned.list.offsets, planned.list.ids);
-  if (check.sound()) {
-    output.line("The offsets of {} are a sound plan that needs {} bytes.", planned.file, check.top);
+  const std::optional<PlanCheck> given = given_plan(planned);
+  if (!given) return true;
+  if (given->sound()) {
+    output.line("The offsets of {} are a sound plan that needs {} bytes.", planned.file, given->top);
   } else {
-    output.line("The offsets of {} are no plan: {}.", planned.file, fmt::join(check.faults, "; "));
+    output.line("The offsets of {} are no plan: {}.", planned.file, fmt::join(given->faults, "; "));
   }
-  return check.sound();
+  return given->sound();
 }
 
 void write_plan(const std::string& name, const PlannedFile& planned, Output& output) {

@@ -1,4 +1,5 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
+#include <algorithm>
 #include <optional>
 #include <regex>
 #include <string>
@@ -16,6 +17,7 @@
 #include "lab/scenario/cards.hpp"
 #include "lab/scenario/file.hpp"
 #include "models/gpu_catalogue.hpp"
+#include "models/recorded_model.hpp"
 
 namespace vramlab {
 namespace {
@@ -53,6 +55,8 @@ RankWorkloads read_model(const Arguments& arguments, Output& output) {
   return load_rank_workloads(file, world);
 }
 
+constexpr std::uint32_t kMostMeasuredRanks = 4;  // docs/fidelity.md
+
 // ---- at given parameters
 
 // Whether the room rests on a context that was not measured; a limit below it does not.
@@ -61,13 +65,19 @@ bool assumes_context(const PredictionQuestion& question) {
          question.allocator.limit != question.usable();
 }
 
+// Where the figure of what lies outside the allocator comes from.
+const char* outside_source(const PredictionQuestion& question) {
+  return question.outside_assumed() ? "assumed: as recorded on another card"
+         : question.extrapolated    ? "extrapolated"
+                                    : "as recorded";
+}
+
 std::string card_name(const PredictionQuestion& question) {
-  const bool assumed = question.outside_assumed();
-  const bool shown =
-      (question.outside_recorded() || assumed) && question.allocator.limit != question.usable();
+  const bool shown = (question.outside_recorded() || question.outside_assumed()) &&
+                     question.allocator.limit != question.usable();
   return std::string{question.gpu->id} + (assumes_context(question) ? " (context assumed)" : "") +
          (shown ? fmt::format(" ({} outside the allocator, {})", format_bytes(question.outside()),
-                              assumed ? "assumed: as recorded on another card" : "as recorded")
+                              outside_source(question))
                 : "");
 }
 
@@ -85,7 +95,7 @@ Json prediction_json(const PredictionQuestion& question, const Prediction& predi
       {"usable_bytes", question.usable()},
       {"context_assumed", assumes_context(question)},
       {"outside_bytes", question.outside()},
-      {"outside_recorded", question.outside_recorded()},
+      {"outside_recorded", question.outside_recorded() && !question.extrapolated},
       {"disproved_by_recording", prediction.disproved_by != nullptr},
       {"outside_range", prediction.outside_range},
       {"workspace_refusals", prediction.allocator_ooms}};
@@ -169,8 +179,13 @@ void add_ranks(const RankWorkloads& workloads, const PredictionQuestion& questio
               workloads.world > workloads.ranks.size() ? ", of those that were recorded" : "");
   if (workloads.extrapolated()) {
     output.line(
-        "warning: extrapolated, {} ranks were recorded; how sizes go with their number follows from these.",
-        worlds_text(workloads));
+        "warning: extrapolated, {} ranks were recorded; how sizes go with their number follows from these.{}",
+        worlds_text(workloads),
+        workloads.world > kMostMeasuredRanks
+            ? fmt::format(" Such answers were held against real runs of up to {} ranks of one host, and none "
+                          "of more.",
+                          kMostMeasuredRanks)
+            : "");
   }
 }
 
@@ -193,6 +208,7 @@ int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& 
   for (const auto& model : workloads.models) {
     questions.push_back(read_question(arguments, *model));
     questions.back().of_ranks = workloads.of_ranks();
+    questions.back().extrapolated = workloads.extrapolated();
   }
   Json json;
   std::optional<LargestValue> largest;
@@ -319,6 +335,26 @@ void require_world_of(const MeasuredGrid& grid, const RankWorkloads& workloads, 
               grid.world ? "own account" : "name", grid.name, measured, *world);
 }
 
+// What lay outside the allocator, where the grid and the model have it.
+void add_outside(const MeasuredGrid& grid, const RankWorkloads& workloads, Output& output, Json& json) {
+  Bytes least = 0;
+  Bytes most = 0;
+  for (const GridRow& row : grid.rows) {
+    if (row.outside == 0) continue;
+    least = least == 0 ? row.outside : std::min(least, row.outside);
+    most = std::max(most, row.outside);
+  }
+  const auto* recorded = dynamic_cast<const RecordedModel*>(workloads.models.front().get());
+  const Bytes predicted = recorded == nullptr ? 0 : recorded->spec().outside;
+  if (most == 0 || predicted == 0) return;
+  json["outside"] = {{"predicted_bytes", predicted},
+                     {"measured_bytes", {least, most}},
+                     {"extrapolated", workloads.extrapolated()}};
+  output.line("\nOutside the allocator: {} bytes{}; measured {}.", predicted,
+              workloads.extrapolated() ? ", extrapolated" : "",
+              least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
+}
+
 int compare(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
   const MeasuredGrid grid = read_grid_file(text_of(arguments, "against"));
   require_world_of(grid, workloads, arguments.contains("world"), output);
@@ -354,6 +390,7 @@ int compare(const Arguments& arguments, const RankWorkloads& workloads, Output& 
     }
   }
   Json json = grid_errors_json(errors);
+  add_outside(grid, workloads, output, json);
   if (workloads.of_ranks()) {
     json["ranks"] = workloads.world;
     json["extrapolated"] = workloads.extrapolated();

@@ -50,6 +50,7 @@ GridRow read_row(const Json& json, const std::string& place, Bytes total) {
   if (json.contains("base")) row.base = size("base", 0);
   row.peak_allocated = size("peak_allocated", 1);
   row.peak_reserved = size("peak_reserved", 1);
+  if (json.contains("outside")) row.outside = size("outside", 0);
   if (!json.contains("step_ms")) return row;
   row.step_ms = read_value(place + "/step_ms", [&] { return exact<std::vector<double>>(json["step_ms"]); });
   for (const double ms : row.step_ms) {

@@ -20,6 +20,7 @@ struct GridRow {
   Bytes base = 0;
   Bytes peak_allocated = 0;
   Bytes peak_reserved = 0;
+  Bytes outside = 0;  ///< of the card in use besides the allocator; 0 = not noted
   std::vector<double> step_ms;
 };
 

@@ -40,6 +40,7 @@ struct PredictionQuestion {
   const Gpu* gpu = nullptr;
   AllocatorOptions allocator;
   bool of_ranks = false;  ///< one of several processes, which hold buffers to exchange data (NCCL) as well
+  bool extrapolated = false;  ///< with a number of processes that was not recorded
 };
 
 /// Two steps of a fresh process: the second finds the first one's gradients and optimizer state.

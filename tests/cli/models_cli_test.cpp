@@ -147,6 +147,10 @@ TEST_F(ModelsCliTest, RanksAreComparedWithTheirNumberAndTakeWhatLayOutside) {
   EXPECT_NEAR(json["outside_bytes"].get<double>(), 1'693'319'168.0, 2.0 * (1 << 20));
   EXPECT_THAT(run("predict ddp.json --gpu h200-141gb").out,
               HasSubstr("(1.6 GiB outside the allocator, as recorded)"));
+  const Ran eight = run("predict ddp.json --world 8 --gpu h200-141gb --json eight.json");
+  EXPECT_THAT(eight.out, HasSubstr("(1.6 GiB outside the allocator, extrapolated)"));
+  EXPECT_THAT(eight.out, HasSubstr("real runs of up to 4 ranks of one host, and none of more.\n"));
+  EXPECT_EQ(read_json_file(folder.file("eight.json"))["outside_recorded"], false);
   const std::string against = " --against '" + data + "ddp_w1.rank0.grid.json'";
   const Ran wrong = run("predict ddp.json" + against);
   EXPECT_THAT(wrong.out, StartsWith("Simulated as 2 ranks, at each point the one with the highest reserved "
@@ -155,6 +159,8 @@ TEST_F(ModelsCliTest, RanksAreComparedWithTheirNumberAndTakeWhatLayOutside) {
   const Ran right = run("predict ddp.json --world 1" + against);
   EXPECT_THAT(right.out, StartsWith("Simulated as 1 rank.\n"));
   EXPECT_THAT(right.out, testing::Not(HasSubstr("was measured with")));
+  EXPECT_THAT(right.out, HasSubstr("\nOutside the allocator: 1393360896 bytes; measured 1393360896 to "
+                                   "1395458048.\n"));
   Json grid = read_json_file(data + "ddp_w1.rank0.grid.json");
   grid["world"] = 1;
   std::ofstream{folder.file("grid.json")} << grid.dump();

@@ -71,6 +71,22 @@ TEST(PlanCli, TellsWhatIsWrongWithAPlan) {
       HasSubstr("The offsets of p.csv are no plan: buffers a and b live at once and share memory.\n"));
 }
 
+TEST(PlanCli, SaysInItsJsonWhetherAGivenPlanIsSound) {
+  const Ran sound = run_program("plan '" + kRack + "' --json -");
+  ASSERT_EQ(sound.code, 0) << sound.err;
+  EXPECT_EQ(Json::parse(sound.out)["given_plan"],
+            (Json{{"sound", true}, {"needs_bytes", 6}, {"faults", Json::array()}}));
+  const ScratchFolder scratch;
+  std::ofstream(scratch.file("p.csv")) << "id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n";
+  const Ran wrong = run_program("plan p.csv --json -", scratch);
+  EXPECT_EQ(wrong.code, 1);
+  const Json given = Json::parse(wrong.out)["plans"][0]["given_plan"];
+  EXPECT_EQ(given["sound"], false);
+  EXPECT_EQ(given["needs_bytes"], nullptr);
+  EXPECT_EQ(given["faults"], Json::array({"buffers a and b live at once and share memory"}));
+  EXPECT_EQ(Json::parse(run_program("plan '" + kAboveLoad + "' --json -").out)["given_plan"], nullptr);
+}
+
 TEST(PlanCli, WritesThePlanOfOneProgramOnly) {
   const ScratchFolder scratch;
   const Ran ran = run_program("plan '" + kAboveLoad + "' '" + kRack + "' -o plan.csv", scratch);
