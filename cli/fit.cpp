@@ -43,7 +43,7 @@ void add_fit_options(Options& options) {
       ("steps", po::value<Texts>()->composing(), "without marks: a parameter's value in each step, batch=8,8,16,16; repeatable")
       ("output,o", po::value<std::string>()->required(), "the model file to write")
       ("name", po::value<std::string>(), "name of the model; default that of the output file")
-      ("times", po::value<std::string>(), "grid of timed points; every other one gives the step-time law")
+      ("times", po::value<Texts>()->composing(), "grid of timed points; every other one gives the step-time law; repeatable")
       ("about", po::value<std::string>(), "a sentence on what was recorded, kept in the model");
   // clang-format on
 }
@@ -105,7 +105,8 @@ Json residuals_json(const FittedModel& fitted) {
   return json;
 }
 
-// The errors against the grid that also gave the times, as the model's card keeps them: in %, four digits.
+// The errors against the first grid that also gave the times, as the model's card keeps them: in %, four
+// digits.
 Json accuracy_json(const RecordedSpec& spec, const MeasuredGrid& grid) {
   const GridErrors errors = grid_errors(grid, replay_grid(grid, RecordedModel(spec)));
   Json json;
@@ -131,7 +132,7 @@ std::string refusals_text(const FittedModel& fitted) {
              : fmt::format("the mean of {} chains of refused requests", fitted.refusal_chains);
 }
 
-Json card_json(const FittedModel& fitted, const Texts& files, const std::string& times) {
+Json card_json(const FittedModel& fitted, const Texts& files, const Texts& times) {
   Json card;
   card["recordings"] = Json::array();
   for (const std::string& file : files)
@@ -143,8 +144,11 @@ Json card_json(const FittedModel& fitted, const Texts& files, const std::string&
           : std::round(1e4 * static_cast<double>(fitted.residuals.bytes_with_form()) /
                        static_cast<double>(fitted.residuals.all.bytes)) /
                 1e4;
-  if (!times.empty())
-    card["times"] = std::filesystem::path(times).filename().string() + ", every other point from the first";
+  if (!times.empty()) {
+    Texts names;
+    for (const std::string& grid : times) names.push_back(std::filesystem::path(grid).filename().string());
+    card["times"] = fmt::format("{}, every other point from the first", fmt::join(names, " and "));
+  }
   card["workspace_refusals"] = refusals_text(fitted);
   card["warnings"] = fitted.warnings;
   return card;
@@ -360,18 +364,20 @@ int fit_ranks(const std::vector<RecordedRun>& runs, const std::vector<RankPlaceI
   return kDone;
 }
 
-// Fits the step-time law of `fitted` to every other point of `grid` (lab/model/measured_grid.hpp).
-void fit_times(FittedModel& fitted, const MeasuredGrid& grid) {
+// Fits the step-time law of `fitted` to every other point of each grid (lab/model/measured_grid.hpp).
+void fit_times(FittedModel& fitted, const std::vector<MeasuredGrid>& grids) {
   RecordedSpec& spec = fitted.spec;
   const std::uint32_t rounds = rounds_product(spec);
   const RecordedModel model(spec);
   std::vector<TimedPoint> points;
-  for (std::size_t row = 0; row < grid.rows.size(); ++row) {
-    if (!gives_time_law(row) || grid.rows[row].step_ms.empty()) continue;
-    const RecordedConditions conditions = grid_conditions(model, grid.rows[row].parameters);
-    const RecordedValues values(spec, conditions);
-    points.push_back(
-        {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
+  for (const MeasuredGrid& grid : grids) {
+    for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+      if (!gives_time_law(row) || grid.rows[row].step_ms.empty()) continue;
+      const RecordedConditions conditions = grid_conditions(model, grid.rows[row].parameters);
+      const RecordedValues values(spec, conditions);
+      points.push_back(
+          {{values.monomials().begin(), values.monomials().end()}, middle_of(grid.rows[row].step_ms) * 1e-3});
+    }
   }
   spec.time = fit_step_time(points, work_product(spec), rounds);
   if (spec.time.slopes.empty()) {
@@ -392,10 +398,10 @@ std::string shapes_text(const RecordedSpec& spec) {
 int run_fit(const Arguments& arguments, Output& output) {
   const auto file = text_of(arguments, "output");
   const Texts marks = texts_of(arguments, "marks");
-  const std::string times = text_of(arguments, "times");
+  const Texts times = texts_of(arguments, "times");
   Texts inputs = operands(arguments);
   inputs.insert(inputs.end(), marks.begin(), marks.end());
-  inputs.push_back(times);
+  inputs.insert(inputs.end(), times.begin(), times.end());
   require_output_names(inputs, {file, text_of(arguments, "json")});
   const std::string name =
       arguments.contains("name") ? text_of(arguments, "name") : std::filesystem::path(file).stem().string();
@@ -404,19 +410,21 @@ int run_fit(const Arguments& arguments, Output& output) {
   if (runs.empty()) return kStoppedByUser;  // no model is made of a part
   const auto places = rank_places(operands(arguments), marks, texts_of(arguments, "rank"), left_out);
   if (!places.empty()) return fit_ranks(runs, places, name, left_out, arguments, output);
-  FittedModel fitted = fit_model(runs, name);
+  std::vector<MeasuredGrid> grids;
+  for (const std::string& grid : times) grids.push_back(read_grid_file(grid));
+  FittedModel fitted = fit_model(runs, name, grids.empty() ? 0 : grids.front().total_memory);
   fitted.warnings.insert(fitted.warnings.begin(), left_out.begin(), left_out.end());
-  if (times.empty()) {
+  if (grids.empty()) {
     fitted.warnings.push_back(
         "no timed points were given: there are no step times and no rates. Give --times GRID.json "
         "(Recorder.time makes one).");
   } else {
-    fit_times(fitted, read_grid_file(times));
+    fit_times(fitted, grids);
   }
   Json json = recorded_model_json(fitted.spec);
   if (arguments.contains("about")) json["about"] = text_of(arguments, "about");
   json["card"] = card_json(fitted, operands(arguments), times);
-  if (!times.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, read_grid_file(times));
+  if (!grids.empty()) json["card"]["accuracy"] = accuracy_json(fitted.spec, grids.front());
   write_file(file, model_file_text(json));
 
   output.line("{} a model of {} allocations a step; {} of the bytes are exact.", shapes_text(fitted.spec),

@@ -52,6 +52,24 @@ class StructureGroups {
     return entry->second;
   }
 
+  /// The same as group `number`, but from where a reduction has a buffer; that group where the recorded
+  /// shapes say otherwise, or it is not the product that decides.
+  std::uint32_t number_from(std::uint32_t number, const ReductionBegin& begin) {
+    RecordedGroup group = spec_.groups[number];
+    if (group.monomial < 0 || group.monomial != begin.monomial || group.below) return number;
+    const Monomial& product = spec_.monomials[static_cast<std::size_t>(begin.monomial)];
+    for (std::size_t shape = 0; shape < spec_.shapes.size(); ++shape) {
+      const std::int64_t value = product.value(spec_.shapes[shape]).value_or(0);
+      const bool is_in = (group.in >> shape & 1) != 0;
+      if ((group.within >> shape & 1) != 0 && is_in != (value >= begin.from)) return number;
+    }
+    group.from = begin.from;
+    const auto known = std::find(spec_.groups.begin(), spec_.groups.end(), group);
+    const auto place = static_cast<std::uint32_t>(known - spec_.groups.begin());
+    if (known == spec_.groups.end()) spec_.groups.push_back(group);
+    return place;
+  }
+
   [[nodiscard]] ShapeSet all() const { return all_; }
 
  private:
@@ -85,7 +103,7 @@ class StructureGroups {
 
 class Fitter {
  public:
-  explicit Fitter(const std::vector<RecordedRun>& runs) : runs_(runs) {}
+  Fitter(const std::vector<RecordedRun>& runs, Bytes card) : runs_(runs), card_(card) {}
 
   FittedModel run(const std::string& name) {
     RecordedSpec& spec = model_.spec;
@@ -110,13 +128,20 @@ class Fitter {
     count_samples();
     union_ = merge_shapes(shapes_, monomials_by_shape(spec), values_in_loops(), making_);
     spec.tensors.resize(union_.tensors.size());
-    const std::vector<SizeKnowledge> knowledge = find_size_laws(union_, shapes_, sample_values(), spec);
+    std::vector<SizeKnowledge> knowledge = find_size_laws(union_, shapes_, sample_values(), spec);
+    reductions_ = find_reductions(union_, shapes_, sample_values(), recorded_card(), spec, knowledge);
     fill_program();
     fill_first_step();
     fill_refusals();
     model_.residuals = count_residuals(union_, shapes_, knowledge, model_.inexact);
     warn_of_thresholds(spec, model_.warnings);
     warn_of_workspaces(spec, model_.residuals, model_.warnings);
+    if (reductions_.count > 0 && !reductions_.has_limit) {
+      model_.warnings.push_back(fmt::format(
+          "{} buffers of reductions grow until they fill the card, and how much that is, is not known of the "
+          "recorded one: no end is assumed.",
+          reductions_.count));
+    }
     check();
     return std::move(model_);
   }
@@ -131,6 +156,16 @@ class Fitter {
           "", "the recorded steps cannot be merged into one program: " + error.problems().front().what +
                   " Record every shape twice, without running out of memory in between.");
     }
+  }
+
+  // Bytes of the card, where the marks have them.
+  [[nodiscard]] Bytes recorded_card() const {
+    for (const RecordedRun& run : runs_) {
+      for (const StepRecord& step : run.steps) {
+        if (step.mark.device_total > 0) return step.mark.device_total;
+      }
+    }
+    return card_;
   }
 
   // What `step` makes for good is made once.
@@ -334,6 +369,7 @@ class Fitter {
     for (std::size_t t = 0; t < union_.tensors.size(); ++t) {
       RecordedTensor& tensor = spec.tensors[t];
       tensor.group = group_of(union_.tensors[t], groups);
+      if (const auto& begin = reductions_.begins[t]) tensor.group = groups.number_from(tensor.group, *begin);
       tensor.workspace = has_size_of_workspace(tensor);
       for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
         const ShapeAllocation* one = union_.tensors[t].in(shapes_, shape);
@@ -423,19 +459,21 @@ class Fitter {
   }
 
   const std::vector<RecordedRun>& runs_;
+  Bytes card_;
   FittedModel model_;
   ChosenSteps chosen_;
   std::vector<ShapeProgram> shapes_;
   std::optional<RecordedItems> items_;
   std::vector<MakingStep> making_;  ///< the first step, and those after it that made something for good
   UnionProgram union_;
+  FoundReductions reductions_;
 };
 
 }  // namespace
 
-FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name) {
+FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name, Bytes card) {
   if (runs.empty()) throw InputError("", "no recording is given.");
-  return Fitter(runs).run(name);
+  return Fitter(runs, card).run(name);
 }
 
 }  // namespace vramlab

@@ -71,9 +71,10 @@ struct FittedModel {
   std::size_t refusal_chains = 0;      ///< recorded chains of refusals; without any their length is assumed
 };
 
-/// Fits a model to the steps of all `runs`; the first gives building and the first step of a process.
+/// Fits a model to the steps of all `runs`; the first gives building and the first step of a process. `card`:
+/// bytes of the card that was recorded, where no mark says; 0 = not known.
 /// Throws InputError if they are not steps of one program, or there is no settled step.
-FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name);
+FittedModel fit_model(const std::vector<RecordedRun>& runs, const std::string& name, Bytes card = 0);
 
 // From the models of several ranks to one with the number of ranks as a parameter.
 

@@ -69,4 +69,26 @@ std::vector<SizeKnowledge> find_size_laws(const UnionProgram& program,
                                           const std::vector<ShapeProgram>& shapes, const SampleValues& values,
                                           RecordedSpec& spec);
 
+// Workspaces whose rule is known: those of PyTorch's reductions.
+
+/// Where the buffer of a reduction begins to be there: from this value of a product on.
+struct ReductionBegin {
+  std::int32_t monomial = -1;  ///< number of the product; −1 = not known
+  std::int64_t from = 0;
+};
+
+struct FoundReductions {
+  std::vector<std::optional<ReductionBegin>> begins;  ///< by tensor; empty = no buffer of a reduction
+  std::size_t count = 0;                              ///< reductions
+  bool has_limit = false;                             ///< whether it is known how many threads the card holds
+};
+
+/// Gives buffers of reductions their rule as a form, where it explains every recorded size: a pair of
+/// allocations in one another, the second constant, whose sizes are those of fit/reductions.cpp for the rows
+/// of an allocation with an exact form. `card`: bytes of the recorded card, which says how many threads it
+/// has; 0 = not known. Where that is not known, their growth has no end.
+FoundReductions find_reductions(const UnionProgram& program, const std::vector<ShapeProgram>& shapes,
+                                const SampleValues& values, Bytes card, RecordedSpec& spec,
+                                std::vector<SizeKnowledge>& knowledge);
+
 }  // namespace vramlab

@@ -8,6 +8,9 @@ namespace {
 
 __extension__ using Wide = __int128;
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
+constexpr std::int64_t kValuesBeyondMost = 16;  // values of a thread at most, next to those at least: 256, 16
+
+Wide rounded_up(Wide value, Wide unit) { return (value + unit - 1) / unit; }
 
 // Sum of all terms as a fraction; empty if it leaves what 128 bits hold with certainty.
 struct Fraction {
@@ -79,12 +82,17 @@ unsigned Monomial::degree() const { return std::accumulate(powers.begin(), power
 std::optional<Bytes> SizeForm::value(std::span<const std::int64_t> monomials) const {
   const auto sum = sum_of(terms, monomials);
   if (!sum) return std::nullopt;
-  const Wide rounded_up = (sum->numerator + sum->denominator - 1) / sum->denominator;
-  if (rounded_up > kMost) return std::nullopt;
-  return static_cast<Bytes>(std::max<Wide>(rounded_up, 1));
+  const Wide whole = std::max<Wide>(rounded_up(sum->numerator, sum->denominator), 1);
+  Wide size = rounded_up(whole, unit) * unit;
+  if (most > 0 && size > most) {
+    size = std::max<Wide>(most, rounded_up(rounded_up(whole, kValuesBeyondMost), unit) * unit);
+  }
+  if (size > kMost) return std::nullopt;
+  return static_cast<Bytes>(size);
 }
 
 bool SizeForm::gives(Bytes size, std::span<const std::int64_t> monomials) const {
+  if (unit > 1) return value(monomials) == size;
   const auto sum = sum_of(terms, monomials);
   return sum && sum->numerator == static_cast<Wide>(size) * sum->denominator;
 }
@@ -97,7 +105,10 @@ std::string SizeForm::text(std::span<const std::string> monomials) const {
     if (term.denominator != 1) text += '/' + std::to_string(term.denominator);
     if (monomials[term.monomial] != "1") text += '*' + monomials[term.monomial];
   }
-  return text.empty() ? "0" : text;
+  if (text.empty()) text = "0";
+  if (unit > 1) text += " in steps of " + std::to_string(unit);
+  if (most > 0) text += " up to " + std::to_string(most);
+  return text;
 }
 
 }  // namespace vramlab

@@ -48,14 +48,20 @@ struct SizeTerm {
 /// least 1 byte.
 struct SizeForm {
   std::vector<SizeTerm> terms;
+  std::int64_t unit = 1;  ///< it is rounded up to a multiple of this; at least 1
+  /// It grows no further than this until a sixteenth of it is more, which it has then; 0 = no such limit. A
+  /// reduction of PyTorch is shared by as many blocks as the card holds at once, or by as many as leave each
+  /// thread 256 values (aten/src/ATen/native/cuda/Reduce.cuh).
+  std::int64_t most = 0;
 
   /// The value at the monomials' values; empty if it exceeds 2^62.
   [[nodiscard]] std::optional<Bytes> value(std::span<const std::int64_t> monomials) const;
 
-  /// Whether the form gives exactly `size`, without any rounding.
+  /// Whether the form gives exactly `size`, without any rounding but that to its unit.
   [[nodiscard]] bool gives(Bytes size, std::span<const std::int64_t> monomials) const;
 
-  /// "75497728 + 81928*batch"; `monomials` are the texts of the monomials.
+  /// "75497728 + 81928*batch", "16*batch*px^2 in steps of 262144"; `monomials` are the texts of the
+  /// monomials.
   [[nodiscard]] std::string text(std::span<const std::string> monomials) const;
 
   friend auto operator<=>(const SizeForm&, const SizeForm&) = default;

@@ -64,8 +64,8 @@ SizeTerm term_with_ranks(const SizeTerm& of_p, const SizeTerm& of_q, const RankC
 
 // Forms of different products have nothing in common.
 SizeForm form_with_ranks(const SizeForm& of_p, const SizeForm& of_q, const RankCounts& counts) {
-  if (of_p.terms.size() != of_q.terms.size()) return of_q;
-  SizeForm form;
+  if (of_p.terms.size() != of_q.terms.size() || of_p.unit != of_q.unit) return of_q;
+  SizeForm form{.terms = {}, .unit = of_q.unit, .most = of_q.most};
   for (std::size_t i = 0; i < of_q.terms.size(); ++i) {
     if (of_p.terms[i].monomial != of_q.terms[i].monomial) return of_q;
     form.terms.push_back(term_with_ranks(of_p.terms[i], of_q.terms[i], counts));

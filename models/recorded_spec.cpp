@@ -107,7 +107,11 @@ class RecordedCheck {
 
   void sizes() {
     for (std::size_t f = 0; f < spec_.forms.size(); ++f) {
-      for (const SizeTerm& term : spec_.forms[f].terms) {
+      const SizeForm& form = spec_.forms[f];
+      constexpr auto kLargest = static_cast<std::int64_t>(kLargestSize);
+      need(form.unit >= 1 && form.unit <= kLargest && form.most >= 0 && form.most <= kLargest,
+           "a form's steps or limit are not within 1 to 2^50", f);
+      for (const SizeTerm& term : form.terms) {
         need(is_monomial(term.monomial), "a form has an unknown product", f);
         need(is_factor(term.numerator), "a form's factor is not within ±2^62", f);
         need(term.denominator >= 1 && term.denominator <= kMostDenominator,

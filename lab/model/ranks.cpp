@@ -16,15 +16,8 @@ namespace vramlab {
 namespace {
 
 Json fewer_json(const FewerRanks& fewer) {
-  Json forms = Json::array();
-  for (const SizeForm& form : fewer.forms) {
-    Json& terms = forms.emplace_back(Json::array());
-    for (const SizeTerm& term : form.terms) {
-      terms.insert(terms.end(), {Json(term.monomial), Json(term.numerator), Json(term.denominator)});
-    }
-  }
   return {{"world", fewer.world},
-          {"forms", std::move(forms)},
+          {"forms", size_forms_json(fewer.forms)},
           {"tensors", fewer.tensors},
           {"extras", fewer.extras},
           {"build", fewer.build}};
@@ -32,15 +25,15 @@ Json fewer_json(const FewerRanks& fewer) {
 
 FewerRanks read_fewer(const Json& json) {
   FewerRanks fewer{.world = exact<std::uint32_t>(json.at("world")),
+                   .forms = read_size_forms(json.at("forms")),
                    .tensors = exact<std::vector<std::int32_t>>(json.at("tensors")),
                    .extras = exact<std::vector<Bytes>>(json.at("extras")),
                    .build = exact<std::vector<std::int64_t>>(json.at("build"))};
-  for (const Json& numbers : json.at("forms")) {
-    SizeForm& form = fewer.forms.emplace_back();
-    for (std::size_t i = 0; i < numbers.size(); i += 3) {
-      form.terms.push_back({exact<std::uint32_t>(numbers.at(i)), exact<std::int64_t>(numbers.at(i + 1)),
-                            exact<std::int64_t>(numbers.at(i + 2), 1, kMostDenominator)});
-    }
+  for (const SizeForm& form : fewer.forms) {
+    const bool is_whole = std::all_of(form.terms.begin(), form.terms.end(), [](const SizeTerm& term) {
+      return term.denominator >= 1 && term.denominator <= kMostDenominator;
+    });
+    if (!is_whole || form.unit < 1) throw InputError("", "a form of fewer ranks is damaged.");
   }
   return fewer;
 }

@@ -116,26 +116,7 @@ void read_products(const Json& json, RecordedSpec& spec) {
   }
 }
 
-Json forms_json(const RecordedSpec& spec) {
-  Json json = Json::array();
-  for (const SizeForm& form : spec.forms) {
-    Json& terms = json.emplace_back(Json::array());
-    for (const SizeTerm& term : form.terms) {
-      terms.insert(terms.end(), {Json(term.monomial), Json(term.numerator), Json(term.denominator)});
-    }
-  }
-  return json;
-}
-
-void read_forms(const Json& json, RecordedSpec& spec) {
-  for (const Json& numbers : json) {
-    SizeForm& form = spec.forms.emplace_back();
-    for (std::size_t i = 0; i < numbers.size(); i += 3) {
-      form.terms.push_back({exact<std::uint32_t>(numbers.at(i)), exact<std::int64_t>(numbers.at(i + 1)),
-                            exact<std::int64_t>(numbers.at(i + 2))});
-    }
-  }
-}
+void read_forms(const Json& json, RecordedSpec& spec) { spec.forms = read_size_forms(json); }
 
 Json tensors_json(const RecordedSpec& spec) {
   Json json;
@@ -221,7 +202,7 @@ const std::vector<Part>& parts() {
       whole("main_product", &S::main_product),
       whole("samples", &S::samples),
       whole("shapes", &S::shapes),
-      {"forms", forms_json, read_forms},
+      {"forms", [](const S& spec) { return size_forms_json(spec.forms); }, read_forms},
       rows("tables", &S::tables, false, &RecordedTable::sizes, &RecordedTable::forms, &RecordedTable::scales),
       rows("groups", &S::groups, false, &G::in, &G::within, &G::monomial, &G::from, &G::below),
       {"tensors", tensors_json, read_tensors},
@@ -313,6 +294,34 @@ std::string lines(const Json& json, int levels, const std::string& indent) {
 }
 
 }  // namespace
+
+Json size_forms_json(const std::vector<SizeForm>& forms) {
+  Json json = Json::array();
+  for (const SizeForm& form : forms) {
+    Json& numbers = json.emplace_back(Json::array());
+    for (const SizeTerm& term : form.terms) {
+      numbers.insert(numbers.end(), {Json(term.monomial), Json(term.numerator), Json(term.denominator)});
+    }
+    if (form.unit > 1) numbers.insert(numbers.end(), {Json(form.unit), Json(form.most)});
+  }
+  return json;
+}
+
+std::vector<SizeForm> read_size_forms(const Json& json) {
+  std::vector<SizeForm> forms;
+  for (const Json& numbers : json) {
+    SizeForm& form = forms.emplace_back();
+    std::size_t i = 0;
+    for (; i + 3 <= numbers.size(); i += 3) {
+      form.terms.push_back({exact<std::uint32_t>(numbers.at(i)), exact<std::int64_t>(numbers.at(i + 1)),
+                            exact<std::int64_t>(numbers.at(i + 2))});
+    }
+    if (i == numbers.size()) continue;
+    form.unit = exact<std::int64_t>(numbers.at(i));
+    form.most = exact<std::int64_t>(numbers.at(i + 1));
+  }
+  return forms;
+}
 
 Json recorded_model_json(const RecordedSpec& spec) {
   Json json;

@@ -16,6 +16,13 @@ Json recorded_model_json(const RecordedSpec& spec);
 /// with `where` and the JSON pointer for what is damaged.
 RecordedSpec read_recorded_spec(const Json& json, const std::string& where);
 
+/// Forms, each a list of numbers: product, numerator and denominator of every term, then, if it grows in
+/// steps, their size and where it ends (0 = nowhere).
+Json size_forms_json(const std::vector<SizeForm>& forms);
+
+/// Reads what `size_forms_json` wrote; what is in range only `check_recorded_spec` knows.
+std::vector<SizeForm> read_size_forms(const Json& json);
+
 /// `json` as text: one line a key, two levels deep, so that long lists stay on one line.
 std::string model_file_text(const Json& json);
 
