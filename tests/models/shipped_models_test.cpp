@@ -52,10 +52,50 @@ INSTANTIATE_TEST_SUITE_P(Grids, ShippedModel,
                                          Figures{"resnet50", 42, 0.15, 0.73, 1.9, 16.0, 10, 0},
                                          Figures{"mixed-tasks", 54, 0.09, 0.40, 0.17, 2.3, 8.2, 0},
                                          Figures{"superres-recorded", 85, 0, 0.66, 0.31, 3.4, 4.1, 55},
-                                         Figures{"llama", 43, 0.05, 0.14, 0.17, 1.4, 13.6, 7},
-                                         Figures{"llama-checkpointed", 29, 0.03, 0.22, 0.30, 2.6, 7.2, 7},
-                                         Figures{"vit", 50, 0.17, 0.62, 1.2, 5.8, 7.8, 1},
-                                         Figures{"bert-base", 42, 0.08, 0.26, 0.31, 13.3, 11.2, 0}),
+                                         Figures{"llama", 43, 0.05, 0.14, 0.17, 1.4, 9.1, 7},
+                                         Figures{"llama-checkpointed", 29, 0.03, 0.22, 0.30, 2.6, 10.5, 7},
+                                         Figures{"vit", 50, 0.15, 0.69, 1.2, 5.5, 6.7, 1},
+                                         Figures{"bert-base", 42, 0.08, 0.26, 0.31, 13.3, 11.7, 0}),
+                         [](const auto& one) {
+                           std::string name = one.param.model;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Where the host is no bottleneck a step time is at most 10 % off at the median and 20 % at the 95th
+// percentile, over the points of both grids that did not give the law; the larger grid lies beyond what the
+// models are meant for.
+struct Timed {
+  const char* model;
+  std::size_t points;
+};
+
+void PrintTo(const Timed& timed, std::ostream* out) { *out << timed.model; }
+
+class TimedModel : public testing::TestWithParam<Timed> {};
+
+TEST_P(TimedModel, IsNearWhereTheHostIsNoBottleneck) {
+  const auto shipped = load_model_file(kShippedSource + "/models/" + GetParam().model + ".json");
+  const auto* recorded = dynamic_cast<const RecordedModel*>(shipped.get());
+  ASSERT_NE(recorded, nullptr);
+  RecordedSpec spec = recorded->spec();
+  for (Parameter& parameter : spec.parameters) parameter.high = 4096;
+  const RecordedModel model(spec);
+  std::vector<double> off;
+  for (const char* size : {"", "-large"}) {
+    const MeasuredGrid grid =
+        read_grid_file(kShippedSource + "/tests/data/grids/" + GetParam().model + size + ".json");
+    const GridErrors errors = grid_errors(grid, replay_grid(grid, model));
+    off.insert(off.end(), errors.card_times.begin(), errors.card_times.end());
+  }
+  EXPECT_EQ(off.size(), GetParam().points);
+  EXPECT_LE(100 * summarise(off).median, 10);
+  EXPECT_LE(100 * summarise(off).p95, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Grids, TimedModel,
+                         testing::Values(Timed{"vit", 10}, Timed{"llama", 12},
+                                         Timed{"llama-checkpointed", 11}, Timed{"bert-base", 10}),
                          [](const auto& one) {
                            std::string name = one.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
