@@ -1,6 +1,7 @@
 // Traces of simulated runs for Perfetto and chrome://tracing (the JSON trace event format).
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -29,9 +30,13 @@ struct Track {
   int thread = 1;
 };
 
-/// Gathers events.
+/// Writes a file of events.
 class Events {
  public:
+  explicit Events(const TextSink& sink) : writer_(sink) {
+    writer_.put("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  }
+
   void slice(const std::string& name, Track track, SimTime begin, SimTime duration, const Json& args) {
     add("X", name, track, begin, args, R"(,"dur":)" + microseconds(duration));
   }
@@ -53,21 +58,23 @@ class Events {
     add("M", "thread_name", track, SimTime{0}, {{"name", name}});
   }
 
-  /// The whole file.
-  [[nodiscard]] std::string file() const {
-    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ + "\n]}\n";
+  /// Ends the file.
+  void finish() {
+    writer_.put("\n]}\n");
+    writer_.flush();
   }
 
  private:
   void add(const char* phase, const std::string& name, Track track, SimTime time, const Json& args,
            const std::string& more = "") {
-    text_ += text_.empty() ? "" : ",\n";
-    text_ += R"({"ph":")" + std::string{phase} + R"(","name":)" + dumped(name) + R"(,"pid":)" +
-             std::to_string(track.process) + R"(,"tid":)" + std::to_string(track.thread) + R"(,"ts":)" +
-             microseconds(time) + more + R"(,"args":)" + dumped(args) + "}";
+    if (!std::exchange(is_first_, false)) writer_.put(",\n");
+    writer_.put(R"({"ph":")" + std::string{phase} + R"(","name":)" + dumped(name) + R"(,"pid":)" +
+                std::to_string(track.process) + R"(,"tid":)" + std::to_string(track.thread) + R"(,"ts":)" +
+                microseconds(time) + more + R"(,"args":)" + dumped(args) + "}");
   }
 
-  std::string text_;
+  PieceWriter writer_;
+  bool is_first_ = true;
 };
 
 constexpr Track kSteps{1, 1};
@@ -120,9 +127,9 @@ class Lanes {
 
 }  // namespace
 
-std::string trace_perfetto(const std::string& title, const ParameterSpace& space,
-                           const std::vector<IterationRecord>& records) {
-  Events events;
+void write_trace_perfetto(const std::string& title, const ParameterSpace& space,
+                          const std::vector<IterationRecord>& records, const TextSink& sink) {
+  Events events{sink};
   events.name_process(kSteps, title);
   events.name_thread(kSteps, "steps");
   for (const IterationRecord& record : records) {
@@ -138,12 +145,12 @@ std::string trace_perfetto(const std::string& title, const ParameterSpace& space
     if (oom) events.mark("OOM", kSteps, end, {{"iteration", record.iteration}});
     add_change(events, space, record, end);
   }
-  return events.file();
+  events.finish();
 }
 
-std::string queue_perfetto(const std::string& title, const std::vector<JobSpec>& jobs,
-                           const JobQueueRun& run) {
-  Events events;
+void write_queue_perfetto(const std::string& title, const std::vector<JobSpec>& jobs, const JobQueueRun& run,
+                          const TextSink& sink) {
+  Events events{sink};
   const Track queue{1, 1};
   events.name_process(queue, title);
   for (const QueueMoment& moment : run.monitored) {
@@ -167,7 +174,7 @@ std::string queue_perfetto(const std::string& title, const std::vector<JobSpec>&
       events.slice(name, card_track(card, lanes[card].take(stay)), stay.from, stay.to - stay.from, args);
     }
   }
-  return events.file();
+  events.finish();
 }
 
 }  // namespace vramlab

@@ -80,11 +80,11 @@ Json stay_row(const std::vector<JobSpec>& jobs, const JobStay& stay) {
 }
 
 template <class Items, class RowOf>
-std::string as_jsonl(const Items& items, const RowOf& row_of) {
-  std::string text;
+void put_jsonl(const Items& items, const RowOf& row_of, const TextSink& sink) {
+  PieceWriter writer{sink};
   for (const auto& item : items)
-    text += row_of(item).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  return text;
+    writer.put(row_of(item).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  writer.flush();
 }
 
 std::string csv_line(const Json& row) {
@@ -97,38 +97,49 @@ std::string csv_line(const Json& row) {
 
 // `blank` has the columns.
 template <class Items, class RowOf>
-std::string as_csv(const Json& blank, const Items& items, const RowOf& row_of) {
-  std::string text;
-  for (const auto& [column, value] : blank.items()) text += (text.empty() ? "" : ",") + column;
-  text += '\n';
-  for (const auto& item : items) text += csv_line(row_of(item));
-  return text;
+void put_csv(const Json& blank, const Items& items, const RowOf& row_of, const TextSink& sink) {
+  PieceWriter writer{sink};
+  std::string header;
+  for (const auto& [column, value] : blank.items()) header += (header.empty() ? "" : ",") + column;
+  writer.put(header + '\n');
+  for (const auto& item : items) writer.put(csv_line(row_of(item)));
+  writer.flush();
 }
 
 }  // namespace
 
-std::string trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
-  return as_jsonl(records, [&](const IterationRecord& record) { return trace_row(space, record); });
+void write_trace_jsonl(const ParameterSpace& space, const std::vector<IterationRecord>& records,
+                       const TextSink& sink) {
+  put_jsonl(
+      records, [&](const IterationRecord& record) { return trace_row(space, record); }, sink);
 }
 
-std::string trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records) {
+void write_trace_csv(const ParameterSpace& space, const std::vector<IterationRecord>& records,
+                     const TextSink& sink) {
   const IterationRecord blank{.choice =
                                   std::make_shared<StepChoice>(StepChoice{.point = Point(space.size())})};
-  return as_csv(trace_row(space, blank), records,
-                [&](const IterationRecord& record) { return trace_row(space, record); });
+  put_csv(
+      trace_row(space, blank), records,
+      [&](const IterationRecord& record) { return trace_row(space, record); }, sink);
 }
 
-std::string cards_jsonl(const JobQueueRun& run) { return as_jsonl(run.moments, card_row); }
-
-std::string cards_csv(const JobQueueRun& run) { return as_csv(card_row({}), run.moments, card_row); }
-
-std::string stays_csv(const std::vector<JobSpec>& jobs, const JobQueueRun& run) {
-  return as_csv(stay_row({}, {}), run.stays, [&](const JobStay& stay) { return stay_row(jobs, stay); });
+void write_cards_jsonl(const JobQueueRun& run, const TextSink& sink) {
+  put_jsonl(run.moments, card_row, sink);
 }
 
-std::string monitor_csv(const JobQueueRun& run) {
-  return as_csv(monitor_row({}, {}), run.monitored,
-                [&](const QueueMoment& moment) { return monitor_row(run, moment); });
+void write_cards_csv(const JobQueueRun& run, const TextSink& sink) {
+  put_csv(card_row({}), run.moments, card_row, sink);
+}
+
+void write_stays_csv(const std::vector<JobSpec>& jobs, const JobQueueRun& run, const TextSink& sink) {
+  put_csv(
+      stay_row({}, {}), run.stays, [&](const JobStay& stay) { return stay_row(jobs, stay); }, sink);
+}
+
+void write_monitor_csv(const JobQueueRun& run, const TextSink& sink) {
+  put_csv(
+      monitor_row({}, {}), run.monitored, [&](const QueueMoment& moment) { return monitor_row(run, moment); },
+      sink);
 }
 
 }  // namespace vramlab

@@ -69,6 +69,12 @@ std::vector<PolicyResult> all_results(const TrainingScenario& scenario) {
 
 class TrainingTwins : public testing::TestWithParam<std::string> {};
 
+std::string trace_of(const TrainingScenario& scenario, const TrainingRun& run) {
+  std::string text;
+  write_trace_jsonl(scenario.setup.bounds, run.iterations, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
 // Every policy that the scenario names, and the skeleton.
 TEST_P(TrainingTwins, GiveEqualResultsAndTraces) {
   Json json = without_expectations(GetParam());
@@ -83,8 +89,7 @@ TEST_P(TrainingTwins, GiveEqualResultsAndTraces) {
   ASSERT_EQ(theirs.policies.back().policy, "skeleton-twin");
   EXPECT_EQ(text_of(comparison_json(plugin, theirs, {})), text_of(comparison_json(builtin, ours, {})));
   for (std::size_t i = 0; i < ours.policies.size(); ++i) {
-    EXPECT_EQ(trace_jsonl(plugin.setup.bounds, theirs.policies[i].run.iterations),
-              trace_jsonl(builtin.setup.bounds, ours.policies[i].run.iterations))
+    EXPECT_EQ(trace_of(plugin, theirs.policies[i].run), trace_of(builtin, ours.policies[i].run))
         << ours.policies[i].label;
     EXPECT_EQ(theirs.policies[i].run.log, ours.policies[i].run.log);
   }

@@ -270,18 +270,25 @@ std::map<std::string, std::vector<std::string>> write_queue_traces(const JobsSce
   const auto bases = file_bases(all_labels(results), folder);
   std::map<std::string, std::vector<std::string>> files;
   for (const JobsResult& result : results) {
-    const auto write = [&](const char* ending, const std::string& text) {
+    const auto write = [&](const char* ending, const auto& content) {
       files[result.label].push_back(bases.at(result.label) + ending);
-      write_file(files[result.label].back(), text);
+      OutputFile output{files[result.label].back()};
+      content([&](std::string_view piece) { output.write(piece); });
+      output.commit();
     };
+    const JobQueueRun& run = result.run;
     const auto& jobs = scenario.setup.jobs;
-    write(".jsonl", cards_jsonl(result.run));
-    write(".csv", cards_csv(result.run));
-    write(".jobs.csv", stays_csv(jobs, result.run));
-    write(".fates.csv", fates_csv(scenario.setup, result.run));
-    write(".monitor.csv", monitor_csv(result.run));
-    if (is_steered(scenario.setup)) write(".moves.csv", courses_csv(scenario.setup, result.run));
-    write(".perfetto.json", queue_perfetto(scenario.name + ": " + result.label, jobs, result.run));
+    write(".jsonl", [&](const TextSink& sink) { write_cards_jsonl(run, sink); });
+    write(".csv", [&](const TextSink& sink) { write_cards_csv(run, sink); });
+    write(".jobs.csv", [&](const TextSink& sink) { write_stays_csv(jobs, run, sink); });
+    write(".fates.csv", [&](const TextSink& sink) { sink(fates_csv(scenario.setup, run)); });
+    write(".monitor.csv", [&](const TextSink& sink) { write_monitor_csv(run, sink); });
+    if (is_steered(scenario.setup)) {
+      write(".moves.csv", [&](const TextSink& sink) { sink(courses_csv(scenario.setup, run)); });
+    }
+    write(".perfetto.json", [&](const TextSink& sink) {
+      write_queue_perfetto(scenario.name + ": " + result.label, jobs, run, sink);
+    });
   }
   return files;
 }

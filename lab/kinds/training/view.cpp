@@ -527,8 +527,16 @@ void require_trace_name(const std::string& file) {
 void write_trace(const ParameterSpace& space, const std::vector<IterationRecord>& records,
                  const std::string& file, const std::string& title) {
   require_trace_name(file);
-  if (file.ends_with(".perfetto.json")) return write_file(file, trace_perfetto(title, space, records));
-  write_file(file, file.ends_with(".csv") ? trace_csv(space, records) : trace_jsonl(space, records));
+  OutputFile output{file};
+  const TextSink sink = [&](std::string_view piece) { output.write(piece); };
+  if (file.ends_with(".perfetto.json")) {
+    write_trace_perfetto(title, space, records, sink);
+  } else if (file.ends_with(".csv")) {
+    write_trace_csv(space, records, sink);
+  } else {
+    write_trace_jsonl(space, records, sink);
+  }
+  output.commit();
 }
 
 Kind training_kind() {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "recordings/runs/run_trace.hpp"
+#include "tests/recordings/runs/written_text.hpp"
 
 namespace vramlab {
 namespace {
@@ -24,7 +25,7 @@ TEST(PerfettoTrace, ShowsStepsCountersOomsAndChanges) {
   failed.step_peak_reserved = 40;
   failed.choice =
       std::make_shared<StepChoice>(StepChoice{.point = {8, 32}, .delta = {-2, 0}, .reason = "oom \"twice\""});
-  const std::string text = trace_perfetto("a \\ b", space, {failed});
+  const std::string text = text_of(write_trace_perfetto, "a \\ b", space, std::vector{failed});
   EXPECT_NE(text.find(R"("ts":1000000.001,"dur":2.500)"), std::string::npos);
   const Json events = Json::parse(text)["traceEvents"];
   ASSERT_EQ(events.size(), 2u + 1 + 6 + 2);
@@ -52,7 +53,8 @@ TEST(PerfettoTrace, ShowsErrorsAndLostWork) {
   IterationRecord lost;
   lost.result = StepResult::error;
   lost.kept = false;
-  const Json events = Json::parse(trace_perfetto("run", {}, {lost, {}}))["traceEvents"];
+  const Json events = Json::parse(text_of(write_trace_perfetto, "run", ParameterSpace{},
+                                          std::vector{lost, IterationRecord{}}))["traceEvents"];
   EXPECT_EQ(events[2]["name"], "step (error)");
   EXPECT_EQ(events[2]["args"]["kept"], false);
   EXPECT_EQ(events[9]["name"], "step");

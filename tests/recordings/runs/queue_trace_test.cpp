@@ -3,6 +3,7 @@
 
 #include "policies/contract/policy_set.hpp"
 #include "recordings/runs/run_trace.hpp"
+#include "tests/recordings/runs/written_text.hpp"
 
 namespace vramlab {
 namespace {
@@ -32,7 +33,7 @@ Two two_jobs() {
 }
 
 TEST(QueueTrace, MonitorHasTheNamesAndFiguresOfTheQueue) {
-  const std::string text = monitor_csv(two_jobs().run);
+  const std::string text = text_of(write_monitor_csv, two_jobs().run);
   EXPECT_THAT(text, testing::StartsWith("time_s,total_memory,used_memory,free_memory,utilization,active_jobs,"
                                         "pending_jobs,total_allocated,pending_requirements,cards_over_90\n"));
   // One runs with 9,500 of 10,240 MiB (92.8 %), one waits for 6 GiB.
@@ -45,7 +46,7 @@ TEST(QueueTrace, MonitorHasTheNamesAndFiguresOfTheQueue) {
 
 TEST(QueueTrace, StaysSayWhoWasWhereWhen) {
   const Two two = two_jobs();
-  EXPECT_EQ(stays_csv(two.setup.jobs, two.run),
+  EXPECT_EQ(text_of(write_stays_csv, two.setup.jobs, two.run),
             "name,cards,from_s,to_s,need,most_used,oom\n"
             "a,0,0.0,10.0,6442450944,9961472000,false\n"
             "\"b, the second\",0,10.0,20.0,6442450944,9961472000,false\n");
@@ -53,8 +54,8 @@ TEST(QueueTrace, StaysSayWhoWasWhereWhen) {
 
 TEST(QueueTrace, CardsAreTheSameAsJsonAndAsCsv) {
   const JobQueueRun run = two_jobs().run;
-  const std::string json = cards_jsonl(run);
-  const std::string csv = cards_csv(run);
+  const std::string json = text_of(write_cards_jsonl, run);
+  const std::string csv = text_of(write_cards_csv, run);
   EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), std::ssize(run.moments));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), std::ssize(run.moments) + 1);
   const auto last = nlohmann::json::parse(json.substr(json.rfind('\n', json.size() - 2) + 1));
@@ -64,7 +65,7 @@ TEST(QueueTrace, CardsAreTheSameAsJsonAndAsCsv) {
 
 TEST(QueueTrace, PerfettoHasASliceAStay) {
   const Two two = two_jobs();
-  const auto file = nlohmann::json::parse(queue_perfetto("two", two.setup.jobs, two.run));
+  const auto file = nlohmann::json::parse(text_of(write_queue_perfetto, "two", two.setup.jobs, two.run));
   std::vector<std::string> names;
   for (const auto& event : file["traceEvents"]) {
     if (event["ph"] != "X") continue;

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "tests/cli/scratch_folder.hpp"
+#include "tests/recordings/runs/written_text.hpp"
 
 namespace vramlab {
 namespace {
@@ -51,8 +52,9 @@ std::string refusal(const std::string& file) {
 
 TEST(RunTrace, TellsHowAStepEndedAndWhetherItsWorkWasKept) {
   const ScratchFolder folder;
-  for (const std::string& file : {written(folder, "a.jsonl", trace_jsonl(kSpace, some_records())),
-                                  written(folder, "a.csv", trace_csv(kSpace, some_records()))}) {
+  for (const std::string& file :
+       {written(folder, "a.jsonl", text_of(write_trace_jsonl, kSpace, some_records())),
+        written(folder, "a.csv", text_of(write_trace_csv, kSpace, some_records()))}) {
     const RunTrace trace = read_run_trace(file);
     EXPECT_EQ(trace.parameters, std::vector<std::string>{"batch"});
     ASSERT_EQ(trace.iterations.size(), 3u);
