@@ -518,8 +518,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   // A file that cannot be written ends the program, so the answer itself comes first.
   if (!exported.empty()) {
     OutputFile file{exported};
-    write_torch_snapshot(answer.rows.front().kept->snapshot,
-                         [&](std::string_view bytes) { file.write(bytes); });
+    write_kept_snapshot(*answer.rows.front().kept, [&](std::string_view bytes) { file.write(bytes); });
     file.commit();
     output.wrote(exported);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "core/error.hpp"
@@ -19,9 +20,10 @@ constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
 constexpr Bytes kBesideLimit = 1_GiB;
 
 // What a plan may cost beside the replays; vramlab plan tries seven times as much. Above so many blocks only
-// the first passes are made.
+// the first passes are made, and above the second number one, which takes as long as some replays.
 constexpr std::size_t kPlanWork = 200'000;
 constexpr std::size_t kManyBlocks = 100'000;
+constexpr std::size_t kVeryManyBlocks = 2'000'000;
 
 // The recorded string is not parsed again: what the file says beside it counts.
 AllocatorSettings settings_of(const std::string& conf, const ClientProgram& program) {
@@ -98,7 +100,13 @@ struct Job {
   std::vector<bool> gone{};    ///< its pins that are gone in this row, where it is the same card's
 };
 
-ProgramOutcome replay_at(const Job& job, Bytes size) {
+/// What comes of a size: all that a search for the smallest one asks.
+struct Trial {
+  bool serves_all = false;
+  bool retried = false;
+};
+
+Trial replay_at(const Job& job, Bytes size) {
   ReplaySetup setup = setup_of(*job.row, job.settings);
   if (setup.limit) {
     setup.limit = size;
@@ -107,34 +115,40 @@ ProgramOutcome replay_at(const Job& job, Bytes size) {
     setup.total = size + setup.context;
   }
   setup.probe_attempts = job.program->attempts > 0;
-  return replay_program(*job.program, setup);
+  setup.until_oom = true;
+  const ProgramOutcome outcome = replay_program(*job.program, setup);
+  return {outcome.serves_all(), outcome.stats.num_alloc_retries > 0};
 }
 
 // Smaller sizes are taken to be worse. That is not always so: a release at another moment can move everything
 // after it. What comes out works; whether something still smaller works too is not known for certain.
-std::optional<Bytes> bisect(const Job& job, Bytes most,
-                            const std::function<bool(const ProgramOutcome&)>& good) {
+std::optional<Bytes> bisect(Bytes most, const std::function<bool(Bytes)>& good) {
   Bytes high = round_up(most, kPage);
-  if (!good(replay_at(job, high))) {
+  if (!good(high)) {
     high =
         round_up(2 * most, kPage);  // an expandable request is refused by its size, not by its pages (R4.9)
-    if (!good(replay_at(job, high))) return std::nullopt;
+    if (!good(high)) return std::nullopt;
   }
   Bytes low = 0;  // fails
   while (high - low > kPage) {
     const Bytes middle = round_up(low + (high - low) / 2, kPage);
-    (good(replay_at(job, middle)) ? high : low) = middle;
+    (good(middle) ? high : low) = middle;
   }
   return high;
 }
 
-// What the program needs where nothing limits it is looked for up to `most`.
+// What the program needs where nothing limits it is looked for up to `most`. Both searches begin alike.
 void find_smallest(const Job& job, Bytes most, bool without_retry) {
-  job.row->smallest = bisect(job, most, [](const ProgramOutcome& outcome) { return outcome.serves_all(); });
+  std::map<Bytes, Trial> known;
+  const auto trial = [&](Bytes size) -> const Trial& {
+    const auto [at, is_new] = known.try_emplace(size);
+    if (is_new) at->second = replay_at(job, size);
+    return at->second;
+  };
+  job.row->smallest = bisect(most, [&](Bytes size) { return trial(size).serves_all; });
   if (!without_retry) return;
-  job.row->smallest_without_retry = bisect(job, most, [](const ProgramOutcome& outcome) {
-    return outcome.serves_all() && outcome.stats.num_alloc_retries == 0;
-  });
+  job.row->smallest_without_retry =
+      bisect(most, [&](Bytes size) { return trial(size).serves_all && !trial(size).retried; });
 }
 
 // The largest request that failed in the recording, which its peak does not hold.
@@ -177,11 +191,12 @@ void fill(Job& job, const WhatIfQuestion& question) {
   const ClientProgram& program = *job.program;
   WhatIfRow& row = *job.row;
   WhatIfKept kept;
-  HistoryRecorder history;
+  SegmentSurvey survey;
+  PassedHistory surveyed{[&](const TraceEntry& entry) { survey.add(entry); }};
   ShownPlaces shown;
   PlacedBlocks placed;
   ReplayKeeps keeps;
-  if (question.maps || question.snapshot) keeps.history = &history;
+  if (question.maps) keeps.history = &surveyed;
   if (job.keep_peak) {
     keeps.places = &shown.places;
     keeps.actions = &shown.actions;
@@ -200,6 +215,16 @@ void fill(Job& job, const WhatIfQuestion& question) {
   setup.probe_attempts = program.attempts > 0;
   row.outcome = replay_program(program, setup, keeps);
   setup.probe_attempts = false;
+  kept.history = [&program, setup](const std::function<void(const TraceEntry&)>& see) {
+    PassedHistory passed{see};
+    replay_program(program, setup, {.history = &passed});
+  };
+  if (question.maps) {
+    SegmentMapMaker maker{survey};
+    kept.history([&](const TraceEntry& entry) { maker.add(entry); });
+    kept.map = maker.finish();
+  }
+  if (!question.snapshot) kept.history = {};
   const bool fits = row.outcome.fits();
   const bool serves_all = row.outcome.serves_all();
   const bool searched = question.smallest || (!serves_all && row.room());
@@ -225,23 +250,20 @@ void fill(Job& job, const WhatIfQuestion& question) {
     }
   }
   if (keeps.placed != nullptr && fits) job.gone = gone_pins(*job.holders, pins_of(placed));
-  if (keeps.history != nullptr) kept.snapshot.traces = {history.entries()};
-  if (question.maps) kept.map = segment_map(kept.snapshot.traces.front());
-  if (!question.snapshot) kept.snapshot = {};
   row.kept = std::make_shared<const WhatIfKept>(std::move(kept));
 }
 
-// The first rows of the programs, then the others, which are held against them.
-void fill_all(std::vector<Job>& jobs, const WhatIfQuestion& question) {
-  std::vector<Job*> first;
-  std::vector<Job*> others;
-  for (Job& job : jobs) (job.keep_peak ? first : others).push_back(&job);
-  for (const std::vector<Job*>& turn : {first, others})
-    for_each_index(turn.size(), question.threads, [&](std::size_t i) { fill(*turn[i], question); });
-  for (const Job* job : others) {
-    for (std::size_t pin = 0; pin < job->gone.size(); ++pin) {
-      if (job->gone[pin])
-        job->holders->pins[pin].freed_by.push_back(job->row->conf.empty() ? "(default)" : job->row->conf);
+// The first rows of the programs beside their plans, then the others, which are held against them.
+void fill_all(std::vector<Job>& jobs, std::vector<std::function<void()>> first,
+              const WhatIfQuestion& question) {
+  std::vector<std::function<void()>> others;
+  for (Job& job : jobs) (job.keep_peak ? first : others).emplace_back([&] { fill(job, question); });
+  for (const auto* turn : {&first, &others})
+    for_each_index(turn->size(), question.threads, [&](std::size_t i) { (*turn)[i](); });
+  for (const Job& job : jobs) {
+    for (std::size_t pin = 0; !job.keep_peak && pin < job.gone.size(); ++pin) {
+      if (job.gone[pin])
+        job.holders->pins[pin].freed_by.push_back(job.row->conf.empty() ? "(default)" : job.row->conf);
     }
   }
 }
@@ -334,6 +356,15 @@ const char* context_from(const WhatIfCard& card) {
   return card.context_recorded ? "recording" : card.context_given ? "given" : "measured";
 }
 
+void write_kept_snapshot(const WhatIfKept& kept, const ByteSink& sink) {
+  SnapshotWriter writer{sink, kept.snapshot};
+  writer.begin_device();
+  kept.history([&](const TraceEntry& entry) { writer.add(entry); });
+  AllocatorSettings settings = allocator_settings_of(kept.snapshot);
+  settings.text = kept.snapshot.settings.conf.value_or("");
+  writer.finish(settings);
+}
+
 Fit WhatIfRow::fit() const {
   if (failed_in_recording || !outcome.serves_all()) return Fit::no;
   return lower_bound ? Fit::open : Fit::yes;
@@ -390,12 +421,16 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                      std::to_string(programs.size()) +
                                      " programs. Give one --alloc-conf and at most one card.");
   }
+  std::vector<std::function<void()>> plans;
   if (question.least) answer.least.resize(programs.size());
-  for_each_index(answer.least.size(), question.threads, [&](std::size_t i) {
-    const bool many = programs[i].blocks > kManyBlocks;
-    answer.least[i] = least_memory(programs[i], {.work = many ? 0 : kPlanWork});
-  });
-  fill_all(jobs, question);
+  for (std::size_t i = 0; i < answer.least.size(); ++i) {
+    plans.emplace_back([&, i] {
+      const std::size_t blocks = programs[i].blocks;
+      answer.least[i] = least_memory(programs[i], {.work = blocks > kManyBlocks ? 0 : kPlanWork,
+                                                   .first_passes = blocks > kVeryManyBlocks ? 1U : 4U});
+    });
+  }
+  fill_all(jobs, std::move(plans), question);
   for (std::size_t row = 0; row < answer.ranks.front().size(); ++row) {
     const WhatIfRow* worst = &answer.ranks.front()[row];
     for (const auto& rank : answer.ranks) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ struct WhatIfQuestion {
   std::string at;         ///< the moment of that, as moment_of() takes it; empty = the peaks
   Grouping grouping;      ///< of that by stacks
   bool maps = false;      ///< of every row: the address space over its history
-  bool snapshot = false;  ///< of the only row: all of its history
+  bool snapshot = false;  ///< of the only row: what write_kept_snapshot writes
   bool least = false;     ///< of every program: a plan of all its addresses, as far as a little work gets
   unsigned threads = 1;
 };
@@ -59,8 +60,14 @@ struct WhatIfQuestion {
 struct WhatIfKept {
   PeakMemory peak;  ///< without any limit if the program does not fit
   SegmentMap map;
-  TorchSnapshot snapshot;  ///< times of entries are numbers of actions
+  TorchSnapshot snapshot;  ///< its segments, stacks and frames
+  /// The snapshot's history, entry by entry, by a replay of its own: the program must still be there. Times
+  /// are numbers of actions.
+  std::function<void(const std::function<void(const TraceEntry&)>&)> history;
 };
+
+/// Writes what was kept of a row as a memory snapshot; of its history only some 64 KiB are in memory.
+void write_kept_snapshot(const WhatIfKept& kept, const ByteSink& sink);
 
 /// One program under one combination.
 struct WhatIfRow {

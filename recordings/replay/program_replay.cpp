@@ -62,6 +62,7 @@ class ProgramReplay {
         perform(i);
         if (told_.actions != nullptr) note();
         if (told_.placed != nullptr && told_.placed->action == i) place();
+        if (setup_.until_oom && has_failed()) return;
       }
     } catch (const AllocatorFault& fault) {
       outcome_.fault = fault.what();
@@ -102,6 +103,9 @@ class ProgramReplay {
     bool mem_pool = false;
   };
 
+  [[nodiscard]] bool has_failed() const {
+    return outcome_.ooms > 0 || (!outcome_.attempts.empty() && !outcome_.attempts.back());
+  }
   [[nodiscard]] bool holds(ProgramBlock block) const {
     return blocks_[block] != kFailed && freed_at_sync_[block] < 0;
   }

@@ -31,6 +31,7 @@ struct ReplaySetup {
   Bytes context = kContextBytes;  ///< of the card, taken by the process's context
   std::optional<Bytes> limit;   ///< most bytes the allocator may reserve; empty = the settings decide (R9.1)
   bool probe_attempts = false;  ///< try the requests that failed in the recording, without a trace
+  bool until_oom = false;       ///< nothing after a failed request is of interest, a probed one included
 };
 
 /// The figures at one `mark`; bytes and counters as torch.cuda.memory_stats() has them.

@@ -33,8 +33,12 @@ TraceEntry trace_entry_of(const AllocatorEvent& event, std::int64_t time_us, Sta
 HistoryRecorder::HistoryRecorder(std::size_t max_entries)
     : max_entries_(std::max<std::size_t>(max_entries, 1)) {}
 
+TraceEntry HistoryRecorder::entry_of(const AllocatorEvent& event) const {
+  return trace_entry_of(event, time_us_, stack_);
+}
+
 void HistoryRecorder::on_event(const AllocatorEvent& event) {
-  const TraceEntry entry = trace_entry_of(event, time_us_, stack_);
+  const TraceEntry entry = entry_of(event);
   if (ring_.size() < max_entries_) {
     ring_.push_back(entry);
     return;

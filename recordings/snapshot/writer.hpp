@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recordings/pickle/pickle.hpp"
@@ -41,6 +42,10 @@ class HistoryRecorder : public AllocatorListener {
   /// Entries that made room for newer ones.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
+ protected:
+  /// The entry that an event leaves now.
+  [[nodiscard]] TraceEntry entry_of(const AllocatorEvent& event) const;
+
  private:
   std::size_t max_entries_;
   std::vector<TraceEntry> ring_;
@@ -48,6 +53,16 @@ class HistoryRecorder : public AllocatorListener {
   std::uint64_t lost_ = 0;
   std::int64_t time_us_ = 0;
   StackId stack_ = 0;
+};
+
+/// Hands every entry on and keeps none.
+class PassedHistory final : public HistoryRecorder {
+ public:
+  explicit PassedHistory(std::function<void(const TraceEntry&)> see) : see_(std::move(see)) {}
+  void on_event(const AllocatorEvent& event) override { see_(entry_of(event)); }
+
+ private:
+  std::function<void(const TraceEntry&)> see_;
 };
 
 /// The entry that an event leaves.
