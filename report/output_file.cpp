@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace vramlab {
 namespace {
@@ -149,6 +150,18 @@ void write_file(const fs::path& path, std::string_view content) {
   OutputFile file{path};
   file.write(content);
   file.commit();
+}
+
+void require_room(const fs::path& path, std::uint64_t bytes, std::string_view remedy) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;
+  const fs::path folder = link_target(path).parent_path();
+  const fs::space_info room = fs::space(folder.empty() ? fs::path{"."} : folder, unknown);
+  if (unknown || bytes <= room.available) return;
+  throw InputError(path.string(), "would have at least " + format_bytes(bytes) + "; " +
+                                      format_bytes(room.available) + " are free there. " +
+                                      std::string{remedy});
 }
 
 GrowingFile::GrowingFile(const fs::path& path) : path_(path) {

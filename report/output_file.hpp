@@ -2,6 +2,7 @@
 // line by line, so that what was finished is kept.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -32,6 +33,10 @@ class OutputFile {
   class Target;
   std::unique_ptr<Target> target_;
 };
+
+/// Throws InputError if a file of `bytes` has no room where `path` is, with `remedy` as what to do. Where the
+/// system does not say how much is free, and for a device or a pipe, nothing is checked.
+void require_room(const std::filesystem::path& path, std::uint64_t bytes, std::string_view remedy);
 
 /// A file of lines that grows while a program works, and that no other program may write meanwhile.
 class GrowingFile {

@@ -94,5 +94,20 @@ TEST(OutputFile, HasNoNameUntilItIsComplete) {
   EXPECT_EQ(read_input_file(folder.file("a")), "new");
 }
 
+// No disk has 4 EiB.
+TEST(OutputFile, ThatHasNoRoomIsRefusedBeforeItIsWritten) {
+  const ScratchFolder folder;
+  EXPECT_NO_THROW(require_room(folder.file("a"), 1, "Take less."));
+  EXPECT_NO_THROW(require_room("/dev/null", std::uint64_t{1} << 62, "Take less."));
+  try {
+    require_room(folder.file("a"), std::uint64_t{1} << 62, "Take less.");
+    FAIL() << "it was not refused";
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("would have at least 4194304.0 TiB"), std::string::npos) << text;
+    EXPECT_NE(text.find("Take less."), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -232,6 +232,8 @@ RunHistory::RunHistory(const RunSurvey& survey, ParameterSpace space, const std:
   if (max_entries > 0 && entries > max_entries) lost_ = entries - max_entries;
   if (maps && lost_ == 0) maker_ = std::make_unique<SegmentMapMaker>(survey.segments());
   if (file.empty()) return;
+  constexpr std::uint64_t kLeastBytes = 50;  // of an entry without a stack; most have some 70
+  require_room(file, (entries - lost_) * kLeastBytes, "--max-entries N writes the newest N entries alone.");
   output_ = std::make_unique<OutputFile>(file);
   writer_ = std::make_unique<SnapshotWriter>([this](std::string_view bytes) { output_->write(bytes); },
                                              survey.end());

@@ -144,7 +144,7 @@ class RunHistory : public RunWatcher {
  public:
   /// `file`: the snapshot; empty = none. Of the history it has the newest `max_entries`, 0 = all; a map,
   /// which begins with an empty allocator, is made if that is all. Throws InputError if the file cannot be
-  /// written.
+  /// written, or has no room there.
   RunHistory(const RunSurvey& survey, ParameterSpace space, const std::string& file, bool maps,
              std::uint64_t max_entries);
   ~RunHistory() override;
