@@ -15,6 +15,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "fit/fit_model.hpp"
 #include "fit/parameters.hpp"
 #include "fit/step_time_fit.hpp"

@@ -11,6 +11,7 @@
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "lab/model/file.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/prediction.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/statistics.hpp"
 #include "cuda/card.hpp"
 #include "cuda/card_memory.hpp"
 #include "cuda/cuda_segments.hpp"
@@ -72,12 +73,6 @@ CardReplay replay(const ClientProgram& program, const ReplaySetup& setup) {
   return replay;
 }
 
-SimTime median(std::vector<SimTime> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
 void measure_segment(Bytes size, DriverTimes& times) {
   std::vector<SimTime> mallocs;
   std::vector<SimTime> frees;
@@ -86,8 +81,8 @@ void measure_segment(Bytes size, DriverTimes& times) {
     mallocs.push_back(time_of([&] { VRAMLAB_CUDA(cudaMalloc(&memory, size)); }));
     frees.push_back(time_of([&] { VRAMLAB_CUDA(cudaFree(memory)); }));
   }
-  times.mallocs.push_back({size, median(mallocs)});
-  times.frees.push_back({size, median(frees)});
+  times.mallocs.push_back({size, middle_of(mallocs)});
+  times.frees.push_back({size, middle_of(frees)});
 }
 
 void measure_page(Bytes size, DriverTimes& times) {
@@ -112,9 +107,9 @@ void measure_page(Bytes size, DriverTimes& times) {
     }));
   }
   VRAMLAB_CUDA(driver.address_free(base, size));
-  times.creates.push_back({size, median(creates)});
-  times.maps.push_back({size, median(maps)});
-  times.unmaps.push_back({size, median(unmaps)});
+  times.creates.push_back({size, middle_of(creates)});
+  times.maps.push_back({size, middle_of(maps)});
+  times.unmaps.push_back({size, middle_of(unmaps)});
 }
 
 }  // namespace

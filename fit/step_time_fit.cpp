@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/statistics.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -164,11 +166,6 @@ StepTimeForm fit_share(const std::vector<TimedPoint>& points, LawProducts produc
   return best;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 /// Median error, relative, over points that did not take part in the fit they are held against.
 double left_out_error(const std::vector<TimedPoint>& points, const LawProducts& products, double below) {
   std::vector<double> errors;
@@ -182,7 +179,7 @@ double left_out_error(const std::vector<TimedPoint>& points, const LawProducts& 
       errors.push_back(std::abs(to_seconds(law.duration(points[i].monomials)) / points[i].seconds - 1));
     }
   }
-  return median(errors);
+  return middle_of(std::move(errors));
 }
 
 // The range of what was timed where the host is the bottleneck; then of what was timed where it may be one,
@@ -209,7 +206,7 @@ StepTimeForm fit_step_time(const std::vector<TimedPoint>& points, std::uint32_t 
   if (points.size() < kLeastPoints) {
     std::vector<double> seconds;
     for (const TimedPoint& point : points) seconds.push_back(point.seconds);
-    return {median(seconds), 0, {}};
+    return {middle_of(seconds), 0, {}};
   }
   double below = kShares[0];
   if (points.size() >= kLeastToCompare) {

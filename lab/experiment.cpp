@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 
 namespace vramlab {
 

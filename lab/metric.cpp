@@ -31,10 +31,6 @@ std::optional<double> find_metric(const std::vector<Metric>& metrics, std::strin
   return found == metrics.end() ? std::nullopt : std::optional{found->value};
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 double Figures::operator[](std::string_view name) const {
   return find_metric(*metrics_, name).value_or(std::nan(""));
 }

@@ -96,9 +96,6 @@ std::vector<std::string> names_of(const MetricTable& table);
 /// The value called `name`; empty if there is none.
 std::optional<double> find_metric(const std::vector<Metric>& metrics, std::string_view name);
 
-/// NaN without values.
-double mean_of(const std::vector<double>& values);
-
 /// A figure that is not there, in a table.
 inline constexpr const char* kNoFigure = "-";
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/statistics.hpp"
 #include "lab/experiment.hpp"
 #include "lab/scenario/result_keys.hpp"
 
@@ -140,12 +141,6 @@ FamilyRow row_from(const Json& json) {
     }
   }
   return row;
-}
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 }  // namespace

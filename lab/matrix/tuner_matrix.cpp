@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "lab/matrix/family_matrix.hpp"
 #include "lab/scenario/result_keys.hpp"
 
@@ -64,18 +65,7 @@ bool is_random(const Faults& faults) {
          faults.missing_readings > 0;
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
+double mean_or_0(const std::vector<double>& values) { return values.empty() ? 0 : mean_of(values); }
 
 double largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
@@ -115,15 +105,15 @@ MatrixCell cell_of(const std::vector<TunerRun>& runs, std::int64_t iterations) {
     return values;
   };
   const std::vector<double> regrets = all("regret");
-  MatrixCell cell{.ooms = mean(all("ooms")),
-                  .adjustments = mean(all("adjustments")),
+  MatrixCell cell{.ooms = mean_or_0(all("ooms")),
+                  .adjustments = mean_or_0(all("adjustments")),
                   .evaluations_to_settle = largest(all("evaluations_to_settle")),
                   .settled_at = largest(all("last_adjustment_iteration")) / static_cast<double>(iterations),
                   .direction_changes = largest(all("direction_changes")),
-                  .disturbance_cost = mean(all("disturbance_cost")),
-                  .inside_target = mean(all("inside_target"))};
+                  .disturbance_cost = mean_or_0(all("disturbance_cost")),
+                  .inside_target = mean_or_0(all("inside_target"))};
   if (!regrets.empty()) {
-    cell.mean_regret = mean(regrets);
+    cell.mean_regret = mean_of(regrets);
     cell.worst_regret = largest(regrets);
   }
   cell.ended_early = std::ranges::any_of(runs, &TunerRun::ended_early);
@@ -253,10 +243,10 @@ std::vector<MatrixSummary> summarise(const std::vector<MatrixRow>& rows,
     }
     for (const auto& row : best) summary.best_rows += row[who] ? 1 : 0;
     if (!regrets.empty()) {
-      summary.median_regret = median(regrets);
+      summary.median_regret = median_of(regrets);
       summary.worst_regret = largest(regrets);
     }
-    summary.median_adjustments = median(adjustments);
+    summary.median_adjustments = adjustments.empty() ? 0 : median_of(adjustments);
     all.push_back(std::move(summary));
   }
   return all;

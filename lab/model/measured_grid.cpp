@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/records/field.hpp"
+#include "core/statistics.hpp"
 #include "models/ranks.hpp"
 #include "recordings/exact_json.hpp"
 #include "sim/runs/step_executor.hpp"
@@ -227,20 +228,11 @@ std::vector<GridPrediction> replay_grid(const MeasuredGrid& grid, const Workload
 ErrorSummary summarise(std::vector<double> errors) {
   if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
-  const auto quantile = [&](double share) {
-    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(errors.size())));
-    return errors[std::max<std::size_t>(rank, 1) - 1];
-  };
   return {.points = errors.size(),
           .exact = static_cast<std::size_t>(std::count(errors.begin(), errors.end(), 0.0)),
-          .median = quantile(0.5),
-          .p95 = quantile(0.95),
+          .median = quantile_of(errors, 0.5),
+          .p95 = quantile_of(errors, 0.95),
           .largest = errors.back()};
-}
-
-double middle_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 namespace {

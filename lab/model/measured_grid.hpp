@@ -72,9 +72,6 @@ struct ErrorSummary {
 /// Summary over `errors`, which need not be sorted; the smallest value that at least the share covers.
 ErrorSummary summarise(std::vector<double> errors);
 
-/// The middle one of several timings.
-double middle_of(std::vector<double> values);
-
 // How far a model is from a grid of measured points, summed up.
 
 /// Every other point in the order of the file, beginning with the first, gives the step-time law of a fitted

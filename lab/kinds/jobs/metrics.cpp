@@ -2,19 +2,13 @@
 #include <cmath>
 #include <functional>
 
+#include "core/statistics.hpp"
 #include "lab/kinds/jobs/spec.hpp"
 
 namespace vramlab {
 namespace {
 
 using enum Better;
-
-// The smallest value that at least `share` of all do not exceed; empty without values. `values` are sorted.
-double quantile(const std::vector<double>& values, double share) {
-  if (values.empty()) return std::nan("");
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-  return values[std::max<std::size_t>(rank, 1) - 1];
-}
 
 // Jain's index of the progress of jobs: 1 if all got on equally well, 1/n if one had everything. Of no
 // progress at all there is none.
@@ -141,14 +135,14 @@ const std::vector<MetricRow<Facts>>& rows() {
        [](const Facts& f) { return mean_of(f.spread.waits); }},
       {{"p50_wait_s", "p50 wait", "s", less,
         "the wait that half of the jobs that were not refused stay within"},
-       [](const Facts& f) { return quantile(f.spread.waits, 0.5); }},
+       [](const Facts& f) { return quantile_of(f.spread.waits, 0.5); }},
       {{"p99_wait_s", "p99 wait", "s", less, "the wait that 99 % of them stay within"},
-       [](const Facts& f) { return quantile(f.spread.waits, 0.99); }},
+       [](const Facts& f) { return quantile_of(f.spread.waits, 0.99); }},
       {{"mean_completion_s", "mean done in", "s", less, "mean time from arrival to end, of completed jobs",
         "Σ (end − arrival) / completed"},
        [](const Facts& f) { return mean_of(f.spread.completions); }},
       {{"p99_completion_s", "p99 done in", "s", less, "the same time that 99 % of them stay within"},
-       [](const Facts& f) { return quantile(f.spread.completions, 0.99); }},
+       [](const Facts& f) { return quantile_of(f.spread.completions, 0.99); }},
       {{"mean_slow_down", "slow-down", "score", less, "mean of that time over the job's own duration",
         "Σ ((end − arrival) / duration) / completed"},
        [](const Facts& f) { return mean_of(f.spread.slow_downs); }},
