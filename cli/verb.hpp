@@ -72,6 +72,7 @@ Verb find_batch_verb();  // find_batch.cpp
 Verb estimate_verb();    // estimate.cpp
 Verb explain_verb();     // explain.cpp
 Verb diff_verb();        // diff.cpp
+Verb judge_verb();       // judge.cpp
 Verb policies_verb();    // policies.cpp
 Verb new_policy_verb();  // new_policy.cpp
 Verb gpus_verb();        // gpus.cpp

@@ -9,10 +9,11 @@ Kind jobs_kind();
 Kind epoch_kind();
 Kind search_kind();
 Kind snapshot_kind();
+Kind regression_kind();
 
 const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> kinds{training_kind(), jobs_kind(), epoch_kind(), search_kind(),
-                                       snapshot_kind()};
+  static const std::vector<Kind> kinds{training_kind(), jobs_kind(),     epoch_kind(),
+                                       search_kind(),   snapshot_kind(), regression_kind()};
   return kinds;
 }
 

@@ -4,13 +4,14 @@ import { jobs } from './jobs.js';
 import { redrawMaps } from './blocks.js';
 import { make } from './look.js';
 import { memory } from './memory.js';
+import { regression } from './regression.js';
 import { search } from './search.js';
 import { segments } from './segments.js';
 import { sweep } from './sweep.js';
 import { redrawTimelines } from './timeline.js';
 import { epoch, training } from './training.js';
 
-const kViews = { training, epoch, jobs, sweep, search, segments, memory };
+const kViews = { training, epoch, jobs, sweep, search, segments, memory, regression };
 
 function redraw() {
   redrawAll();

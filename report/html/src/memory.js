@@ -5,7 +5,7 @@ import { bytes, count, make } from './look.js';
 import { segments } from './segments.js';
 import { timelineChart } from './timeline.js';
 
-function table(caption, columns, rows, more = '') {
+export function table(caption, columns, rows, more = '') {
   return make('div', { class: `scroll ${more}`, tabindex: '0', role: 'region', 'aria-label': caption },
     make('table', {}, make('caption', {}, caption),
       make('thead', {}, make('tr', {}, ...columns.map(({ name, number }) => make('th', { scope: 'col', class: number ? 'number' : '' }, name)))),
