@@ -46,8 +46,8 @@ class Sorter {
       const WeightChange weights = weight_change(a_, b_);
       find_model(weights);
       find_optimizer();
-      find_recomputation();
       find_passes();
+      find_recomputation();
       find_input();
       find_workspaces();
       find_late_frees();
@@ -409,29 +409,26 @@ class Sorter {
                        numbers.front());
   }
 
-  // Most lines come several times as often in a step: gradients are accumulated, or no longer.
+  // What comes once in a step comes several times: gradients are accumulated, or there is another forward.
+  // Only layers do where activations are recomputed.
   void find_passes() {
-    const std::size_t step = std::min({a_.steps.count(), b_.steps.count(), std::size_t{2}});
-    const SiteCounts counts = counts_in(step);
     std::map<double, std::size_t> ratios;
-    std::size_t in_both = 0;
-    for (const auto& [site, both] : counts) {
-      if (both.first == 0 || both.second == 0) continue;
-      ++in_both;
+    std::size_t lines = 0;
+    for (const auto& [site, both] :
+         counts_in(std::min({a_.steps.count(), b_.steps.count(), std::size_t{2}}))) {
+      if (std::min(both.first, both.second) != 1) continue;
+      ++lines;
       ++ratios[static_cast<double>(both.second) / static_cast<double>(both.first)];
     }
     if (ratios.empty()) return;
     const auto most = std::ranges::max_element(ratios, {}, [](const auto& one) { return one.second; });
-    const double times = std::max(most->first, 1 / most->first);
-    if (times < 2 || times != std::floor(times) ||
-        static_cast<double>(most->second) < kMost * static_cast<double>(in_both))
-      return;
+    const bool all = static_cast<double>(most->second) >= kMost * static_cast<double>(lines);
+    if (!all || most->first == 1) return;
     FoundCause* cause =
-        take(BlameKind::other, [](const Atom& atom) { return atom.is_only() && atom.stretch > 0; });
+        take(BlameKind::other, [](const Atom& atom) { return atom.type != Type::size && atom.stretch > 0; });
     if (cause == nullptr) return;
-    cause->what =
-        fmt::format("{} passes a step for {}: gradients are accumulated{}", most->first > 1 ? times : 1,
-                    most->first > 1 ? 1 : times, most->first > 1 ? "" : " no longer");
+    cause->what = fmt::format("{} passes a step for {}: accumulated gradients, or another forward",
+                              std::max(1.0, most->first), std::max(1.0, 1 / most->first));
   }
 
   void find_input() {

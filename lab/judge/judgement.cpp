@@ -64,6 +64,7 @@ class Judge {
     outcome_a_ = replayed_a.outcome;
     outcome_b_ = replayed_b.outcome;
     first_ = find_first();
+    judgement_.begins_late = first_ > 0;
     add_figures(replayed_a, replayed_b);
     if (!a_.program.has_history || !b_.program.has_history) {
       judgement_.verdict = Verdict::files_disagree;
@@ -92,7 +93,12 @@ class Judge {
     note(fmt::format("The golden recording has {} steps and the new one {}: the first {} are judged.",
                      a_.steps.count(), b_.steps.count(), count));
     for (ReadProgram* read : {&a_, &b_}) {
-      if (read->steps.count() > count) *read = ReadProgram(first_steps(read->program, read->steps, count));
+      if (read->steps.count() <= count) continue;
+      ProgramSteps steps = read->steps;
+      *read = ReadProgram(first_steps(read->program, steps, count));
+      steps.ends.resize(count + 1);
+      steps.ends.push_back(read->program.actions.size());
+      read->steps = std::move(steps);
     }
   }
 

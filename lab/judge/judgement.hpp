@@ -85,9 +85,10 @@ struct JudgedCard {
 struct Judgement {
   int device = 0;
   Verdict verdict{};
-  std::string reason;    ///< one sentence
-  JudgedStretch whole;   ///< the peaks of all that was judged
-  JudgedStretch before;  ///< before the first step
+  std::string reason;        ///< one sentence
+  bool begins_late = false;  ///< a history did: what it began with may lie otherwise than it did
+  JudgedStretch whole;       ///< the peaks of all that was judged
+  JudgedStretch before;      ///< before the first step
   std::vector<JudgedStretch> steps;
   std::vector<Blame> blame;  ///< the largest first
   std::uint64_t moved_frees = 0;

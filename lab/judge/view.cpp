@@ -12,6 +12,9 @@
 namespace vramlab {
 namespace {
 
+constexpr std::size_t kMostSentences = 8;  // of figures that grew
+constexpr std::size_t kMostRows = 24;      // of figures; further steps are one row
+
 std::string file_name(const std::string& path) { return std::filesystem::path{path}.filename().string(); }
 
 std::string pair_text(const BytePair& pair) {
@@ -148,6 +151,9 @@ std::string verdict_sentence(const Judgement& judgement) {
                   pair_text(judgement.whole.reserved));
   switch (judgement.verdict) {
     case Verdict::same:
+      if (judgement.begins_late)
+        return fmt::format(
+            "Same requests and settings as far as the histories go, from other beginnings: {}.", figures);
       return fmt::format("Same requests, same settings, same memory: {}.", figures);
     case Verdict::settings:
       return fmt::format("Same requests under other settings of the allocator: {}.", figures);
@@ -178,6 +184,11 @@ std::vector<std::string> blame_sentences(const Judgement& judgement) {
 std::vector<std::string> growth_sentences(const Judgement& judgement) {
   std::vector<std::string> sentences;
   for (const Growth& growth : judgement.grown) {
+    if (sentences.size() == kMostSentences) {
+      sentences.push_back(fmt::format("{} more steps' figures grew by more than is allowed.",
+                                      judgement.grown.size() - kMostSentences));
+      break;
+    }
     sentences.push_back(
         fmt::format("{} {}: {} bytes, {} more than is allowed ({} of growth).", where_of_step(growth.step),
                     kJudgedFigureNames[static_cast<std::size_t>(growth.figure)], growth.bytes.second,
@@ -205,10 +216,17 @@ Table figures_table(const Judgement& judgement) {
   add_figure(table, "before", judgement.before);
   const auto& steps = judgement.steps;
   for (std::size_t i = 0; i < steps.size();) {
+    const bool last_row = table.rows().size() == kMostRows;
+    JudgedStretch figures = steps[i];
     std::size_t end = i + 1;
-    while (end < steps.size() && same_figures(steps[i], steps[end])) ++end;
+    for (; end < steps.size() && (last_row || same_figures(steps[i], steps[end])); ++end) {
+      for (const auto& [most, one] : {std::pair{&figures.allocated, &steps[end].allocated},
+                                      std::pair{&figures.reserved, &steps[end].reserved}}) {
+        *most = {std::max(most->first, one->first), std::max(most->second, one->second)};
+      }
+    }
     add_figure(table, end == i + 1 ? fmt::format("step {}", end) : fmt::format("steps {} to {}", i + 1, end),
-               steps[i]);
+               figures);
     i = end;
   }
   return table;

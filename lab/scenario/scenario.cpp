@@ -21,7 +21,8 @@ std::vector<Row<Scenario>> head_rows(const std::string& kind) {
       {"version", unkept<S>(FieldKind::integer), "", 1, 1, "version of this format, 1", kRequired},
       {"kind", unkept<S>(FieldKind::choice, {kind}), "", 0, 0,
        "what is simulated: training, jobs (docs/job-queue.md), epoch (docs/mixed-tasks.md), search "
-       "(docs/batch-size-finder.md), or snapshot, a recorded program",
+       "(docs/batch-size-finder.md), snapshot, a recorded program, or regression, two of them "
+       "(docs/regression.md)",
        kRequired},
       {"name", &S::name, "", 0, 0, "a short name", kRequired},
       {"description", &S::description, "", 0, 0, "what the scenario shows"},

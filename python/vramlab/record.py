@@ -110,13 +110,14 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
 
     Steps after recorder.save(name) are timed, and all are with only_times, which records nothing: name.times.json is
     then written as well, or alone. modules: what a forward allocates is marked with the names of its modules, which
-    `whatif` then shows by frame and their classes by module. golden: small files to keep beside a test: no stacks, and
-    the pickle compressed (name.pickle.gz). `more` goes to vramlab_recorder.Recorder: stacks=True, max_entries=….
+    `whatif` then shows by frame and their classes by module. golden: small files to keep beside a test, for `vramlab
+    judge`: stacks cut to the project's own frames (unless stacks=False, or modules), and the pickle compressed
+    (name.pickle.gz). `more` goes to vramlab_recorder.Recorder: stacks=True, max_entries=….
     """
     if modules and (more.get("stacks") or only_times):
         raise Error("modules: names of modules take the place of stacks in what is recorded. Leave stacks and only_times out.")
-    if golden and more.get("stacks"):
-        raise Error("golden and stacks: small files have no stacks. Leave one out.")
+    if golden and not modules and not only_times:
+        more.setdefault("stacks", True)
     if only_times and (golden or more.get("stacks")):
         raise Error("only_times: records nothing, so golden and stacks say nothing. Leave them out.")
     folder = os.path.dirname(os.path.abspath(name))
@@ -130,17 +131,56 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
         if names is not None:
             names.remove()
         try:
-            _save(recorder, name, names, golden, only_times)
+            _save(recorder, name, names, golden, only_times, golden and bool(more.get("stacks")))
         except OSError as error:
             raise Error(f"{error.filename or name}: {error.strerror}; what was not written yet is lost, and what was there "
                         "before is as it was.") from error
 
 
-def _save(recorder: Any, name: str, names: Optional[_ModuleNames], golden: bool, only_times: bool) -> None:
+def _is_projects(frame: Any) -> bool:
+    """Whether a frame of a stack tells the project's reader something; the optimizer's are what it is told by."""
+    path = str(frame.get("filename", "")).replace("\\", "/")
+    if "/torch/optim/" in path:
+        return True
+    standard = os.path.dirname(os.__file__).replace("\\", "/") + "/"
+    installed = "/site-packages/" in path or "/dist-packages/" in path
+    in_torch = "/torch/" in path and (installed or "/lib/" in path)
+    return path.endswith(".py") and not in_torch and (installed or not path.startswith(standard))
+
+
+def _cut_stacks(file: str) -> None:
+    """Leaves of every stack in a snapshot what is not PyTorch's own or Python's; equal stacks become one object."""
+    with open(file, "rb") as opened:
+        snapshot = pickle.load(opened)  # written by this process a moment ago
+    known: Dict[Any, List[Any]] = {}
+    frames: Dict[Any, Any] = {}
+
+    def cut(holder: Any) -> None:
+        if not holder.get("frames"):
+            return
+        key = tuple((one.get("filename"), one.get("line"), one.get("name")) for one in holder["frames"] if _is_projects(one))
+        if key not in known:
+            known[key] = [frames.setdefault(one, dict(zip(("filename", "line", "name"), one))) for one in key]
+        holder["frames"] = known[key]
+
+    for trace in snapshot.get("device_traces") or []:
+        for entry in trace or []:
+            cut(entry)
+    for segment in snapshot.get("segments") or []:
+        cut(segment)
+        for block in segment.get("blocks") or []:
+            cut(block)
+    with _recorder().whole_file(file) as part, open(part, "wb") as opened:
+        pickle.dump(snapshot, opened)
+
+
+def _save(recorder: Any, name: str, names: Optional[_ModuleNames], golden: bool, only_times: bool, cut: bool) -> None:
     if recorder.recording:
         recorder.save(name)
     if names is not None:
         names.write(f"{name}.pickle")
+    if cut:
+        _cut_stacks(f"{name}.pickle")
     if recorder.rows:
         recorder.save_times(name)
     elif only_times:
@@ -258,14 +298,15 @@ def main(words: Optional[List[str]] = None) -> int:
     passes.add_argument("--times", action="store_true", help="run the program once more and write NAME.times.json")
     passes.add_argument("--only-times", action="store_true", help="write NAME.times.json and record nothing")
     parser.add_argument("--modules", action="store_true", help="mark what a forward allocates with the names of modules")
-    parser.add_argument("--golden", action="store_true", help="small files to keep beside a test")
+    parser.add_argument("--golden", action="store_true", help="small files to keep beside a test: stacks cut to the project's frames, compressed")
     parser.add_argument("program", help="the Python program to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what it is given")
     given = parser.parse_args(words)
     if not os.path.isfile(given.program):
         parser.error(f"{given.program}: there is no such program")
     try:
-        with record(given.output, golden=given.golden, stacks=given.stacks, only_times=given.only_times,
+        stacks = given.stacks or (given.golden and not given.modules)
+        with record(given.output, golden=given.golden, stacks=stacks, only_times=given.only_times,
                     modules=given.modules) as recorder:
             marks = _StepMarks(recorder)
             sys.argv = [given.program, *given.arguments]

@@ -1,6 +1,7 @@
 #include "recordings/alignment/steps.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "recordings/lifetimes/rhythm.hpp"
@@ -21,8 +22,18 @@ MarkPlaces places_of_marks(const ClientProgram& program) {
   return places;
 }
 
-// The marks that end a step; null where none comes twice.
-const std::vector<std::size_t>* step_marks(const MarkPlaces& places) {
+// Whether `inner` come between any two of `outer`: then they are phases of one step.
+bool are_phases(const std::vector<std::size_t>& outer, const std::vector<std::size_t>& inner) {
+  for (std::size_t i = 1; i < outer.size(); ++i) {
+    const auto next = std::ranges::upper_bound(inner, outer[i - 1]);
+    if (next == inner.end() || *next > outer[i]) return false;
+  }
+  return true;
+}
+
+// The marks that end a step: of one name where the others are phases between them, else all from the first
+// name on that comes twice, such as steps that are named by their shapes. Empty where none comes twice.
+std::vector<std::size_t> step_marks(const MarkPlaces& places) {
   const std::vector<std::size_t>* best = nullptr;
   for (const auto& [name, marks] : places) {
     if (marks.size() < 2) continue;
@@ -30,7 +41,20 @@ const std::vector<std::size_t>* step_marks(const MarkPlaces& places) {
                         (marks.size() == best->size() && marks.front() > best->front());
     if (better) best = &marks;
   }
-  return best;
+  if (best == nullptr) return {};
+  bool phases = true;
+  std::size_t first = best->front();
+  for (const auto& [name, marks] : places) {
+    if (marks.size() < 2 || &marks == best) continue;
+    phases = phases && are_phases(*best, marks);
+    first = std::min(first, marks.front());
+  }
+  if (phases) return *best;
+  std::vector<std::size_t> all;
+  for (const auto& [name, marks] : places)
+    std::ranges::copy_if(marks, std::back_inserter(all), [&](std::size_t mark) { return mark >= first; });
+  std::ranges::sort(all);
+  return all;
 }
 
 ProgramSteps cut_at_marks(const ClientProgram& program, const MarkPlaces& places,
@@ -87,7 +111,7 @@ std::size_t ProgramSteps::stretch_of(std::size_t action) const {
 
 ProgramSteps steps_of(const ClientProgram& program, const ProgramUses& uses) {
   const MarkPlaces places = places_of_marks(program);
-  if (const auto* marks = step_marks(places)) return cut_at_marks(program, places, *marks);
+  if (const auto marks = step_marks(places); !marks.empty()) return cut_at_marks(program, places, marks);
   if (const auto marks = marks_after_building(program, uses); marks.size() > 1) {
     ProgramSteps cut{.ends = {0}, .from = "marks"};
     for (std::size_t i = 0; i < marks.front(); ++i) {

@@ -26,8 +26,9 @@ struct ProgramSteps {
   }
 };
 
-/// The mark that comes most often ends a step, of several the one that comes last; of a program without such
-/// marks a step ends with its last gradient.
+/// The mark that comes most often ends a step, of several the one that comes last; marks between any two of
+/// them are phases. Where they are not, as when shapes have names, every mark ends a step. Without marks that
+/// come twice, those behind the last weight do, and without any, the last gradient of each step.
 ProgramSteps steps_of(const ClientProgram& program, const ProgramUses& uses);
 
 /// The program up to the end of its first `count` steps; all of it where it has no more.

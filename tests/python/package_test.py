@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import pickle
 import re
 import resource
 import shutil
@@ -1102,7 +1103,7 @@ class RecordTest(Case):
             self.assertEqual(os.listdir(folder), ["run.times.json"])
             self.refused("only_times", lambda: vramlab.record(name, only_times=True, golden=True).__enter__())
 
-    def test_a_golden_recording_is_compressed_and_without_stacks(self):
+    def test_a_golden_recording_is_compressed(self):
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, "run")
             with self.assertRaises(ZeroDivisionError):
@@ -1114,8 +1115,29 @@ class RecordTest(Case):
             self.assertEqual(sorted(os.listdir(folder)), ["run.marks.json", "run.pickle.gz"])
             with open(name + ".marks.json") as file:
                 self.assertEqual(json.load(file)["marks"][-1]["params"], {"batch": 2})
-            self.refused("golden", lambda: vramlab.record(name, golden=True, stacks=True).__enter__())
         self.refused(folder, lambda: vramlab.record(name).__enter__())
+
+    def test_a_golden_recordings_stacks_are_cut_to_the_projects_frames(self):
+        from vramlab.record import _cut_stacks
+        site = "/venv/lib/python3.12/site-packages/"
+        frames = [{"filename": site + "torch/nn/modules/module.py", "line": 1, "name": "_call_impl"},
+                  {"filename": site + "transformers/models/llama/modeling_llama.py", "line": 64, "name": "forward"},
+                  {"filename": "/home/me/train.py", "line": 7, "name": "<module>"},
+                  {"filename": os.path.dirname(os.__file__) + "/runpy.py", "line": 9, "name": "run_path"},
+                  {"filename": "Module.cpp", "line": 3, "name": "PyEval"}]
+        optimizer = [{"filename": site + "torch/optim/adam.py", "line": 5, "name": "step"}, frames[2]]
+        trace = [{"action": "alloc", "addr": 1, "size": 2, "stream": 0, "time_us": i, "frames": list(one)}
+                 for i, one in enumerate((frames, frames, optimizer))]
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "run.pickle")
+            with open(file, "wb") as opened:
+                pickle.dump({"segments": [], "device_traces": [trace]}, opened)
+            _cut_stacks(file)
+            with open(file, "rb") as opened:
+                first, second, third = pickle.load(opened)["device_traces"][0]
+        self.assertEqual(first["frames"], frames[1:3])
+        self.assertIs(first["frames"], second["frames"])
+        self.assertEqual(third["frames"], optimizer)
 
     def test_callbacks_record_what_runs_between_begin_and_end(self):
         from vramlab.record import lightning_callback, trainer_callback

@@ -71,6 +71,18 @@ TEST(StepsTest, TheMarkThatComesMostOftenEndsAStep) {
   EXPECT_EQ(read.steps.stretch_of(8), 3U);
 }
 
+TEST(StepsTest, PhasesAreNoStepsAndNamedShapesAre) {
+  const char* const kPhases =
+      "mark,,,,,forward\nalloc,a,1MiB\nmark,,,,,backward\nalloc,b,1MiB\nmark,,,,,forward\nalloc,c,1MiB\nmark,"
+      ",,,,backward\n";
+  EXPECT_EQ(script(kPhases).steps.count(), 2U);
+  const char* const kShapes =
+      "mark,,,,,built\nalloc,a,1MiB\nmark,,,,,batch 1\nalloc,b,1MiB\nmark,,,,,batch "
+      "1\nalloc,c,1MiB\nmark,,,,,batch 2\n"
+      "alloc,d,1MiB\nmark,,,,,batch 2\nalloc,e,1MiB\nmark,,,,,batch 4\n";
+  EXPECT_THAT(script(kShapes).steps.ends, ElementsAre(1U, 3U, 5U, 7U, 9U, 11U, 11U));
+}
+
 TEST(StepsTest, AProgramWithoutMarksAndGradientsIsOneStep) {
   const ReadProgram read = script("alloc,a,2MiB\nfree,a\n");
   EXPECT_EQ(read.steps.from, "none");
