@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/oom/diagnosis.hpp"
+#include "lab/oom/reasoning.hpp"
 
 namespace vramlab {
 namespace {
@@ -238,6 +239,27 @@ TEST(AssumedContext, DecidesNothing) {
   EXPECT_EQ(ending->helps, OomAdvice::Helps::perhaps);
 }
 
+// 1,548 MiB outside, of which 771 were measured as a context: with 300 free and 200 idle the 777 others would
+// do for 1,100, and without the idle ones they would not.
+TEST(AssumedContext, IdleMemoryCountsBesideWhatMayBeOthers) {
+  const OomDiagnosis d =
+      explain(sentences("CUDA", "1100.00 MiB", "16.00 GiB", "300.00 MiB", "", "14.00 GiB", "200.00 MiB"));
+  EXPECT_EQ(d.cause, OomCause::undetermined);
+  EXPECT_THAT(possible(d), ElementsAre("too big at any setting", "other processes"));
+}
+
+TEST(OomSizes, WithoutTheCardOrTheRequestThereAreNone) {
+  const PrintedSize gib{.bytes = 1_GiB, .low = 1_GiB, .high = 1_GiB, .text = "1.00 GiB"};
+  OomMessage message = parse_oom_message(
+      sentences("CUDA", "512.00 MiB", "8.00 GiB", "100.00 MiB", "", "6.00 GiB", "20.00 MiB"));
+  EXPECT_TRUE(oom_sizes(message));
+  message.total.reset();
+  EXPECT_FALSE(oom_sizes(message));
+  message.total = gib;
+  message.tried.reset();
+  EXPECT_FALSE(oom_sizes(message));
+}
+
 // algorithmic-efficiency 182: asked and free are both printed as 6.05 GiB.
 TEST(Shortfall, BelowThePrintedRoundingIsNotZero) {
   const OomDiagnosis d = explain(
@@ -249,6 +271,13 @@ TEST(Shortfall, BelowThePrintedRoundingIsNotZero) {
   EXPECT_EQ(d.short_by_at_most, 10'737'420);  // 0.01 GiB
   for (const std::string& line : d.key_figures) EXPECT_THAT(line, Not(HasSubstr("short by 0 bytes")));
   EXPECT_THAT(d.key_figures.at(0), HasSubstr("less than the printed rounding"));
+}
+
+// With nothing live all that is idle is in one piece or can be made so.
+TEST(IdleBlock, IsAllThereIsWhereNothingLives) {
+  const std::string message =
+      sentences("CUDA", "512.00 MiB", "8.00 GiB", "100.00 MiB", "", "0 bytes", "4.00 GiB");
+  EXPECT_EQ(explain(message).cause, OomCause::idle_block);
 }
 
 // Counters of the same moment: 4 idle pieces of 3 GiB together, so that one has 768 MiB or more.
