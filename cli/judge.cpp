@@ -94,7 +94,7 @@ std::string raw_content(const fs::path& file) {
 }
 
 /// Which file takes which one's place.
-std::vector<std::pair<fs::path, fs::path>> replacements(const std::string& golden, const std::string& now) {
+std::vector<std::pair<fs::path, fs::path>> moved_files(const std::string& golden, const std::string& now) {
   const auto [stem, ending] = split_name(golden);
   if (const std::string other = split_name(now).second; other != ending)
     throw InputError("--update", fmt::format("{} ends in \"{}\" and {} in \"{}\"; give both the same ending.",
@@ -120,7 +120,7 @@ std::vector<std::pair<fs::path, fs::path>> replacements(const std::string& golde
 }
 
 void update(const std::string& golden, const std::string& now, Output& output) {
-  for (const auto& [from, to] : replacements(golden, now)) {
+  for (const auto& [from, to] : moved_files(golden, now)) {
     write_file(to, raw_content(from));
     output.wrote(to.string());
   }
@@ -178,7 +178,7 @@ int run_judge(const Arguments& arguments, Output& output) {
   if (files.size() == 1) return judge_one(files.front(), arguments, output);
   const JudgedFiles judged{files[0], files[1]};
   const bool updates = arguments["update"].as<bool>();
-  if (updates) replacements(judged.golden, judged.now);  // says at once what stands in the way
+  if (updates) moved_files(judged.golden, judged.now);  // says at once what stands in the way
   const ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
   const auto now = read_client_programs(judged.now, options);
   if (updates && !fs::exists(judged.golden)) {
