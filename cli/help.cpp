@@ -6,7 +6,7 @@ namespace vramlab {
 const std::vector<VerbGroup>& verb_groups() {
   static const std::vector<VerbGroup> groups{
       {"an out-of-memory message, or a snapshot.pickle that PyTorch wrote",
-       {explain_verb(), whatif_verb(), plan_verb(), diff_verb(), judge_verb(), verify_verb()}},
+       {explain_verb(), whatif_verb(), advise_verb(), plan_verb(), diff_verb(), judge_verb(), verify_verb()}},
       {"a model, or recorded steps of one",
        {fit_verb(), predict_verb(), find_batch_verb(), estimate_verb(), models_verb()}},
       {"a policy, or the choice between several",

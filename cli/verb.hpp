@@ -62,6 +62,7 @@ Verb run_verb();         // run.cpp
 Verb check_verb();       // check.cpp
 Verb verify_verb();      // verify.cpp
 Verb whatif_verb();      // whatif.cpp
+Verb advise_verb();      // advise.cpp
 Verb plan_verb();        // plan.cpp
 Verb fit_verb();         // fit.cpp
 Verb predict_verb();     // predict.cpp

@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "fit/fit_model.hpp"
 #include "fit/step_record.hpp"
+#include "lab/advise/units.hpp"
 #include "lab/metric.hpp"
 #include "lab/model/prediction.hpp"
 #include "lab/page/sections.hpp"
@@ -54,6 +55,11 @@ void add_whatif_options(Options& options) {
       "with --set: marks of the recorded steps, once for every snapshot")(
       "set", po::value<Texts>()->value_name("NAME=N"),
       "fit the recording and ask for other parameters, batch=16; repeatable")(
+      "recompute", po::value<Texts>()->value_name("PLACE"),
+      "as if what this line calls were computed again in backward (torch.utils.checkpoint): model.py:403, or "
+      "some of its repeats, model.py:403#0,2,5-8; repeatable")(
+      "every", po::value<std::uint32_t>()->value_name("N"),
+      "with --recompute: only every Nth repeat, from #0")(
       "smallest", po::bool_switch(), "find the smallest size that works, and that works without a retry")(
       "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)")(
       "oom", text_value("FILE"),
@@ -395,6 +401,8 @@ struct PredictedPrograms {
   std::string sentence;                 ///< what they are: "Three steps at batch=16 seq=64, …"
   Json parameters;                      ///< name → value
   bool outside_range = false;           ///< of what some of the recordings hold
+  Json recomputed = Json::array();      ///< by program: what of it is computed again
+  Texts recomputed_sentences{};
 };
 
 void need_marks(const Texts& snapshots, const Texts& marks, const Texts& settings) {
@@ -447,8 +455,7 @@ PredictedPrograms predict_programs(const Texts& snapshots, const Texts& marks, c
   return predicted;
 }
 
-// The recorded programs, or what models of them would do at other parameters.
-PredictedPrograms programs_asked_for(const Arguments& arguments) {
+PredictedPrograms recorded_or_predicted(const Arguments& arguments) {
   const Texts marks = texts_of(arguments, "marks");
   const Texts settings = texts_of(arguments, "set");
   const ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
@@ -457,6 +464,39 @@ PredictedPrograms programs_asked_for(const Arguments& arguments) {
   }
   const auto read = [&](const std::string& file) { return read_client_programs(file, options); };
   return {.programs = read_each(operands(arguments), read), .sentence = "", .parameters = {}};
+}
+
+// With parts of their models computed again, where --recompute names some.
+void recompute_parts(const Arguments& arguments, PredictedPrograms& asked) {
+  const Texts places = texts_of(arguments, "recompute");
+  std::optional<std::uint32_t> every;
+  if (arguments.contains("every")) every = arguments["every"].as<std::uint32_t>();
+  if (places.empty()) {
+    if (every) throw InputError("--every", "says which repeats of --recompute, and that is not given.");
+    return;
+  }
+  if (every && *every == 0) throw InputError("--every", "must be 1 or more: 2 is every second repeat.");
+  for (ClientProgram& program : asked.programs) {
+    const auto peak = [&](const ClientProgram& one) {
+      return format_bytes(replay_program(one, {.settings = one.settings}).highest_allocated);
+    };
+    RecomputedProgram recomputed = recomputed_program(program, places, every);
+    asked.recomputed.push_back(
+        {{"parts", recomputed.parts}, {"calls", recomputed.calls}, {"written_bytes", recomputed.written}});
+    asked.recomputed_sentences.push_back(
+        fmt::format("As if {} {} computed again in backward ({} calls): {} allocated at the peak, {} as "
+                    "recorded, without any limit.",
+                    recomputed.parts, recomputed.calls == 1 ? "was" : "were", recomputed.calls,
+                    peak(recomputed.program), peak(program)));
+    program = std::move(recomputed.program);
+  }
+}
+
+// The recorded programs, or what models of them would do at other parameters.
+PredictedPrograms programs_asked_for(const Arguments& arguments) {
+  PredictedPrograms asked = recorded_or_predicted(arguments);
+  recompute_parts(arguments, asked);
+  return asked;
 }
 
 int run_whatif(const Arguments& arguments, Output& output) {
@@ -484,6 +524,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   const std::size_t rank = answer.rows.front().program;
   for (const std::string& sentence : whatif_verdict(programs, answer)) output.line(sentence);
   if (answer.predicted) output.line(asked.sentence);
+  for (const std::string& sentence : asked.recomputed_sentences) output.line(sentence);
   print_failures(programs[rank], output);
   print_rows(programs, answer, question.smallest, output);
   output.line("\n{}", left_on_the_table(answer));
@@ -514,6 +555,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
     json["parameters"] = asked.parameters;
     json["outside_range"] = asked.outside_range;
   }
+  if (!asked.recomputed.empty()) json["recomputed"] = asked.recomputed;
   output.json(json);
   // A file that cannot be written ends the program, so the answer itself comes first.
   if (!exported.empty()) {

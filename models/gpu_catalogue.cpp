@@ -217,6 +217,24 @@ std::string did_you_mean(const std::vector<std::string>& ids) {
 
 std::span<const Gpu> gpu_catalogue() { return kCatalogue; }
 
+HostLink host_link(const Gpu* gpu) {
+  // Four fifths of 16 lanes of each generation: 15.8, 31.5 and 63 GB/s.
+  constexpr double kThird = 12.5e9;
+  constexpr double kFourth = 25e9;
+  constexpr double kFifth = 50e9;
+  constexpr double kH200 = 55.2e9;  // blocks of 1 GiB, the slower of both directions; torch 2.11, driver 580
+  constexpr std::array<std::string_view, 8> kOnFifth{"h100",   "h20",    "gh200",  "b200",
+                                                     "mi300x", "mi325x", "rtx-50", "rtx-pro"};
+  constexpr std::array<std::string_view, 6> kOnThird{"gtx", "p100", "rtx-20", "rtx-8000", "t4", "v100"};
+  const auto is_one_of = [&](const auto& prefixes) {
+    return std::ranges::any_of(prefixes,
+                               [&](std::string_view prefix) { return gpu->id.starts_with(prefix); });
+  };
+  if (gpu == nullptr || is_one_of(kOnThird)) return {kThird};
+  if (gpu->id == "h200-141gb") return {kH200, true};
+  return {is_one_of(kOnFifth) ? kFifth : kFourth};
+}
+
 const Gpu& find_gpu(std::string_view name, const std::string& where) {
   const std::vector<std::string> words = words_of(name);
   const CardName wanted = card_name(name);

@@ -35,6 +35,15 @@ struct Gpu {
 /// All known cards, in the order of their ids.
 std::span<const Gpu> gpu_catalogue();
 
+/// What a card copies to or from pinned host memory in one direction.
+struct HostLink {
+  double bytes_per_second = 0;
+  bool measured = false;  ///< on such a card; else assumed from the generation of its PCIe, at 16 lanes
+};
+
+/// Where the card is not known (null), that of PCIe 3.
+HostLink host_link(const Gpu* gpu);
+
 /// The card that `name` means: its id, its driver's name, or what people write ("4090", "RTX 3060", "l4",
 /// "A100-SXM4-80GB"). Throws InputError with the nearest names if that is no card or several; `where` says
 /// where the name was read.

@@ -9,7 +9,7 @@ JobGate       lets several processes share cards: admits them, lets them wait, m
 They decide in the same machine code that `vramlab compare` runs on a simulated card (libvramlab_policy.so), so what
 a simulation shows is what a program gets. PyTorch is imported where it is used.
 
-whatif, explain, fit, predict, compare, verify   what the program of these verbs answers, from libvramlab.so
+advise, whatif, explain, fit, predict, compare, verify   what the program of these verbs answers, from libvramlab.so
 policy        policies written in Python for simulations
 record        records what a program does to memory
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import policy
 from ._library import Error, OutOfMemory, PolicyEnded
-from .answers import Answer, Answers, Record, ask, compare, explain, fit, predict, verify, whatif
+from .answers import Answer, Answers, Record, advise, ask, compare, explain, fit, predict, verify, whatif
 from .gate import GateError, Job, JobGate, JobRefused, JobTimeout
 from .guard import OomGuard
 from .search import FoundBatch, NoBatchFits, find_batch
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .sampler import BatchSampler
 
 __all__ = ["Answer", "Answers", "BatchSampler", "Error", "FoundBatch", "GateError", "Job", "JobGate", "JobRefused",
-           "JobTimeout", "NoBatchFits", "OomGuard", "OutOfMemory", "PolicyEnded", "Record", "Tuner", "ask", "compare",
-           "explain", "find_batch", "fit", "policy", "predict", "record", "verify", "whatif"]
+           "JobTimeout", "NoBatchFits", "OomGuard", "OutOfMemory", "PolicyEnded", "Record", "Tuner", "advise", "ask",
+           "compare", "explain", "find_batch", "fit", "policy", "predict", "record", "verify", "whatif"]
 
 
 def __getattr__(name: str) -> Any:  # these two need PyTorch when they are imported

@@ -58,5 +58,32 @@ TEST_F(WhatIfCliTest, GroupsOnlyWhatHasStacks) {
               HasSubstr("--depth: is for two snapshots; these are results."));
 }
 
+TEST_F(WhatIfCliTest, ComputesAgainOnlyWhatThereIs) {
+  const std::string decoder = "'" VRAMLAB_SOURCE_DIR "/tests/data/recomputed/decoder.none.pickle.gz' ";
+  const Ran half = run("whatif " + decoder + "--alloc-conf '' --recompute modeling_llama.py:403 --every 2");
+  EXPECT_EQ(half.code, 0) << half.err;
+  EXPECT_THAT(half.out, HasSubstr("As if modeling_llama.py:403 #0, #2 were computed again in backward"));
+  EXPECT_THAT(run("whatif " + decoder + "--every 2").err,
+              HasSubstr("--every: says which repeats of --recompute"));
+  EXPECT_THAT(run("whatif " + decoder + "--recompute modeling_llama.py:403 --every 0").err,
+              HasSubstr("--every: must be 1 or more"));
+  std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
+  EXPECT_THAT(run("whatif one.csv --recompute a.py:1").err,
+              HasSubstr("no part of this program is known to keep"));
+}
+
+TEST_F(WhatIfCliTest, AdviseSaysWhatFitsAndWhatIsWrong) {
+  const std::string decoder = "'" VRAMLAB_SOURCE_DIR "/tests/data/recomputed/decoder.none.pickle.gz' ";
+  const Ran fits = run("advise " + decoder + "--limit 240MiB --only recompute --json a.json --report a.html");
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  EXPECT_THAT(fits.out, HasSubstr("Does not fit on a limit of 240.0 MiB"));
+  EXPECT_THAT(fits.out, HasSubstr("modeling_llama.py:403: checkpoint(module, ..., use_reentrant=False)"));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("a.html")));
+  EXPECT_THAT(run("advise " + decoder + "--only recompte").err, HasSubstr("is not a way. Did you mean"));
+  EXPECT_THAT(run("advise " + decoder + "--capacity 1GiB --gpu l4").err, HasSubstr("both name a card"));
+  EXPECT_THAT(run("advise " + decoder + "--capacity 12gigs").err, HasSubstr("is not a size"));
+  EXPECT_THAT(run("advise " + decoder + "--set batch=2").err, HasSubstr("is a recording. Fit it first."));
+}
+
 }  // namespace
 }  // namespace vramlab

@@ -1,4 +1,5 @@
 // The page: what came out in a sentence, then one part a section.
+import { advice } from './advice.js';
 import { beginAll, redrawAll } from './charts.js';
 import { jobs } from './jobs.js';
 import { redrawMaps } from './blocks.js';
@@ -11,7 +12,7 @@ import { sweep } from './sweep.js';
 import { redrawTimelines } from './timeline.js';
 import { epoch, training } from './training.js';
 
-const kViews = { training, epoch, jobs, sweep, search, segments, memory, regression };
+const kViews = { training, epoch, jobs, sweep, search, segments, memory, regression, advice };
 
 function redraw() {
   redrawAll();
