@@ -228,7 +228,7 @@ void print_rows(const std::vector<ClientProgram>& programs, const WhatIfAnswer& 
     for (; at < rows.size() && room_name(rows[at]) == name; ++at) {
       table.add_row(cells(programs[rows[at].program], rows[at], smallest, attempts));
     }
-    table.add_row(planned_cells(answer, room, smallest, attempts));
+    if (!answer.least.empty()) table.add_row(planned_cells(answer, room, smallest, attempts));
     output.table(table);
   }
   const auto is_short = [](const WhatIfRow& row) { return short_conf(row.conf) != conf_name(row.conf); };
@@ -388,7 +388,8 @@ void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& an
     const ClientProgram& program = programs[row.program];
     const std::string room = room_name(row);
     add(cells(program, row, smallest, attempts), room, map_of(program, row));
-    if (i + 1 < answer.rows.size() && room_name(answer.rows[i + 1]) == room) continue;
+    if (answer.least.empty() || (i + 1 < answer.rows.size() && room_name(answer.rows[i + 1]) == room))
+      continue;
     add(planned_cells(answer, row.room_of_card(), smallest, attempts), room, nullptr);
   }
   output.add_section(
@@ -527,7 +528,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
   for (const std::string& sentence : asked.recomputed_sentences) output.line(sentence);
   print_failures(programs[rank], output);
   print_rows(programs, answer, question.smallest, output);
-  output.line("\n{}", left_on_the_table(answer));
+  if (const std::string left = left_on_the_table(answer); !left.empty()) output.line("\n{}", left);
   print_first_oom(answer, output);
   print_held(programs[rank], output);
   if (programs.size() > 1) {

@@ -14,7 +14,7 @@
 namespace vramlab {
 namespace {
 
-constexpr std::size_t kFirstPasses = 4;      // with weights of their own
+constexpr std::size_t kFirstPasses = 4;      // whatever work is allowed
 constexpr std::size_t kMostPasses = 200;     // few buffers are the search's
 constexpr std::size_t kMostSearched = 2000;  // buffers; a node of the search looks at all of them
 constexpr std::size_t kRunNodes = 400;       // short runs in ever new orders find more than one long one
@@ -42,8 +42,8 @@ class Part {
   [[nodiscard]] std::size_t passes() const { return passes_; }
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
-  /// Until the plan needs at most `goal`, or `work` is spent and `least` passes are done.
-  void pack(Bytes goal, std::size_t work, std::size_t least);
+  /// Until the plan needs at most `goal`, or `work` is spent and the first passes are done.
+  void pack(Bytes goal, std::size_t work);
   /// The same by search, in at most `runs` runs; where the goal is out of reach, as near as may be. `strict`:
   /// nothing but the goal counts.
   void search(Bytes goal, std::size_t runs, bool strict);
@@ -88,12 +88,12 @@ void Part::keep(const std::vector<Bytes>& offsets) {
   }
 }
 
-void Part::pack(Bytes goal, std::size_t work, std::size_t least) {
+void Part::pack(Bytes goal, std::size_t work) {
   Skyline skyline(buffers_, timeline_);
   std::vector<Bytes> offsets;
   for (std::size_t done = 0; planned_ > goal; ++passes_) {
     const bool first = passes_ < kFirstPasses;
-    if (passes_ >= least && (done >= work || passes_ >= kMostPasses)) return;
+    if (!first && (done >= work || passes_ >= kMostPasses)) return;
     const OrderWeights weights = first ? first_weights(passes_) : any_weights();
     const SkylinePass pass = skyline.pack(orders_.order(weights, random_), planned_, offsets);
     if (pass.trouble) {
@@ -174,8 +174,7 @@ MemoryPlan plan_memory(const std::vector<Buffer>& buffers, const PlanQuestion& q
     Part part(std::move(together));
     // Where another group needs more anyway, this much will do.
     const Bytes enough = std::max(goal, plan.planned);
-    part.pack(enough, question.work / buffers.size() * group.size(),
-              std::clamp<std::size_t>(question.first_passes, 1, kFirstPasses));
+    part.pack(enough, question.work / buffers.size() * group.size());
     if (question.work > 0)
       part.search(enough, strict ? kRunsForCapacity : runs_for_least(group.size()), strict);
     for (std::size_t i = 0; i < group.size(); ++i) plan.offsets[group[i]] = part.offsets()[i];

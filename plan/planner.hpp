@@ -16,8 +16,6 @@ struct PlanQuestion {
   /// them is limited by its nodes. Never by a clock, so that the same question has the same answer
   /// everywhere.
   std::size_t work = 1'500'000;
-  /// Packing passes made whatever `work` is, 1 to 4.
-  std::size_t first_passes = 4;
 };
 
 struct MemoryPlan {

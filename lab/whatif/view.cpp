@@ -324,6 +324,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     }
     for (const std::string& note : program.notes) add(note);
   }
+  if (answer.too_many_to_plan) add("No plan is made of so many blocks here: vramlab plan makes one.");
   for (const LeastMemory& least : answer.least) {
     for (const std::string& supposed : least.supposed) add("planned supposes: " + supposed);
     if (!least.plan.is_least()) add("vramlab plan looks longer for a plan that needs less.");

@@ -20,10 +20,10 @@ constexpr Bytes kPage = 2_MiB;  // physical granularity (R10.1)
 constexpr Bytes kBesideLimit = 1_GiB;
 
 // What a plan may cost beside the replays; vramlab plan tries seven times as much. Above so many blocks only
-// the first passes are made, and above the second number one, which takes as long as some replays.
+// the first passes are made.
 constexpr std::size_t kPlanWork = 200'000;
 constexpr std::size_t kManyBlocks = 100'000;
-constexpr std::size_t kVeryManyBlocks = 2'000'000;
+constexpr std::size_t kMostPlannedBlocks = 300'000;  // above them even those take longer than all replays
 
 // The recorded string is not parsed again: what the file says beside it counts.
 AllocatorSettings settings_of(const std::string& conf, const ClientProgram& program) {
@@ -421,13 +421,15 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                      std::to_string(programs.size()) +
                                      " programs. Give one --alloc-conf and at most one card.");
   }
+  answer.too_many_to_plan = question.least && std::ranges::any_of(programs, [](const ClientProgram& program) {
+                              return program.blocks > kMostPlannedBlocks;
+                            });
   std::vector<std::function<void()>> plans;
-  if (question.least) answer.least.resize(programs.size());
+  if (question.least && !answer.too_many_to_plan) answer.least.resize(programs.size());
   for (std::size_t i = 0; i < answer.least.size(); ++i) {
     plans.emplace_back([&, i] {
-      const std::size_t blocks = programs[i].blocks;
-      answer.least[i] = least_memory(programs[i], {.work = blocks > kManyBlocks ? 0 : kPlanWork,
-                                                   .first_passes = blocks > kVeryManyBlocks ? 1U : 4U});
+      const bool many = programs[i].blocks > kManyBlocks;
+      answer.least[i] = least_memory(programs[i], {.work = many ? 0 : kPlanWork});
     });
   }
   fill_all(jobs, std::move(plans), question);

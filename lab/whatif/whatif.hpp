@@ -52,7 +52,7 @@ struct WhatIfQuestion {
   Grouping grouping;      ///< of that by stacks
   bool maps = false;      ///< of every row: the address space over its history
   bool snapshot = false;  ///< of the only row: what write_kept_snapshot writes
-  bool least = false;     ///< of every program: a plan of all its addresses, as far as a little work gets
+  bool least = false;  ///< of every program of at most 300,000 blocks: a plan, as far as a little work gets
   unsigned threads = 1;
 };
 
@@ -102,7 +102,9 @@ struct WhatIfAnswer {
   std::vector<WhatIfRow> rows;                ///< for each combination the rank that decides
   std::vector<Holders> holders;               ///< by program, of its first row; where peaks are kept
   std::vector<LeastMemory> least;             ///< by program, where asked for
-  bool predicted = false;                     ///< of models at other parameters: no such program ever ran
+  bool too_many_to_plan =
+      false;               ///< a plan was asked for, and left out because a program has too many blocks
+  bool predicted = false;  ///< of models at other parameters: no such program ever ran
 };
 
 /// Replays all combinations; equal at any number of threads. For rows that do not fit, the smallest size is

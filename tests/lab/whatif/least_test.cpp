@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,25 @@ TEST(LeastMemory, StandsBesideTheRowsOfAWhatIfAnswer) {
   answer.least[0].lower_bound = true;
   EXPECT_THAT(left_on_the_table(answer),
               testing::StrEq("Of what the file tells, a plan of all addresses needs at least 600.0 MiB."));
+}
+
+// Planning takes longer than all replays there; docs/whatif.md says from where on.
+TEST(LeastMemory, IsLeftOutOfAnAnswerOnVeryManyBlocks) {
+  const auto answer_of = [](std::size_t blocks) {
+    std::string lines;
+    for (std::size_t i = 0; i < blocks; ++i) lines += fmt::format("alloc,{0},512\nfree,{0},\n", i);
+    const std::vector<ClientProgram> programs{least_script(lines)};
+    const WhatIfAnswer answer = answer_whatif(programs, {.confs = {""}, .least = true});
+    EXPECT_EQ(left_on_the_table(answer).empty(), answer.least.empty());
+    return whatif_json(programs, answer);
+  };
+
+  const Json many = answer_of(300'001);
+
+  EXPECT_FALSE(many.contains("planned"));
+  EXPECT_EQ(many["rows"][0]["peak_reserved_bytes"], 2_MiB);
+  EXPECT_EQ(many["notes"].back(), "No plan is made of so many blocks here: vramlab plan makes one.");
+  EXPECT_EQ(answer_of(300'000)["planned"]["planned_bytes"], 512);
 }
 
 TEST(LeastMemory, IsLeftOutWhereItIsNotAskedFor) {
