@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { licences } from './licences.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const read = (...parts) => readFileSync(join(here, ...parts), 'utf8');
@@ -14,19 +15,11 @@ const bundle = (entry, loader) =>
           target: 'es2020', charset: 'utf8', loader })
     .then((result) => result.outputFiles[0].text);
 
-const licences = [
-  ['Apache ECharts', read('node_modules/echarts/NOTICE') + '\n' + read('node_modules/echarts/LICENSE')],
-  ['ZRender', read('node_modules/zrender/LICENSE')],
-  ['uPlot', read('node_modules/uplot/LICENSE')],
-  ['tslib', read('node_modules/tslib/LICENSE.txt')],
-].map(([name, text]) => `${name}\n\n${text.trim()}`).join('\n\n\n');
-const escaped = licences.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-
 const script = (await bundle('main.js')).replaceAll('</script', '<\\/script');
 const page = read('src', 'page.html')
   .replace('%STYLE%', () => read('node_modules/uplot/dist/uPlot.min.css').trim() + '\n' + read('src', 'style.css').trim())
   .replace('%SCRIPT%', () => script.trim())
-  .replace('%LICENCES%', () => escaped);
+  .replace('%LICENCES%', () => licences);
 
 // Compilers limit the length of one literal; adjacent ones are joined.
 const kPiece = 15000;

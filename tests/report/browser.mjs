@@ -44,6 +44,7 @@ export class Browser {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     const page = new Page(this, sessionId, targetId);
     for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await page.send(`${domain}.enable`);
+    await page.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
     await page.size(width, height);
     await page.send('Emulation.setEmulatedMedia',
                     { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
@@ -60,9 +61,14 @@ export class Browser {
 
 export class Page {
   constructor(browser, session, target) {
-    Object.assign(this, { browser, session, target, errors: [], requests: [] });
+    Object.assign(this, { browser, session, target, errors: [], requests: [], workers: new Set() });
     browser.listeners.push(({ method, params, sessionId }) => {
+      if (this.workers.has(sessionId) && method === 'Network.requestWillBeSent') this.requests.push(params.request.url);
       if (sessionId !== session) return;
+      if (method === 'Target.attachedToTarget') {
+        this.workers.add(params.sessionId);
+        browser.send('Network.enable', {}, params.sessionId).catch(() => {});  // it may be gone already
+      }
       if (method === 'Runtime.exceptionThrown') this.errors.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
       if (method === 'Runtime.consoleAPICalled' && ['error', 'warning', 'assert'].includes(params.type)) {
         this.errors.push(params.args.map((one) => one.value ?? one.description).join(' '));
@@ -118,6 +124,28 @@ export class Page {
     await this.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code, text: key.length === 1 ? key : undefined });
     await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code });
     await this.frame();
+  }
+
+  /** Chooses files in the field that `selector` finds, as a person does in the dialogue. */
+  async choose(selector, files) {
+    const { root } = await this.send('DOM.getDocument');
+    const { nodeId } = await this.send('DOM.querySelector', { nodeId: root.nodeId, selector });
+    await this.send('DOM.setFileInputFiles', { files, nodeId });
+  }
+
+  /** Drops files at a place of the window. */
+  async drop(x, y, files) {
+    const data = { items: [], files, dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop']) await this.send('Input.dispatchDragEvent', { type, x, y, data });
+  }
+
+  /** Waits until the expression is true; at most `seconds`. */
+  async until(expression, seconds = 60) {
+    for (const end = Date.now() + 1000 * seconds; Date.now() < end;) {
+      if (await this.evaluate(expression)) return;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error(`not so within ${seconds} s: ${expression}`);
   }
 
   close() { return this.browser.send('Target.closeTarget', { targetId: this.target }); }

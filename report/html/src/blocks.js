@@ -1,13 +1,12 @@
 // Every segment at one moment, as long as it is, one behind the other in the order of addresses: who owns which block,
 // since when, and what lies idle between them.
-import { bytes, colours, count, escaped, lastAtMost, make } from './look.js';
+import { bytes, colours, count, escaped, lastAtMost, make, onRedraw } from './look.js';
 import { categoryColour } from './timeline.js';
 
 const kRow = 15;
 const kRowGap = 3;
 const kSegmentGap = 3;
 const kMostRows = 40;
-const maps = [];
 
 /** Blocks with the place of their first byte, as if all segments lay one behind the other. */
 function placed(moment) {
@@ -132,10 +131,6 @@ export function blockMap(section, moment) {
   });
   const frame = make('div', {}, canvas);
   new ResizeObserver(() => { if (layout?.width !== frame.clientWidth) draw(); }).observe(frame);
-  maps.push(draw);
+  onRedraw(frame, draw);
   return make('figure', { class: 'wide' }, make('figcaption', {}, make('p', {}, moment.text)), frame, under);
-}
-
-export function redrawMaps() {
-  for (const draw of maps) draw();
 }

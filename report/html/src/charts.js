@@ -53,6 +53,16 @@ export function redrawAll() {
   for (const entry of charts) entry.redraw();
 }
 
+export function forgetRemovedCharts() {
+  for (let i = charts.length - 1; i >= 0; --i) {
+    if (charts[i].host.isConnected) continue;
+    watcher.unobserve(charts[i].host);
+    sizes.unobserve(charts[i].host);
+    charts[i].chart?.dispose();
+    charts.splice(i, 1);
+  }
+}
+
 /** Before paper: every chart is made, at the width that it has there. */
 export function beginAll() {
   for (const entry of charts) {

@@ -95,3 +95,15 @@ export function tooltipLook(look) {
     extraCssText: 'max-width:min(420px,88vw);white-space:normal;box-shadow:0 4px 16px rgb(0 0 0 / .18)',
   };
 }
+
+/** What draws itself again when the look changes: [host, draw]. */
+let drawings = [];
+
+export function onRedraw(host, draw) { drawings.push([host, draw]); }
+
+export function redrawDrawings() {
+  for (const [, draw] of drawings) draw();
+}
+
+/** Lets go of what was taken out of the page. */
+export function forgetRemovedDrawings() { drawings = drawings.filter(([host]) => host.isConnected); }

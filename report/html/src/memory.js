@@ -5,6 +5,7 @@ import { bytes, count, make } from './look.js';
 import { segments } from './segments.js';
 import { timelineChart } from './timeline.js';
 
+/** `columns`: {name, number}; `rows`: lists of cells, the first of which is the row's heading. */
 export function table(caption, columns, rows, more = '') {
   return make('div', { class: `scroll ${more}`, tabindex: '0', role: 'region', 'aria-label': caption },
     make('table', {}, make('caption', {}, caption),
@@ -17,7 +18,7 @@ export function table(caption, columns, rows, more = '') {
 const breakable = (name) => make('span', {}, ...name.split(/(?<=[_:])/).flatMap((part) => [part, make('wbr')]));
 
 /** The settings; the button of a row shows the address space under it, below the table. */
-function settingsTable(section) {
+export function settingsTable(section) {
   const shown = make('div', { 'aria-live': 'polite' });
   const buttons = [];
   const choose = (number) => {
@@ -33,8 +34,8 @@ function settingsTable(section) {
   return [table(section.settings.caption, section.settings.columns, rows, 'wordy settings'), shown];
 }
 
-const number = (name) => ({ name, number: true });
-const text = (name) => ({ name, number: false });
+export const number = (name) => ({ name, number: true });
+export const text = (name) => ({ name, number: false });
 
 function categories(section) {
   const total = section.categories.reduce((sum, category) => sum + category.bytes, 0);
@@ -68,7 +69,7 @@ function pins(section) {
 
 export function memory(section) {
   const part = (title, ...children) => make('div', { class: 'part' }, make('h3', {}, title), ...children);
-  const parts = settingsTable(section);
+  const parts = [make('div', { class: 'settings-part' }, ...settingsTable(section))];
   if (section.timeline) parts.push(part('Over the history', ...timelineChart(section.timeline)));
   if (section.categories?.length) parts.push(part('Who holds it', categories(section)));
   if (section.moment) parts.push(part('Where it lies', blockMap(section, section.moment)));

@@ -1,12 +1,11 @@
 // Memory over the entries of a history: allocated by category, stacked, with reserved above it, marks and failures.
 import uPlot from 'uplot';
-import { bytes, colours, count, gib, lastAtMost, make } from './look.js';
+import { bytes, colours, count, gib, lastAtMost, make, onRedraw } from './look.js';
 import { Zoom } from './zoom.js';
 
 const kHeight = 320;
 const kHeadroom = 1.18;  // above the highest figure, for names of marks and for failures
 const kRoom = 0.6;  // of the width of its name that a stretch needs to be named
-const charts = [];
 
 export const categoryColour = (look, index) => look[`category-${index % 10}`];
 
@@ -105,6 +104,38 @@ function follow(host, zoom) {
   });
 }
 
+const kMostGrown = 6000;  // points: above it every second one goes
+
+/** A time line that grows while a file is read: {figure, add([[x, allocated bytes], ...])}. Bytes count from the first
+ *  entry, so that they may fall below 0. */
+export function growingTimeline(unit, units) {
+  const timeline = { unit, units, categories: [{ name: 'allocated' }], marks: [], ooms: [] };
+  const host = make('div', { class: 'chart', style: `min-height:${kHeight}px`, role: 'img', 'aria-label': `Allocated memory over the ${units} read so far` });
+  let data = [[], [], []];
+  let plot = null;
+  let waits = false;
+  const draw = () => {
+    if (host.clientWidth === 0) return;
+    plot?.destroy();
+    const look = options(timeline, host.clientWidth, colours(), null, () => {});
+    look.scales.y.range = (chart, low, high) => [Math.min(0, low), Math.max(0, high) * kHeadroom];
+    plot = new uPlot(look, data, host);
+  };
+  const show = () => {
+    waits = false;
+    if (plot?.width === host.clientWidth) plot.setData(data);
+    else draw();
+  };
+  onRedraw(host, draw);
+  const add = (points) => {
+    for (const [x, allocated] of points) [x, gib(allocated), null].forEach((value, i) => data[i].push(value));
+    while (data[0].length > kMostGrown) data = data.map((values) => values.filter((_, i) => i % 2 === 0));
+    if (!waits) requestAnimationFrame(show);
+    waits = true;
+  };
+  return { figure: make('figure', { class: 'wide' }, make('figcaption', {}, make('p', {}, `Allocated while it is read, over ${units}`)), host), add };
+}
+
 /** The chart with its zoom bar, legend and the words of the entry below the pointer. */
 export function timelineChart(timeline) {
   const first = 0;
@@ -125,13 +156,9 @@ export function timelineChart(timeline) {
     plot.setScale('x', { min: zoom.from, max: zoom.to });
   };
   new ResizeObserver(() => { if (plot?.width !== host.clientWidth) draw(); }).observe(host);
-  charts.push(draw);
+  onRedraw(host, draw);
   const legend = make('ul', { class: 'legend' },
     ...timeline.categories.map(({ name }, i) => make('li', {}, make('span', { class: 'box', style: `background:var(--category-${i % 10})`, 'aria-hidden': 'true' }), name)),
     make('li', {}, make('span', { class: 'box', style: 'background:var(--limit)', 'aria-hidden': 'true' }), 'line: reserved'));
   return [make('div', { class: 'tools' }, zoom.bar(), legend), make('figure', { class: 'wide' }, host, under)];
-}
-
-export function redrawTimelines() {
-  for (const draw of charts) draw();
 }

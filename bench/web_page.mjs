@@ -1,0 +1,97 @@
+// What the page of scripts/build-web takes for a large recording, beside the native program:
+// node bench/web_page.mjs PROGRAM LARGE_SNAPSHOT [SIZE [RUNS [PAGE]]]
+// LARGE_SNAPSHOT is bench/large_snapshot. One thread each; the start of Chromium is not part of it. Memory is the most
+// that the process of the tab had resident, with WebAssembly pages, JavaScript heap and the browser's own.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Browser, installed } from '../tests/report/browser.mjs';
+
+const [given, writer, size = '1GiB', runs = '3', page = join(dirname(fileURLToPath(import.meta.url)), '../build/web/vramlab.html')] = process.argv.slice(2);
+const chromium = installed();
+assert.ok(given && writer, 'node bench/web_page.mjs PROGRAM LARGE_SNAPSHOT [SIZE [RUNS [PAGE]]]');
+assert.ok(chromium, 'Chromium is not installed (scripts/setup installs it).');
+const program = resolve(given);
+const folder = mkdtempSync(join(tmpdir(), 'vramlab-page-'));
+const file = join(folder, 'large.pickle');
+const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
+const mib = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`;
+
+const kWatch = `
+  globalThis.longTasks = [];
+  new PerformanceObserver((list) => list.getEntries().forEach((one) => longTasks.push(one.duration))).observe({ entryTypes: ['longtask'] });
+  globalThis.steps = {};
+  const step = (name, is) => { if (!(name in steps) && is()) steps[name] = performance.now() - begun; };
+  globalThis.begun = performance.now();
+  const look = () => {
+    step('first', () => document.querySelector('.work canvas'));
+    step('answered', () => document.documentElement.dataset.state === 'answered');
+    setTimeout(look, 20);
+  };
+  look();`;
+
+/** The most that the processes of tabs had resident, in bytes. */
+async function resident(browser) {
+  const { processInfo } = await browser.send('SystemInfo.getProcessInfo');
+  const most = ({ id }) => 1024 * Number(readFileSync(`/proc/${id}/status`, 'utf8').match(/VmHWM:\s+(\d+)/)?.[1] ?? 0);
+  return Math.max(...processInfo.filter(({ type }) => type === 'renderer').map(most));
+}
+
+/** One visit: when the time line began, when the answer was there, a further setting, freezes and memory. */
+async function visit() {
+  const browser = new Browser(chromium);
+  try {
+    const tab = await browser.page(1280, 900);
+    await tab.send('DOM.enable');
+    await tab.open(page);
+    await tab.until(`document.documentElement.dataset.ready === 'yes'`);
+    await tab.evaluate(kWatch);
+    await tab.choose('#files', [file]);
+    await tab.until(`['answered', 'failed'].includes(document.documentElement.dataset.state)`, 900);
+    assert.equal(await tab.evaluate('document.documentElement.dataset.state'), 'answered', await tab.evaluate(`document.querySelector('[role=alert]').textContent`));
+    await tab.frame();
+    const { first, answered } = await tab.evaluate('steps');
+    const json = await tab.evaluate('vramlabAnswer.json');
+    const further = await tab.evaluate(`new Promise((done) => {
+      const form = document.querySelector('form.rows');
+      const from = performance.now();
+      const rows = () => document.querySelectorAll('.settings tbody tr').length;
+      const before = rows();
+      form.elements.conf.value = 'max_split_size_mb:200';
+      form.requestSubmit();
+      const look = () => (rows() > before ? done(performance.now() - from) : setTimeout(look, 10));
+      look();
+    })`);
+    const longest = Math.max(0, ...await tab.evaluate('longTasks'));
+    return { first, answered, further, longest, memory: await resident(browser), json };
+  } finally {
+    await browser.close();
+  }
+}
+
+/** The native program with the same question. */
+function native() {
+  const report = join(folder, 'native.html');
+  const json = join(folder, 'native.json');
+  const from = performance.now();
+  const { status, stderr } = spawnSync(program, ['whatif', 'large.pickle', '-j1', '--report', report, '--json', json], { cwd: folder, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return { wall: performance.now() - from, json: readFileSync(json, 'utf8') };
+}
+
+try {
+  execFileSync(resolve(writer), [file, size]);
+  console.log(`${size} (${statSync(file).size} bytes); page ${statSync(page).size} bytes`);
+  console.log('time line begins, answered, a further setting, longest task, memory of the tab; native; load');
+  for (let i = 0; i < Number(runs); ++i) {
+    const seen = await visit();
+    const { wall, json } = native();
+    assert.equal(seen.json.trim(), json.trim(), 'the page and the native program differ');
+    console.log(`${seconds(seen.first)}, ${seconds(seen.answered)}, ${seconds(seen.further)}, ${Math.round(seen.longest)} ms, ${mib(seen.memory)}; ${seconds(wall)}; ${loadavg()[0].toFixed(1)}`);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,54 @@
+// Makes the page one file: node bundle.mjs FOLDER, which holds vramlab.js and vramlab.wasm and gets vramlab.html.
+// Styles and views are those of the report page (report/html); program, worker and scenarios go in packed.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { licences } from '../../report/html/licences.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, '..', '..');
+const report = join(root, 'report', 'html');
+const { build } = createRequire(join(report, 'package.json'))('esbuild');
+const folder = process.argv[2];
+const read = (...parts) => readFileSync(join(...parts), 'utf8');
+const packed = (content) => gzipSync(content, { level: 9 }).toString('base64');
+
+/** The scenarios that need no recording, and what they name, as {path: text}. */
+function scenarios() {
+  const files = {};
+  const add = (path) => { files[`/${path}`] = read(root, path); };
+  for (const name of readdirSync(join(root, 'scenarios')).filter((one) => one.endsWith('.json') && one !== 'schema.json')) {
+    if (JSON.parse(read(root, 'scenarios', name)).kind !== 'snapshot') add(`scenarios/${name}`);
+  }
+  for (const part of ['scenarios/lengths', 'scenarios/series', 'models']) {
+    readdirSync(join(root, part)).filter((one) => /\.(json|csv)$/.test(one)).forEach((name) => add(`${part}/${name}`));
+  }
+  return JSON.stringify(files);
+}
+
+const { outputFiles } = await build({ entryPoints: [join(here, 'main.js')], bundle: true, minify: true, write: false, legalComments: 'none',
+  target: 'es2022', charset: 'utf8', nodePaths: [join(report, 'node_modules')] });
+const script = outputFiles[0].text.trim().replaceAll('</script', '<\\/script');
+const hash = createHash('sha256').update(script).digest('base64');
+// No connection at all. Charts set styles on their elements, which a hash cannot name.
+const policy = ["default-src 'none'", `script-src 'sha256-${hash}' 'wasm-unsafe-eval'`, "style-src 'unsafe-inline'", 'img-src data: blob:',
+  'worker-src blob:', "connect-src 'none'", "form-action 'none'", "base-uri 'none'"].join('; ');
+
+const parts = {
+  POLICY: policy,
+  STYLE: [read(report, 'node_modules/uplot/dist/uPlot.min.css'), read(report, 'src/style.css'), read(here, 'page.css')].map((one) => one.trim()).join('\n'),
+  VERSION: read(root, 'CMakeLists.txt').match(/project\(vramlab VERSION ([\d.]+)/)[1],
+  LICENCES: licences,
+  PROGRAM: packed(readFileSync(join(folder, 'vramlab.wasm'))),
+  WORKER: packed(`${read(folder, 'vramlab.js')}\n${read(here, 'worker.js')}`),
+  SCENARIOS: packed(scenarios()),
+  SCRIPT: script,
+};
+const page = read(here, 'page.html').replace(/%([A-Z]+)%/g, (mark, name) => parts[name]);
+const file = join(folder, 'vramlab.html');
+writeFileSync(`${file}.part`, page);
+renameSync(`${file}.part`, file);
+console.log(`${file}: ${page.length} bytes`);
