@@ -45,10 +45,10 @@ constexpr std::size_t kFirstPins = 5;  // of an answer of one screen
 constexpr std::size_t kWidestConf = 26;
 
 void add_whatif_options(Options& options) {
-  options.add_options()(
-      "alloc-conf", po::value<Texts>()->value_name("STRING"),
-      "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; repeatable (default: a set worth trying)")(
-      "gpu", po::value<Texts>()->value_name("NAME"), "a card of vramlab gpus; repeatable")(
+  options.add_options()("alloc-conf", po::value<Texts>()->value_name("STRING"),
+                        "settings to try, as in PYTORCH_CUDA_ALLOC_CONF, or recorded; repeatable (default: a "
+                        "set worth trying)")("gpu", po::value<Texts>()->value_name("NAME"),
+                                             "a card of vramlab gpus; repeatable")(
       "capacity", po::value<Texts>()->value_name("SIZE"), "a card of this size, such as 24GiB; repeatable")(
       "limit", po::value<Texts>()->value_name("SIZE"), "the most the allocator may reserve; repeatable")(
       "marks", po::value<Texts>()->value_name("FILE"),
@@ -64,6 +64,8 @@ void add_whatif_options(Options& options) {
       "export", text_value("FILE"), "write the history of the one row as a memory snapshot (.pickle)")(
       "oom", text_value("FILE"),
       "an out-of-memory message: its card, its limit and what other processes held there")(
+      "rows", po::bool_switch(),
+      "the rows alone, without a plan and without who holds the memory: quicker for a long history")(
       "at", text_value("MARK"),
       "who holds the memory at the end of this stretch instead of at the peak; failure is the first failed "
       "request")("details", po::bool_switch(),
@@ -321,6 +323,19 @@ void print_peak(const ClientProgram& program, const PeakMemory& peak, const Hold
   if (peak.by_stream.size() > 1) print_shares("stream", peak.by_stream, peak.bytes, output);
 }
 
+// What --rows leaves out cannot be shown.
+void require_holders(const Arguments& arguments) {
+  if (!arguments["rows"].as<bool>()) return;
+  for (const char* name : {"at", "folded", "picture"}) {
+    if (!text_of(arguments, name).empty()) {
+      throw InputError(std::string{"--"} + name, "shows what --rows leaves out. Leave one of them out.");
+    }
+  }
+  if (asks_where(arguments)) {
+    throw InputError("--rows", "leaves out what --details, --by and --depth show. Leave one of them out.");
+  }
+}
+
 // What no replay is needed for to know that an output cannot be written.
 void require_outputs(const std::vector<ClientProgram>& programs, const std::string& folded,
                      const std::string& picture) {
@@ -387,13 +402,15 @@ void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& an
     const WhatIfRow& row = answer.rows[i];
     const ClientProgram& program = programs[row.program];
     const std::string room = room_name(row);
-    add(cells(program, row, smallest, attempts), room, map_of(program, row));
+    add(cells(program, row, smallest, attempts), room,
+        answer.holders.empty() ? Json(nullptr) : map_of(program, row));
     if (answer.least.empty() || (i + 1 < answer.rows.size() && room_name(answer.rows[i + 1]) == room))
       continue;
     add(planned_cells(answer, row.room_of_card(), smallest, attempts), room, nullptr);
   }
-  output.add_section(
-      memory_section(programs[rank], answer.holders[rank], answer.ranks[rank].front().kept->peak, page));
+  output.add_section(answer.holders.empty() ? settings_section(page)
+                                            : memory_section(programs[rank], answer.holders[rank],
+                                                             answer.ranks[rank].front().kept->peak, page));
 }
 
 /// What the models of recordings would ask of their allocators at other parameters.
@@ -510,11 +527,13 @@ int run_whatif(const Arguments& arguments, Output& output) {
   require_output_names(with_siblings(inputs),
                        {text_of(arguments, "json"), exported, folded, picture, output.report_file()});
   if (!picture.empty()) require_picture_name(picture);
+  require_holders(arguments);
   WhatIfQuestion question = read_question(arguments);
-  question.peaks = true;
-  question.least = true;
+  const bool rows_only = arguments["rows"].as<bool>();
+  question.peaks = !rows_only;
+  question.least = !rows_only;
   question.at = text_of(arguments, "at");
-  question.maps = output.wants_report();
+  question.maps = output.wants_report() && !rows_only;
   question.grouping.folded = question.grouping.folded || question.maps;
   question.snapshot = !exported.empty();
   const PredictedPrograms asked = programs_asked_for(arguments);
@@ -535,10 +554,9 @@ int run_whatif(const Arguments& arguments, Output& output) {
     output.line("\n{} programs; for each row the one that decides. The peak is that of {}, device {}.",
                 programs.size(), programs[rank].file, programs[rank].device);
   }
-  const Holders& holders = answer.holders[rank];
-  print_holders(holders, arguments["details"].as<bool>(), output);
+  if (!rows_only) print_holders(answer.holders[rank], arguments["details"].as<bool>(), output);
   if (asks_where(arguments)) {
-    print_peak(programs[rank], answer.ranks[rank].front().kept->peak, holders, output);
+    print_peak(programs[rank], answer.ranks[rank].front().kept->peak, answer.holders[rank], output);
   }
   const Texts notes = whatif_notes(programs, answer);
   if (!notes.empty()) output.line("");
@@ -549,7 +567,7 @@ int run_whatif(const Arguments& arguments, Output& output) {
       if (warned.insert(warning).second) output.line("warning: " + warning);
     }
   }
-  if (question.maps) add_page(programs, answer, question.smallest, output);
+  if (output.wants_report()) add_page(programs, answer, question.smallest, output);
   output.write_report();
   Json json = whatif_json(programs, answer);
   if (answer.predicted) {
@@ -567,7 +585,8 @@ int run_whatif(const Arguments& arguments, Output& output) {
   }
   write_folded(folded, programs[rank], answer.ranks[rank].front().kept->peak, output);
   if (!picture.empty()) {
-    draw_memory_picture(timeline_picture(programs[rank], holders, answer.ranks[rank].front()), picture);
+    draw_memory_picture(timeline_picture(programs[rank], answer.holders[rank], answer.ranks[rank].front()),
+                        picture);
     output.wrote(picture);
   }
   return kDone;

@@ -163,8 +163,7 @@ MemoryPicture timeline_picture(const ClientProgram& program, const Holders& hold
   return picture;
 }
 
-Json memory_section(const ClientProgram& program, const Holders& holders, const PeakMemory& peak,
-                    const MemoryPage& page) {
+Json settings_section(const MemoryPage& page) {
   Json json = begun_section("memory", page.title, page.head);
   json["settings"] = table_json(page.settings);
   json["settings"]["caption"] = page.caption;
@@ -175,6 +174,12 @@ Json memory_section(const ClientProgram& program, const Holders& holders, const 
     rows[i] = std::move(row);
   }
   json["notes"] = page.notes;
+  return json;
+}
+
+Json memory_section(const ClientProgram& program, const Holders& holders, const PeakMemory& peak,
+                    const MemoryPage& page) {
+  Json json = settings_section(page);
   add_holders(json, holders, false);
   json["timeline"] = holders.timeline.actions.empty() ? Json(nullptr) : page_timeline(holders);
   if (!holders.placed.segments.empty()) {

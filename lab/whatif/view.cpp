@@ -481,9 +481,9 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
   json["notes"] = whatif_notes(programs, answer);
   json["rows"] = rows_json(programs, answer.rows);
   add_recording(json, programs.front());
-  add_peak(json, answer.ranks.front().front().kept->peak);
+  if (!answer.holders.empty()) add_peak(json, answer.ranks.front().front().kept->peak);
   if (!answer.least.empty()) json["planned"] = least_json(answer.least.front());
-  add_holders(json, answer.holders.front(), true);
+  if (!answer.holders.empty()) add_holders(json, answer.holders.front(), true);
   if (programs.size() == 1) return json;
   json["ranks"] = Json::array();
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -492,9 +492,9 @@ Json whatif_json(const std::vector<ClientProgram>& programs, const WhatIfAnswer&
     rank["device"] = programs[i].device;
     rank["rows"] = rows_json(programs, answer.ranks[i]);
     add_recording(rank, programs[i]);
-    add_peak(rank, answer.ranks[i].front().kept->peak);
+    if (!answer.holders.empty()) add_peak(rank, answer.ranks[i].front().kept->peak);
     if (!answer.least.empty()) rank["planned"] = least_json(answer.least[i]);
-    add_holders(rank, answer.holders[i], true);
+    if (!answer.holders.empty()) add_holders(rank, answer.holders[i], true);
     json["ranks"].push_back(std::move(rank));
   }
   return json;

@@ -57,6 +57,9 @@ struct MemoryPage {
   std::vector<Json> maps;  ///< by row: the section that shows the address space under it, or null
 };
 
+/// A section of the page (page.cpp) with the settings alone.
+Json settings_section(const MemoryPage& page);
+
 /// A section of the page (page.cpp): settings, time line, categories, blocks at the peak of reserved memory,
 /// flame graph, pins and failures. The answer must have kept maps.
 Json memory_section(const ClientProgram& program, const Holders& holders, const PeakMemory& peak,

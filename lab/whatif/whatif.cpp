@@ -394,6 +394,8 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
                                                   [](const auto& limit) { return limit.has_value(); });
     question.confs = settings_worth_trying(programs.front().settings, limited, programs.front().on_windows);
   }
+  std::replace(question.confs.begin(), question.confs.end(), std::string{"recorded"},
+               programs.front().settings.text);
   std::vector<std::vector<AllocatorSettings>> settings;  // by program
   WhatIfAnswer answer;
   for (std::size_t i = 0; i < programs.size(); ++i) {

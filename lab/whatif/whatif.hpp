@@ -42,8 +42,8 @@ const char* context_from(const WhatIfCard& card);
 enum class Fit : std::uint8_t { no, open, yes };
 
 struct WhatIfQuestion {
-  std::vector<std::string> confs;            ///< settings strings; empty = those worth trying
-  std::vector<WhatIfCard> cards;             ///< empty = the recording's own, with its limit
+  std::vector<std::string> confs;  ///< settings, "recorded" = the first program's; empty = those worth trying
+  std::vector<WhatIfCard> cards;   ///< empty = the recording's own, with its limit
   std::vector<std::optional<Bytes>> limits;  ///< empty = none
   bool smallest = false;                     ///< look for the smallest sizes too
   // What to keep of the replays beside their outcomes.

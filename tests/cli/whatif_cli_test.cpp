@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "lab/json.hpp"
 #include "tests/cli/cli_rig.hpp"
 
 namespace vramlab {
@@ -28,6 +29,24 @@ TEST_F(WhatIfCliTest, SpeaksOfOneOtherSetting) {
   std::ofstream(folder.file("one.csv")) << "op,id,bytes\nalloc,a,1MiB\n";
   EXPECT_THAT(run("whatif one.csv --alloc-conf '' --alloc-conf ''").out,
               HasSubstr("; the other setting tried does not need noticeably less."));
+}
+
+TEST_F(WhatIfCliTest, ShowsTheRowsAlone) {
+  std::ofstream(folder.file("two.csv")) << "op,id,bytes\nalloc,a,1MiB\nalloc,b,30MiB\nfree,a,\n";
+  const std::string whole = "whatif two.csv --alloc-conf recorded --capacity 24GiB";
+  const Ran rows = run(whole + " --rows --report r.html");
+  EXPECT_THAT(rows.out, HasSubstr("(default)"));
+  EXPECT_THAT(rows.out, testing::Not(HasSubstr("category")));
+  const Json all = Json::parse(run(whole + " --json -").out);
+  const Json few = Json::parse(run(whole + " --rows --json -").out);
+  EXPECT_EQ(few["rows"], all["rows"]);
+  EXPECT_EQ(few["rows"][0]["alloc_conf"], "");
+  for (const char* left_out : {"planned", "peak", "categories", "pins", "timeline"}) {
+    EXPECT_TRUE(all.contains(left_out)) << left_out;
+    EXPECT_FALSE(few.contains(left_out)) << left_out;
+  }
+  EXPECT_THAT(run("whatif two.csv --rows --at peak").err, HasSubstr("--at: shows what --rows leaves out."));
+  EXPECT_THAT(run("whatif two.csv --rows --by file").err, HasSubstr("--rows: leaves out what --details, "));
 }
 
 TEST_F(WhatIfCliTest, NeedsGnuplotBeforeAnyWork) {
