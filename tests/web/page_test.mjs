@@ -41,7 +41,7 @@ const kEnded = `['answered', 'failed', 'cancelled'].includes(document.documentEl
 const kState = 'document.documentElement.dataset.state';
 const kFailure = `[...document.querySelectorAll('.failure')].map((one) => one.textContent).join('\\n')`;
 const kHeads = `[...document.querySelectorAll('#answers h2')].map((one) => one.textContent)`;
-const kJson = 'vramlabAnswer.json.trimEnd()';
+const kJson = 'vramlabAnswers.at(-1).json.trimEnd()';
 const kRows = `[...document.querySelectorAll('.settings tbody tr')].map((row) => [...row.children].map((cell) => {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll('button').forEach((button) => button.remove());

@@ -2,7 +2,7 @@
 import { bytes, make } from '../../report/html/src/look.js';
 import { forgetRemoved, lookButton, part, printing } from '../../report/html/src/sections.js';
 import { ways } from './begin.js';
-import { growable, kWritesReport, pageOf, rowWords } from './recording.js';
+import { furtherConfs, growable, kWritesReport, pageOf, rowWords, tryOthers } from './recording.js';
 import { Cancelled, compiled, Session, shippedFiles } from './session.js';
 import { shareBar } from './share.js';
 import { differences, explained, plans, terminal } from './views.js';
@@ -11,6 +11,8 @@ import { Work } from './work.js';
 // WebAssembly addresses 4 GiB; what a recording is in memory was at most this many times what its file has.
 const kMemory = 2 ** 32;
 const kMemoryOfFile = 2.4;
+const kLong = 128 * 2 ** 20;  // bytes of files from which on settings are tried one by one, after the first answer
+const kPacking = 10;          // times that packed files grow, about
 const kPacked = /\.(gz|zst)$/i;
 const kText = /\.(txt|log|out|err)$/i;
 const kBeside = /\.(truth|marks)\.json(\.gz|\.zst)?$/i;  // read with the recording that they lie beside
@@ -20,8 +22,8 @@ const answers = make('div', { id: 'answers' });
 const shipped = shippedFiles();
 let session = null;
 
-/** The last answer, for tests and for the curious: what --json writes, and what a terminal shows. */
-function keep({ json, text }) { globalThis.vramlabAnswer = { json, text }; }
+/** Answers on what was chosen last, for tests and for the curious: what --json writes, and what a terminal shows. */
+const kept = globalThis.vramlabAnswers = [];
 
 function state(name) { document.documentElement.dataset.state = name; }
 
@@ -29,7 +31,7 @@ function state(name) { document.documentElement.dataset.state = name; }
 async function ask(asked, words, more = {}) {
   const answer = await asked.ask([...words, ...(more.words ?? [])], more);
   if (answer.code !== 0 && !(answer.code === 1 && answer.json)) throw new Error(answer.error || `${words[0]} ended with code ${answer.code}`);
-  keep(answer);
+  kept.push({ json: answer.json, text: answer.text });
   return answer;
 }
 
@@ -37,6 +39,7 @@ async function ask(asked, words, more = {}) {
 async function during(title, made, job) {
   session?.end();
   session = made;
+  kept.length = 0;
   state('working');
   work.begin(title, () => made.end());
   made.onProgress = (progress) => work.progress(progress);
@@ -107,18 +110,22 @@ function furtherQuestions(made, names) {
   return buttons;
 }
 
-async function showRecording(made, names, answer) {
+const isLong = (files) => files.reduce((sum, { name, data }) => sum + data.size * (kPacked.test(name) ? kPacking : 1), 0) > kLong;
+
+async function showRecording(made, names, answer, long) {
   const report = kWritesReport.report(answer);
   const json = JSON.parse(answer.json);
   const [section] = report.data.sections;
   const shown = part(section);
   let added = 0;
   const cards = JSON.parse((await made.ask(['gpus'])).json).map(({ id }) => id);
-  growable(shown, section, cards, async (row) => {
-    const other = await ask(made, ['whatif', ...names, ...rowWords(row)], { page: true });
+  const another = async (row) => {
+    const other = await ask(made, ['whatif', ...names, ...rowWords(row), ...(long ? ['--rows'] : [])], { page: true });
     json.rows.push(...JSON.parse(other.json).rows);
+    ++added;
     return JSON.parse(other.page).sections[0].settings;
-  }, () => { ++added; });
+  };
+  growable(shown, section, cards, another);
   const name = names[0].replace(/(\.pickle)?(\.gz|\.zst)?$/i, '');
   shown.insertBefore(shareBar([
     ['Save as a page', `${name}.html`, () => pageOf(report)],
@@ -126,6 +133,7 @@ async function showRecording(made, names, answer) {
   ], furtherQuestions(made, names)), shown.querySelector('.settings-part'));
   shown.append(terminal(answer));
   show([shown]);
+  if (long) await tryOthers(section, shown.querySelector('.settings-part'), furtherConfs(json.rows[0].alloc_conf), another);
 }
 
 async function takeFiles(list) {
@@ -138,7 +146,9 @@ async function takeFiles(list) {
     return work.fail(refused);
   }
   return during(`Reading ${names.join(', ')}`, new Session({ files }), async (made) => {
-    await showRecording(made, names, await ask(made, ['whatif', ...names], kWritesReport));
+    const long = isLong(files);
+    const conf = long ? ['--alloc-conf', 'recorded'] : [];
+    await showRecording(made, names, await ask(made, ['whatif', ...names, ...conf], kWritesReport), long);
   });
 }
 

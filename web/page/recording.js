@@ -21,6 +21,10 @@ export const pageOf = ({ before, data, after }) => before + JSON.stringify(data)
 
 export const kWritesReport = { words: ['--report', kReport], outputs: [kReport], report: (answer) => reportOf(answer.files[kReport]) };
 
+/** Settings worth trying on a recording that is too long to try them all before the first answer. */
+const kTried = ['', ...kConfs.slice(0, 4)];
+export const furtherConfs = (recorded) => kTried.filter((conf) => conf !== recorded);
+
 const hasCards = (settings) => settings.columns.some(({ name }) => name === 'card');
 const roomOf = (settings) => settings.caption.replace(/^Settings, /, '');
 const nameOf = (room) => room.replace(/ \([^)]*usable[^)]*\)$/, '');
@@ -59,7 +63,7 @@ function field(name, label, attributes, values) {
 }
 
 /** The form below the settings. `ask(row)` resolves to the settings of an answer with that row, or throws. */
-function rowForm(cards, section, part, ask, changed) {
+function rowForm(cards, section, part, ask) {
   const failure = make('div', { role: 'alert' });
   const button = make('button', { type: 'submit' }, 'Add the row');
   const form = make('form', { class: 'rows', 'aria-label': 'Another setting or card', onsubmit: async (event) => {
@@ -71,7 +75,6 @@ function rowForm(cards, section, part, ask, changed) {
       const settings = await ask({ conf: conf.value.trim(), card: card.value.trim(), limit: limit.value.trim() });
       grow(section.settings, settings);
       part.replaceChildren(...settingsTable(section));
-      changed();
     } catch (error) {
       failure.replaceChildren(...error.message.trim().split('\n').map((line) => make('p', { class: 'failure' }, line)));
     }
@@ -83,8 +86,16 @@ function rowForm(cards, section, part, ask, changed) {
   return [form, failure];
 }
 
+/** Adds rows that come without being asked for, one after the other. */
+export async function tryOthers(section, part, confs, ask) {
+  for (const conf of confs) {
+    grow(section.settings, await ask({ conf, card: '', limit: '' }));
+    part.replaceChildren(...settingsTable(section));
+  }
+}
+
 /** Puts the form for further rows below the settings of `shown`, the part of the page for `section`. */
-export function growable(shown, section, cards, ask, changed) {
+export function growable(shown, section, cards, ask) {
   const part = shown.querySelector('.settings-part');
-  part.after(...rowForm(cards, section, part, ask, changed));
+  part.after(...rowForm(cards, section, part, ask));
 }

@@ -29,7 +29,9 @@ async function newWorker() {
 }
 
 /** What a question ends in when its session is ended. */
-export class Cancelled extends Error {}
+export class Cancelled extends Error {
+  constructor() { super('Cancelled. Choose the file again to ask more of it.'); }
+}
 
 export class Session {
   /** `files`: {name, data} of what is dropped, all read in place; `texts`: files by path, for the program alone. */
