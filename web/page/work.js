@@ -42,6 +42,7 @@ export class Work {
       this.chart = growingTimeline('entry', 'entries');
       this.device = device;
       this.host.append(this.chart.figure);
+      this.element.scrollIntoView({ block: 'nearest' });
     }
     this.last = points.at(-1)[0];
     this.chart.add(points);
