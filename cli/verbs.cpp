@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
@@ -134,6 +135,8 @@ int run_verb(const std::vector<std::string>& words, LibraryCall* call,
   } catch (const po::error& error) {
     throw InputError("", explain(error, verb));
   } catch (const std::bad_alloc&) {
+    say_memory_ran_out(arguments);
+  } catch (const std::length_error&) {  // of one piece, where addresses have 32 bits
     say_memory_ran_out(arguments);
   }
 }

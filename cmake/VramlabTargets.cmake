@@ -49,7 +49,9 @@ function(vramlab_library name)
   target_link_libraries(vramlab_${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:vramlab_options> ${ARG_PRIVATE_LINK})
   target_include_directories(vramlab_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vramlab>)
   target_compile_features(vramlab_${name} PUBLIC cxx_std_20)
-  set_target_properties(vramlab_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # part of shared libraries: capi, plugins
+  if(NOT EMSCRIPTEN)
+    set_target_properties(vramlab_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # part of shared libraries: capi, plugins
+  endif()
   vramlab_join_sources(vramlab_${name} ${ARG_SOURCES})
 endfunction()
 

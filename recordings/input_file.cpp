@@ -47,6 +47,14 @@ std::unique_ptr<std::istream> unpacking(std::istream& raw, const Filter& filter)
 std::atomic<Bytes> most_in_pieces{InflatedSizes{}.in_pieces};
 std::atomic<Bytes> most_whole{InflatedSizes{}.whole};
 
+// Some libraries read a file in pieces of 4 KiB unless told otherwise.
+std::unique_ptr<std::istream> opened(const std::filesystem::path& file) {
+  auto in = std::make_unique<std::ifstream>();
+  in->rdbuf()->pubsetbuf(nullptr, std::streamsize{kPiece});
+  in->open(file, std::ios::binary);
+  return in;
+}
+
 // A pipe cannot go back to its first bytes.
 std::unique_ptr<std::istream> content_of(std::istream& in) {
   auto whole = std::make_unique<std::stringstream>();
@@ -66,8 +74,7 @@ InflationLimit::~InflationLimit() {
   most_whole = before_.whole;
 }
 
-InputFile::InputFile(const std::filesystem::path& file)
-    : file_(file), raw_(std::make_unique<std::ifstream>(file, std::ios::binary)) {
+InputFile::InputFile(const std::filesystem::path& file) : file_(file), raw_(opened(file)) {
   const int reason = errno;
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {

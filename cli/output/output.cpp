@@ -53,7 +53,7 @@ Output::Output(const Arguments& arguments, LibraryCall* call, std::shared_ptr<Wo
   std::ranges::copy_if(names, std::back_inserter(inputs_),
                        [&](const std::string& name) { return given_text(name) == nullptr; });
   require_kept(inputs_, outputs_);
-  if (!wants_report()) return;
+  if (report_file_.empty()) return;
   if (!report_file_.ends_with(".html")) throw InputError(report_file_, "a report's name must end in .html.");
   require_html_page();
 }
@@ -74,13 +74,20 @@ void Output::wrote(const std::string& path) { line("wrote " + path); }
 
 void Output::write_report() {
   if (!wants_report()) return;
+  if (sections_.empty() && report_file_.empty()) return;
   if (sections_.empty()) throw InputError("--report", "there is no page for scenarios of this kind.");
   std::string titles;
   for (const Json& section : sections_) {
     if (!titles.empty()) titles += ", ";
     titles += section["title"].get<std::string>();
   }
-  write(report_file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
+  if (call_ != nullptr && call_->wants_page) {
+    call_->page =
+        Json{{"title", titles}, {"sections", sections_}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (!report_file_.empty()) {
+    write(report_file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
+  }
 }
 
 const std::string* Output::given_text(const std::string& name) const {

@@ -16,12 +16,19 @@
 #include "lab/json.hpp"
 #include "lab/scenario/file.hpp"
 #include "policies/contract/policy_set.hpp"
+#include "recordings/scripts/client_program.hpp"
 #include "report/table.hpp"
 
 namespace vramlab {
 
 struct PredictionQuestion;
 class Workers;
+
+/// The programs of the recordings that were read last.
+struct KeptPrograms {
+  std::string question;  ///< what was asked for: files, and how they were read
+  std::shared_ptr<const std::vector<ClientProgram>> programs;
+};
 
 /// Another program that has us as a library (capi/vramlab.h) and asks: what it gave and what it hears.
 /// Standard streams and signals are then that program's own.
@@ -30,6 +37,10 @@ struct LibraryCall {
   std::shared_ptr<const PolicySet> policies = builtin_policies();  ///< before plugins are added
   std::string text;                                                ///< what the verb has to say to people
   std::string json;                                                ///< what --json - would have printed
+  KeptPrograms* kept = nullptr;  ///< where whatif keeps what it read, for the next question; null = nowhere
+  EntryWatch watch = {};         ///< hears whatif read a snapshot
+  bool wants_page = false;       ///< as --report, without a file
+  std::string page;              ///< then: {"title", "sections"} of the page, as JSON
 };
 
 /// Prints `text`, or adds it to what `call` hears. Throws InputError if it could not be written.
@@ -72,7 +83,9 @@ class Output {
   void wrote(const std::string& path);
 
   [[nodiscard]] const std::string& report_file() const { return report_file_; }
-  [[nodiscard]] bool wants_report() const { return !report_file_.empty(); }
+  [[nodiscard]] bool wants_report() const {
+    return !report_file_.empty() || (call_ != nullptr && call_->wants_page);
+  }
   void add_section(Json section) { sections_.push_back(std::move(section)); }
 
   /// Writes the report where it is wanted. Throws InputError if no section was added.

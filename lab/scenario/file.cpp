@@ -6,9 +6,6 @@
 #include <set>
 #include <system_error>
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include "lab/model/file.hpp"
 #include "recordings/input_file.hpp"
 
@@ -20,18 +17,6 @@ namespace fs = std::filesystem;
 bool holds_data(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_directory(folder / "models", ignored) && fs::is_directory(folder / "scenarios", ignored);
-}
-
-// The shared library that this code is part of, else the program. The dynamic loader has no name for the
-// latter.
-fs::path our_file() {
-  std::error_code ignored;
-  Dl_info info{};
-  void* object = nullptr;
-  const auto here = reinterpret_cast<const void*>(&data_folder);
-  const bool found = ::dladdr1(here, &info, &object, RTLD_DL_LINKMAP) != 0 && object != nullptr;
-  const char* name = found ? static_cast<const link_map*>(object)->l_name : "";
-  return *name != '\0' ? fs::canonical(name, ignored) : fs::read_symlink("/proc/self/exe", ignored);
 }
 
 void add_named_files(const Json& json, const fs::path& scenario, std::set<std::string>& files) {

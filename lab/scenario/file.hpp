@@ -14,6 +14,9 @@
 
 namespace vramlab {
 
+/// The shared library that this code is part of, else the program. Empty if the system does not say.
+std::filesystem::path our_file();
+
 /// The folder with the models and scenarios that come with the program, or with the shared library that this
 /// is part of: `share/vramlab` in one of the folders above it, else the source tree it was built in. Empty if
 /// neither is found.

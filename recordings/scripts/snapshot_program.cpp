@@ -347,7 +347,7 @@ SnapshotProgramOptions program_options(const fs::path& file, const std::optional
 }  // namespace
 
 std::vector<ClientProgram> snapshot_programs(InputFile& file, const ReadOptions& asked) {
-  TorchSnapshot snapshot = read_torch_snapshot(file, {.torch = asked.torch});
+  TorchSnapshot snapshot = read_torch_snapshot(file, {.torch = asked.torch, .watch = asked.watch});
   const std::optional<TruthFile> truth = truth_beside(file.path());
   if (!snapshot.torch) snapshot.torch = torch_version(truth);
   const std::vector<std::string> warnings = file_warnings(snapshot, file.name());

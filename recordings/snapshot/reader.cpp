@@ -132,7 +132,9 @@ class SnapshotReader : public PickleListTaker {
     place_ = {{known("device_traces"), 0}, {0, place}, {0, 0}};
     for (const PickleValue element : elements) {
       place_.back().index = entries.size();
-      entries.push_back(read_entry(element));
+      const TraceEntry entry = read_entry(element);
+      entries.push_back(entry);
+      if (options_.watch) options_.watch(place, entry);
     }
     place_.clear();
   }
@@ -391,7 +393,10 @@ class SnapshotReader : public PickleListTaker {
   void read_traces(PickleValue list) {
     each_element(list, [&](PickleValue device) {
       std::vector<TraceEntry> trace = taken_entries(device);
-      each_element(device, [&](PickleValue entry) { trace.push_back(read_entry(entry)); });
+      each_element(device, [&](PickleValue entry) {
+        trace.push_back(read_entry(entry));
+        if (options_.watch) options_.watch(snapshot_.traces.size(), trace.back());
+      });
       snapshot_.traces.push_back(std::move(trace));
     });
   }

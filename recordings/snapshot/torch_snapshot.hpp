@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -128,15 +129,20 @@ struct TorchSnapshot {
   std::vector<std::string> warnings;
 };
 
+/// Hears of every entry of a history as it is read, device by device.
+using EntryWatch = std::function<void(std::size_t device, const TraceEntry& entry)>;
+
 struct SnapshotReadOptions {
   bool stacks = true;                 ///< keep stack frames
   std::optional<TorchVersion> torch;  ///< becomes TorchSnapshot::torch
+  EntryWatch watch = {};
 };
 
 /// What is said of a recording beside its file.
 struct ReadOptions {
   std::optional<TorchVersion> torch;  ///< that wrote it
   std::optional<int> device;          ///< the only one of a snapshot that is wanted
+  EntryWatch watch = {};
 };
 
 /// Reads a snapshot (plain, gzip or zstd). Unknown keys are ignored and missing ones have their defaults; a

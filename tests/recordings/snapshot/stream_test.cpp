@@ -101,6 +101,16 @@ TEST_F(SnapshotStream, HistoriesOfSeveralDevicesComeWhole) {
 }
 
 // Python writes a list of one element, and a dict of one key, without marks.
+TEST_F(SnapshotStream, AWatchHearsEveryEntryOnce) {
+  std::vector<std::vector<TraceEntry>> heard(3);
+  const auto watch = [&](std::size_t device, const TraceEntry& entry) { heard.at(device).push_back(entry); };
+  parse_torch_snapshot(whole(dict(text("device_traces") + list(history(true) + list("") + history(false)))),
+                       "x", {.watch = watch});
+  expect_history(heard[0]);
+  EXPECT_TRUE(heard[1].empty());
+  expect_history(heard[2]);
+}
+
 TEST_F(SnapshotStream, AListOfOneHistoryComesWhole) {
   const std::string traces = "]" + history(false) + "a";
   expect_history(read(whole("}" + text("device_traces") + traces + "s")).traces.at(0));
