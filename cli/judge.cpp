@@ -210,7 +210,7 @@ Verb judge_verb() {
           .summary = "is this recording still the golden one's program, what grew, and what is to blame",
           .operands = "GOLDEN [NEW]",
           .count = {1, 2},
-          .example = "vramlab judge tests/data/recorded/lstm.pickle.gz tests/data/recorded/lstm.pickle.gz",
+          .example = "vramlab judge tests/data/judge/decoder.pickle.gz tests/data/judge/decoder_leak.pickle.gz",
           .add_options = add_judge_options,
           .run = run_judge};
 }

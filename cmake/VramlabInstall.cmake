@@ -76,7 +76,7 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox, fonts-dejavu-core")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox, fonts-dejavu-core, coinor-cbc")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "g++, cmake, libfmt-dev, nlohmann-json3-dev, libyaml-cpp-dev, libeigen3-dev, libboost-dev, libboost-iostreams-dev")
 include(CPack)

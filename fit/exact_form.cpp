@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#define EIGEN_DONT_VECTORIZE  // as in policies/predictors/memory_law.hpp
 #include <Eigen/Dense>
 
 #include "fit/size_laws.hpp"

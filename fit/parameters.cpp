@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#define EIGEN_DONT_VECTORIZE  // as in policies/predictors/memory_law.hpp
 #include <Eigen/Dense>
 #include <fmt/format.h>
 

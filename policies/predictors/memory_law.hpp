@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+// Sums in one order everywhere, with vectors of the processor or without: answers are equal to the bit.
+#define EIGEN_DONT_VECTORIZE
 #include <Eigen/Core>
 
 namespace vramlab {

@@ -41,7 +41,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
 const std::map<std::string, std::set<std::string>> kMayUse{
     {"nlohmann", {"lab", "recordings", "cli", "capi"}},
     {"yaml-cpp", {"policies"}},
-    {"boost", {"recordings", "cli", "plugins"}},
+    {"boost", {"models", "recordings", "cli", "plugins"}},
     {"spdlog", {"cli"}},
     {"Eigen", {"fit", "policies"}},
     {"fmt", {"fit", "lab", "cli", "report"}},

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Decoder, RealChangeTest,
                                                     "judge.py:26", 0, 20'971'520},
                                          RealChange{"conf_pow4", Verdict::settings, BlameKind::setting,
                                                     "roundup_power2_divisions", 48'236'032, 37'748'736}),
-                         [](const auto& info) { return std::string(info.param.file); });
+                         [](const auto& one) { return std::string(one.param.file); });
 
 TEST(JudgeTest, RepeatsOfAnUnchangedProgramNeverAlarm) {
   const fs::path folder = kShared / "judge";
