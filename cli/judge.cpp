@@ -206,13 +206,14 @@ int run_judge(const Arguments& arguments, Output& output) {
 }  // namespace
 
 Verb judge_verb() {
-  return {.name = "judge",
-          .summary = "is this recording still the golden one's program, what grew, and what is to blame",
-          .operands = "GOLDEN [NEW]",
-          .count = {1, 2},
-          .example = "vramlab judge tests/data/judge/decoder.pickle.gz tests/data/judge/decoder_leak.pickle.gz",
-          .add_options = add_judge_options,
-          .run = run_judge};
+  return {
+      .name = "judge",
+      .summary = "is this recording still the golden one's program, what grew, and what is to blame",
+      .operands = "GOLDEN [NEW]",
+      .count = {1, 2},
+      .example = "vramlab judge tests/data/judge/decoder.pickle.gz tests/data/judge/decoder_leak.pickle.gz",
+      .add_options = add_judge_options,
+      .run = run_judge};
 }
 
 }  // namespace vramlab

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <utility>
 
 namespace vramlab {
 namespace {
@@ -136,6 +138,28 @@ Bytes sum_of(const std::vector<Bytes>& sizes) {
   return sum;
 }
 
+/// By which power of 2 the sizes in `a` must be multiplied so that nearly all bytes of those with fewer
+/// blocks are among the others: some weights may look like something else. 1 where none does, or they are the
+/// same. Both are sorted.
+double precision_ratio(const std::vector<Bytes>& a, const std::vector<Bytes>& b) {
+  const auto share = [&](std::uint64_t times, std::uint64_t part) {
+    std::vector<Bytes> scaled_a(a);
+    std::vector<Bytes> scaled_b(b);
+    for (Bytes& size : scaled_a) size *= times;
+    for (Bytes& size : scaled_b) size *= part;
+    std::vector<Bytes> both;
+    std::ranges::set_intersection(scaled_a, scaled_b, std::back_inserter(both));
+    const Bytes fewer = std::min(sum_of(scaled_a), sum_of(scaled_b));
+    return fewer == 0 ? 0.0 : static_cast<double>(sum_of(both)) / static_cast<double>(fewer);
+  };
+  const double as_it_is = share(1, 1);
+  for (const auto& [times, part] : {std::pair{2U, 1U}, {1U, 2U}, {4U, 1U}, {1U, 4U}}) {
+    const double scaled = share(times, part);
+    if (scaled >= kNearlyAll && scaled > as_it_is) return static_cast<double>(times) / part;
+  }
+  return 1;
+}
+
 }  // namespace
 
 std::int64_t Atom::change() const {
@@ -164,6 +188,18 @@ Bytes bytes_of(const ReadProgram& read, Category category) {
   return sum_of(sizes_of(read, category, read.program.actions.size()));
 }
 
+bool in_backward(const ReadProgram& read, std::size_t at) {
+  const std::size_t step = read.steps.stretch_of(at);
+  if (step == 0 || step > read.steps.count()) return true;
+  for (std::size_t i = read.steps.begin_of(step); i < read.steps.ends[step]; ++i) {
+    const ClientAction& action = read.program.actions[i];
+    const bool is_gradient =
+        action.kind == Act::alloc && read.uses.blocks[action.block].category == Category::gradients;
+    if (is_gradient) return i < at;
+  }
+  return true;
+}
+
 WeightChange weight_change(const ReadProgram& a, const ReadProgram& b) {
   std::vector<Bytes> in_a = weight_sizes(a);
   std::vector<Bytes> in_b = weight_sizes(b);
@@ -183,6 +219,8 @@ WeightChange weight_change(const ReadProgram& a, const ReadProgram& b) {
   const auto& fewer = in_a.size() < in_b.size() ? in_a : in_b;
   const auto& more = in_a.size() < in_b.size() ? in_b : in_a;
   const std::set<Bytes> known(fewer.begin(), fewer.end());
+  change.ratio = precision_ratio(in_a, in_b);
+  if (change.ratio != 1) return change;
   change.repeated = !fewer.empty() && std::ranges::includes(more, fewer) &&
                     std::ranges::all_of(more, [&](Bytes size) { return known.contains(size); });
   return change;

@@ -1,9 +1,12 @@
 // Single differences between two aligned programs, before anything is known of their causes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "recordings/alignment/alignment.hpp"
@@ -63,6 +66,30 @@ class Ratios {
 
 /// Sum of the sizes, as requested, of all blocks of one category.
 Bytes bytes_of(const ReadProgram& read, Category category);
+
+/// Does action `at` come after the first gradient of its step? Always where the step makes none.
+bool in_backward(const ReadProgram& read, std::size_t at);
+
+/// Places that have a mark in common, and those that have one with them, and so on.
+template <class Mark>
+std::vector<std::set<std::string>> joined_places(std::map<std::string, std::set<Mark>> marks) {
+  std::vector<std::set<std::string>> groups;
+  while (!marks.empty()) {
+    auto& places = groups.emplace_back();
+    std::set<Mark> all = marks.begin()->second;
+    for (auto other = marks.begin(); other != marks.end();) {
+      if (std::ranges::none_of(other->second, [&](const Mark& one) { return all.contains(one); })) {
+        ++other;
+        continue;
+      }
+      places.insert(other->first);
+      all.insert(other->second.begin(), other->second.end());
+      marks.erase(other);
+      other = marks.begin();  // one that was passed over may have a new one in common
+    }
+  }
+  return groups;
+}
 
 /// How the weights of two programs differ.
 struct WeightChange {

@@ -253,7 +253,10 @@ class Sorter {
       const bool precision = is_of_precision(weights.ratio);
       FoundCause* cause = take(precision ? BlameKind::dtype : BlameKind::other, all,
                                [](const Atom& atom) { return atom.category() == Category::weights; });
-      if (cause != nullptr) cause->what = bytes;
+      if (cause != nullptr)
+        cause->what = weights.count_a == weights.count_b
+                          ? bytes
+                          : "weights are " + times_text(weights.ratio) + " as large";
     } else if (weights.repeated) {
       FoundCause* cause = take(BlameKind::more_layers, all, saved);
       if (cause != nullptr) {
@@ -322,15 +325,15 @@ class Sorter {
   }
 
   void find_optimizer() {
-    FoundCause* cause = take(BlameKind::optimizer,
-                             [](const Atom& atom) { return atom.by_optimizer && atom.type != Type::size; });
+    FoundCause* cause = take(BlameKind::optimizer, [](const Atom& atom) { return atom.by_optimizer; });
     if (cause == nullptr) return;
-    cause->what =
-        fmt::format("optimizer state of {} is {}", format_bytes(bytes_of(a_, Category::optimizer_state)),
-                    format_bytes(bytes_of(b_, Category::optimizer_state)));
+    const std::string before = format_bytes(bytes_of(a_, Category::optimizer_state));
+    const std::string now = format_bytes(bytes_of(b_, Category::optimizer_state));
+    cause->what = before == now ? "its state is " + now + " as before: it is updated another way"
+                                : "optimizer state of " + before + " is " + now;
   }
 
-  // Blocks of one line that are freed in forward for once, and come once more.
+  // Blocks of one line that are freed in forward for once, and come once more in backward.
   void find_recomputation() {
     for (const bool gained : {true, false}) {
       const Type extra = gained ? Type::only_b : Type::only_a;
@@ -342,7 +345,9 @@ class Sorter {
       std::set<Place> again;
       std::set<Place> places;
       for (const Atom& atom : atoms_.all) {
-        if (atom.open && atom.alloc && atom.type == extra) again.insert(place_of(atom));
+        if (atom.open && atom.alloc && atom.type == extra &&
+            in_backward(gained ? b_ : a_, gained ? atom.b : atom.a))
+          again.insert(place_of(atom));
       }
       Bytes shortened = 0;
       Bytes not_again = 0;
@@ -494,27 +499,6 @@ class Sorter {
     cause->what = "what one call takes and gives back has another size: another algorithm was chosen";
   }
 
-  /// Places that have a mark in common, and those that have one with them, and so on.
-  template <class Mark>
-  static std::vector<std::set<std::string>> joined_places(std::map<std::string, std::set<Mark>> marks) {
-    std::vector<std::set<std::string>> groups;
-    while (!marks.empty()) {
-      auto& places = groups.emplace_back();
-      std::set<Mark> all = marks.begin()->second;
-      for (auto other = marks.begin(); other != marks.end();) {
-        if (std::ranges::none_of(other->second, [&](const Mark& one) { return all.contains(one); })) {
-          ++other;
-          continue;
-        }
-        places.insert(other->first);
-        all.insert(other->second.begin(), other->second.end());
-        marks.erase(other);
-        other = marks.begin();  // one that was passed over may have a new one in common
-      }
-    }
-    return groups;
-  }
-
   // Places whose blocks are freed at the same moments belong together.
   void find_late_frees() {
     std::map<std::string, std::set<std::int64_t>> moments;  // of the free in the new program, by place
@@ -528,9 +512,15 @@ class Sorter {
         return atom.type == Type::life && places.contains(name_of_place(atom));
       });
       if (cause == nullptr) continue;
-      std::int64_t longer = 0;
-      for (const SiteChange& site : cause->sites) longer += site.bytes;
-      cause->what = fmt::format("blocks of equal size are freed {}", longer >= 0 ? "later" : "earlier");
+      bool later = false;
+      bool earlier = false;
+      for (const Atom& atom : atoms_.all) {
+        if (atom.cause == found_.causes.size()) (atom.shift > 0 ? later : earlier) = true;
+      }
+      cause->what = fmt::format("blocks of equal size are freed {}",
+                                !earlier ? "later"
+                                : !later ? "earlier"
+                                         : "at other moments, some later and some earlier");
     }
   }
 

@@ -144,7 +144,7 @@ std::vector<StepLeak> leaks_of(const ReadProgram& read) {
   std::vector<StepLeak> leaks;
   for (const auto& [like, left] : groups) {
     const std::size_t counted = left.size() - left.count(steps);
-    const std::size_t least = std::max(kLeastSteps, steps / 2);
+    const std::size_t least = std::max(kLeastSteps, (steps + 1) / 3);
     const bool of_model = is_of_model(read.uses.blocks[left.begin()->second.front()].category) && counted < 3;
     if (counted >= least && !of_model) leaks.push_back(leak_of(read, left));
   }

@@ -25,8 +25,8 @@ struct StepLeak {
 };
 
 /// The leaks of a program, the largest first: of blocks with the same place (and size, where no stack is
-/// known), those that at least half of the steps (and two) have left, the last not counted. What a step needs
-/// itself, such as gradients, is freed by the next one; what is made once stays once.
+/// known), those that at least a third of the steps (and two) have left, the last not counted. What a step
+/// needs itself, such as gradients, is freed by the next one; what is made once stays once.
 std::vector<StepLeak> leaks_of(const ReadProgram& read);
 
 /// When the card would be full if the program went on as in its last step.

@@ -12,8 +12,8 @@
 namespace vramlab {
 
 /// Columns: arrival_s, duration_s, need (a size); and, where they are there: name, use (a size), cards,
-/// priority, expected_s, crash_after_s. Throws InputError with the line of everything that does not read and of
-/// a name that an earlier job has, for any other column, and for a file without jobs.
+/// priority, expected_s, crash_after_s. Throws InputError with the line of everything that does not read and
+/// of a name that an earlier job has, for any other column, and for a file without jobs.
 std::vector<JobSpec> read_job_list(InputFile& file);
 
 // Reads job traces of the Gavel scheduler, with its measured throughputs, as jobs by share and duration.

@@ -89,6 +89,30 @@ INSTANTIATE_TEST_SUITE_P(Decoder, RealChangeTest,
                                                     "roundup_power2_divisions", 48'236'032, 37'748'736}),
                          [](const auto& one) { return std::string(one.param.file); });
 
+// Other changes of the same decoder, recorded on a card for this; the bytes are again those of PyTorch's
+// counters.
+TEST(JudgeTest, FurtherChangesAreBlamed) {
+  const auto read = [](const char* name) {
+    return read_client_programs(kData / "changes" / (std::string(name) + ".pickle.gz")).front();
+  };
+  const ClientProgram golden = read("base");
+  for (const auto& [file, verdict, kind, where, allocated, reserved] :
+       {RealChange{"fp32", Verdict::program, BlameKind::dtype, "more.py:11", 1'759'182'848, 1'608'515'584},
+        {"foreach", Verdict::program, BlameKind::optimizer, "more.py:46", 485'888, -12'582'912},
+        {"eager", Verdict::program, BlameKind::other, "modeling_llama.py:268", 239'067'136, 230'686'720},
+        {"leak_every2", Verdict::program, BlameKind::leak, "more.py:39", 12'058'624, 132'120'576}}) {
+    SCOPED_TRACE(file);
+    const Judgement there = judged(golden, read(file));
+    EXPECT_EQ(there.verdict, verdict);
+    EXPECT_EQ(there.delta_allocated(), allocated);
+    EXPECT_EQ(there.delta_reserved(), reserved);
+    ASSERT_THAT(there.blame, Not(IsEmpty()));
+    EXPECT_EQ(there.blame[0].kind, kind);
+    EXPECT_THAT(there.blame[0].where, HasSubstr(where));
+    for (const Blame& one : there.blame) EXPECT_NE(one.kind, BlameKind::recomputation);
+  }
+}
+
 TEST(JudgeTest, RepeatsOfAnUnchangedProgramNeverAlarm) {
   const fs::path folder = kShared / "judge";
   if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
