@@ -16,6 +16,7 @@
 #include "lab/model/file.hpp"
 #include "lab/model/prediction.hpp"
 #include "models/gpu_catalogue.hpp"
+#include "models/recorded_model.hpp"
 #include "recordings/open.hpp"
 
 namespace vramlab {
@@ -58,7 +59,9 @@ std::optional<Bytes> chosen_size(const Arguments& arguments, const char* option)
 struct AdvisedProgram {
   ClientProgram program;
   std::optional<double> step_seconds;
-  std::size_t others = 0;  ///< devices of the file that are not looked at
+  std::size_t others = 0;      ///< devices of the file that are not looked at
+  Json parameters{};           ///< of a model: name → value
+  bool outside_range = false;  ///< of what the model was fitted to
 };
 
 AdvisedProgram program_of_model(const std::string& file, const Words& settings) {
@@ -68,8 +71,18 @@ AdvisedProgram program_of_model(const std::string& file, const Words& settings) 
   for (const std::string& setting : settings) question.set(setting);
   ClientProgram recording;
   recording.file = file;
-  AdvisedProgram advised{.program = predicted_program(*model, question.point, recording), .step_seconds = {}};
-  if (model->timed()) advised.step_seconds = predict_step(question).step_seconds;
+  AdvisedProgram advised{.program = predicted_program(*model, question.point, recording),
+                         .step_seconds = {},
+                         .parameters = point_json(question)};
+  std::string note = "Nothing was recorded of this: three steps of the model at";
+  for (const auto& [name, value] : advised.parameters.items())
+    note += fmt::format(" {}={}", name, value.dump());
+  const auto* recorded = dynamic_cast<const RecordedModel*>(model.get());
+  advised.outside_range =
+      recorded != nullptr && !recorded->in_recorded_range(recorded->with_items(question.point));
+  note += advised.outside_range ? ", which lie outside what was recorded." : ".";
+  advised.program.notes.push_back(note);
+  if (model->timed()) advised.step_seconds = to_seconds(model->step(question.point).duration);
   return advised;
 }
 
@@ -195,6 +208,10 @@ int run_advise(const Arguments& arguments, Output& output) {
   output.write_report();
   Json json{{"file", advised.program.file}, {"device", advised.program.device}};
   json.update(advice_json(advice, question));
+  if (!advised.parameters.is_null()) {
+    json["parameters"] = advised.parameters;
+    json["outside_range"] = advised.outside_range;
+  }
   output.json(json);
   return kDone;
 }

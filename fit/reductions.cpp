@@ -86,8 +86,8 @@ class Reductions {
 
   // The input of the reduction lies among the allocations with an exact form: its rows decide.
   [[nodiscard]] std::optional<Rule> rule_of(const UnionTensor& buffer, const UnionTensor& counters) const {
-    const std::vector<SizeSample> samples = samples_of(buffer);
-    const std::vector<SizeSample> counted = samples_of(counters);
+    const std::vector<SizeSample> samples = size_samples(buffer, shapes_, values_);
+    const std::vector<SizeSample> counted = size_samples(counters, shapes_, values_);
     const Bytes count = counted.front().size;
     const bool constant = std::all_of(counted.begin(), counted.end(),
                                       [&](const SizeSample& sample) { return sample.size == count; });
@@ -138,17 +138,6 @@ class Reductions {
                     (kFirstRows * row * term.denominator + term.numerator - 1) / term.numerator};
     }
     return rule;
-  }
-
-  [[nodiscard]] std::vector<SizeSample> samples_of(const UnionTensor& tensor) const {
-    std::vector<SizeSample> samples;
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      const ShapeAllocation* one = tensor.in(shapes_, shape);
-      for (std::size_t round = 0; one != nullptr && round < one->sizes.size(); ++round) {
-        samples.push_back({values_(shape, one->loop, round), one->sizes[round]});
-      }
-    }
-    return samples;
   }
 
   std::int32_t number_of(const SizeForm& form) {

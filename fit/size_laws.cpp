@@ -20,7 +20,8 @@ class Finder {
         knowledge_(program.tensors.size(), SizeKnowledge::exact) {}
 
   std::vector<SizeKnowledge> run() {
-    for (const UnionTensor& tensor : program_.tensors) samples_.push_back(samples_of(tensor));
+    for (const UnionTensor& tensor : program_.tensors)
+      samples_.push_back(size_samples(tensor, shapes_, values_));
     find_main_product();
     const std::vector<std::uint32_t> candidates = likeliest_first();
     std::vector<std::size_t> rest;
@@ -41,17 +42,6 @@ class Finder {
   }
 
  private:
-  [[nodiscard]] std::vector<SizeSample> samples_of(const UnionTensor& tensor) const {
-    std::vector<SizeSample> samples;
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      const ShapeAllocation* one = tensor.in(shapes_, shape);
-      for (std::size_t round = 0; one != nullptr && round < one->sizes.size(); ++round) {
-        samples.push_back({values_(shape, one->loop, round), one->sizes[round]});
-      }
-    }
-    return samples;
-  }
-
   // The product that alone, times a constant, describes most bytes of tensors seen everywhere.
   void find_main_product() {
     std::vector<double> bytes(spec_.monomials.size(), 0);
@@ -164,6 +154,18 @@ class Finder {
 };
 
 }  // namespace
+
+std::vector<SizeSample> size_samples(const UnionTensor& tensor, const std::vector<ShapeProgram>& shapes,
+                                     const SampleValues& values) {
+  std::vector<SizeSample> samples;
+  for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+    const ShapeAllocation* one = tensor.in(shapes, shape);
+    for (std::size_t round = 0; one != nullptr && round < one->sizes.size(); ++round) {
+      samples.push_back({values(shape, one->loop, round), one->sizes[round]});
+    }
+  }
+  return samples;
+}
 
 std::vector<SizeKnowledge> find_size_laws(const UnionProgram& program,
                                           const std::vector<ShapeProgram>& shapes, const SampleValues& values,

@@ -60,6 +60,10 @@ constexpr std::size_t kKnowledges = 5;
 using SampleValues =
     std::function<std::vector<std::int64_t>(std::size_t shape, std::int32_t loop, std::size_t round)>;
 
+/// All recorded sizes of an allocation, shape by shape and round by round.
+std::vector<SizeSample> size_samples(const UnionTensor& tensor, const std::vector<ShapeProgram>& shapes,
+                                     const SampleValues& values);
+
 /// Puts them into `spec`, which has the parameters and as many tensors as `program`: forms, tables, the size
 /// of each tensor and the main product, the one that alone describes most bytes. Exact forms first; an
 /// allocation seen at one shape only takes the form of another that has the same size there; everything else

@@ -145,9 +145,9 @@ std::vector<std::string> advice_verdict(const Advice& advice, const AdviceQuesti
     if (advice.front.size() == 1)
       return {"Nothing is known that needs less than the recorded program: " + needs + '.'};
     const AdvicePoint& last = advice.front.back();
-    return {fmt::format("The recorded program needs {}; {} with {} of a step.", needs,
-                        format_bytes(last.peak_reserved) + " reserved can be reached",
-                        ratio_text(last.time_ratio))};
+    return {
+        fmt::format("The recorded program needs {}; {} reserved can be reached with {} of a step (assumed).",
+                    needs, format_bytes(last.peak_reserved), ratio_text(last.time_ratio))};
   }
   const std::string room = fmt::format("{} ({} usable{})", question.card, format_bytes(*usable),
                                        question.context_assumed ? ", context assumed" : "");

@@ -50,27 +50,25 @@ class Finder {
     if (atom.stretch >= first_) atoms_.all.push_back(atom);
   }
 
-  void take_a(Atom& atom, std::uint32_t at) const {
-    const ClientAction& action = a_.program.actions[at];
-    atom.a = at;
+  static void take(Atom& atom, const ReadProgram& read, std::uint32_t at, Category& category) {
+    const ClientAction& action = read.program.actions[at];
     atom.alloc = action.kind == Act::alloc;
-    atom.site = alignment_.site_a[at];
-    atom.bytes_a = action.bytes;
     if (!atom.alloc) return;
-    const BlockUse& use = a_.uses.blocks[action.block];
-    atom.category_a = use.category;
+    const BlockUse& use = read.uses.blocks[action.block];
+    category = use.category;
     atom.by_optimizer = atom.by_optimizer || is_optimizers(use);
   }
+  void take_a(Atom& atom, std::uint32_t at) const {
+    atom.a = at;
+    atom.site = alignment_.site_a[at];
+    atom.bytes_a = a_.program.actions[at].bytes;
+    take(atom, a_, at, atom.category_a);
+  }
   void take_b(Atom& atom, std::uint32_t at) const {
-    const ClientAction& action = b_.program.actions[at];
     atom.b = at;
-    atom.alloc = action.kind == Act::alloc;
     atom.site = alignment_.site_b[at];
-    atom.bytes_b = action.bytes;
-    if (!atom.alloc) return;
-    const BlockUse& use = b_.uses.blocks[action.block];
-    atom.category_b = use.category;
-    atom.by_optimizer = atom.by_optimizer || is_optimizers(use);
+    atom.bytes_b = b_.program.actions[at].bytes;
+    take(atom, b_, at, atom.category_b);
   }
 
   void add_only_a(std::uint32_t at) {

@@ -327,6 +327,11 @@ class Judge {
   }
 
   void check_growth() {
+    for (const Allowance& one : question_.allowed) {
+      if (one.step && *one.step > judgement_.steps.size())
+        note(fmt::format("What is allowed of step {} counts for nothing: {} steps were judged.", *one.step,
+                         judgement_.steps.size()));
+    }
     if (judgement_.verdict == Verdict::same) return;
     const auto check = [&](const JudgedStretch& stretch, std::size_t step) {
       for (const JudgedFigure figure : {JudgedFigure::allocated, JudgedFigure::reserved}) {

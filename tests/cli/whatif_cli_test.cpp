@@ -91,6 +91,18 @@ TEST_F(WhatIfCliTest, ComputesAgainOnlyWhatThereIs) {
               HasSubstr("no part of this program is known to keep"));
 }
 
+TEST_F(WhatIfCliTest, AdviseOfAModelSaysThatNothingWasRecorded) {
+  const std::string model = "'" VRAMLAB_SOURCE_DIR "/models/llama.json' ";
+  const Ran asked = run("advise " + model + "--set batch=2 --set seq=128 --only recompute --json a.json");
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_THAT(asked.out,
+              HasSubstr("note: Nothing was recorded of this: three steps of the model at batch=2"));
+  const Json answer = Json::parse(read_input_file(folder.file("a.json")));
+  EXPECT_EQ(answer["parameters"], (Json{{"batch", 2}, {"seq", 128}}));
+  EXPECT_TRUE(answer["outside_range"].is_boolean());
+  EXPECT_EQ(answer["step_seconds_from"], "the model's");
+}
+
 TEST_F(WhatIfCliTest, AdviseSaysWhatFitsAndWhatIsWrong) {
   const std::string decoder = "'" VRAMLAB_SOURCE_DIR "/tests/data/recomputed/decoder.none.pickle.gz' ";
   const Ran fits = run("advise " + decoder + "--limit 240MiB --only recompute --json a.json --report a.html");

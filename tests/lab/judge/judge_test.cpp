@@ -113,6 +113,14 @@ TEST(JudgeTest, FurtherChangesAreBlamed) {
   }
 }
 
+TEST(JudgeTest, WhatIsAllowedOfAStepThatIsNotThereIsSaid) {
+  JudgeQuestion question;
+  question.allowed = {parse_allowed_bytes("reserved@99=1MiB", "--allow-bytes")};
+  const Judgement judgement = judged(decoder(), decoder(), question);
+  EXPECT_THAT(judgement.notes,
+              testing::Contains("What is allowed of step 99 counts for nothing: 8 steps were judged."));
+}
+
 TEST(JudgeTest, RepeatsOfAnUnchangedProgramNeverAlarm) {
   const fs::path folder = kShared / "judge";
   if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
