@@ -31,7 +31,7 @@ function pointsTable(section) {
   const number = (text) => make('td', { class: 'number' }, text);
   const head = (text, kind = 'number') => make('th', { scope: 'col', class: kind }, text);
   const caption = 'Each choice was replayed; times are assumed';
-  return make('div', { class: 'scroll wordy', tabindex: '0', role: 'region', 'aria-label': caption }, make('table', {},
+  return make('div', { class: 'scroll wordy choices', tabindex: '0', role: 'region', 'aria-label': caption }, make('table', {},
     make('caption', {}, caption),
     make('thead', {}, make('tr', {}, head('computed again in backward', ''), head('time lost'), head('reserved'), head('allocated'), head('fits', ''), head('to write', ''))),
     make('tbody', {}, ...section.points.map((point, i) => make('tr', {},
