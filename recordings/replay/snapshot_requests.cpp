@@ -102,9 +102,11 @@ std::optional<Bytes> SnapshotReplay::collecting_limit(const TraceStep& step, std
     --collected;
   }
   const auto reserved = static_cast<Bytes>(allocator_->stats().reserved_bytes.all().current);
-  if (released == 0 || released > reserved) return std::nullopt;
   const double threshold = allocator_->settings().garbage_collection_threshold;
-  return static_cast<Bytes>(std::ceil(static_cast<double>(reserved - released) / threshold));
+  if (threshold <= 0 || released == 0 || released > reserved) return std::nullopt;
+  const double limit = std::ceil(static_cast<double>(reserved - released) / threshold);
+  if (limit >= static_cast<double>(kUnlimited)) return std::nullopt;
+  return static_cast<Bytes>(limit);
 }
 
 // The request found no memory until everything was given back that the step gave back. The first `collected`
