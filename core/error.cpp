@@ -46,7 +46,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::size_t best_distance = (name.size() + 2) / 3 + 1;  // one slip in three letters is still a slip
   for (const std::string& candidate : candidates) {
     const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
-    if (longer - shorter >= best_distance) continue;  // as many letters are left out at least: long names cost nothing
+    if (longer - shorter >= best_distance)
+      continue;  // as many letters are left out at least: long names cost nothing
     const std::size_t distance = edit_distance(name, candidate);
     if (distance >= best_distance) continue;
     best_distance = distance;
