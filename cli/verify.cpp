@@ -39,6 +39,7 @@ Json recording_json(const VerifiedRecording& recording) {
           {"inferred_blocks", recording.inferred_blocks},
           {"inferred_bytes", recording.inferred_bytes},
           {"checked", recording.checked},
+          {"made_without_card", recording.made_without_card},
           {"torch_version", recording.torch_version.empty() ? Json(nullptr) : Json(recording.torch_version)},
           {"torch_version_from", recording.torch_from.empty() ? Json(nullptr) : Json(recording.torch_from)},
           {"skipped_entries", recording.skipped_entries},
@@ -84,6 +85,8 @@ std::string verdict(const std::vector<VerifiedRecording>& recordings) {
                                           recordings.size() == 1 ? "the file holds"
                                           : silent == 1          ? "it holds"
                                                                  : "they hold");
+  const bool all_made = std::ranges::all_of(recordings, &VerifiedRecording::made_without_card);
+  if (all_made) return "Nothing to check: what was made without a card has no addresses to verify.";
   if (checked == 0) return "N" + nothing;
   return fmt::format("{} of {} recordings are reproduced exactly ({} addresses and {} counters checked).{}",
                      exact, checked, addresses, counters, silent == 0 ? "" : " N" + nothing);
@@ -93,6 +96,10 @@ void print_details(const VerifiedRecording& recording, Output& output) {
   for (const std::string& warning : recording.replay.warnings) {
     const bool says_file = warning.starts_with(recording.file);
     output.line("warning: {}{}", says_file ? "" : recording.name() + ": ", warning);
+  }
+  if (recording.made_without_card) {
+    output.line("{} was made without a card: its addresses are made up, and no allocator ever answered it.",
+                recording.name());
   }
   if (recording.initial_state != "empty") {
     output.line("{}: blocks in use at the start: {}, of inferred size: {} ({}).", recording.name(),

@@ -247,6 +247,15 @@ const std::vector<TraceEntry>& history_of(const TorchSnapshot& snapshot, const s
   throw InputError(name, "holds no history. Record with torch.cuda.memory._record_memory_history().");
 }
 
+RecordedRun cut(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
+                const std::vector<std::size_t>& ends, const std::string& name) {
+  RecordedRun run = Cutter(history_of(snapshot, name), name).cut(marks, ends);
+  if (!snapshot.made) return run;
+  const std::vector<std::string> said = sentences_of(*snapshot.made);
+  run.warnings.insert(run.warnings.begin(), said.begin(), said.end());
+  return run;
+}
+
 }  // namespace
 
 std::optional<Bytes> RecordedRun::outside() const {
@@ -269,12 +278,12 @@ RecordedRun cut_at_marks(const TorchSnapshot& snapshot, const std::vector<StepMa
     while (at < trace.size() && trace[at].time_us <= mark.time_us) ++at;
     ends.push_back(at);
   }
-  return Cutter(trace, name).cut(marks, ends);
+  return cut(snapshot, marks, ends, name);
 }
 
 RecordedRun cut_at_entries(const TorchSnapshot& snapshot, const std::vector<StepMark>& marks,
                            const std::vector<std::size_t>& ends, const std::string& name) {
-  return Cutter(history_of(snapshot, name), name).cut(marks, ends);
+  return cut(snapshot, marks, ends, name);
 }
 
 RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& parameters,
@@ -288,7 +297,7 @@ RecordedRun cut_at_repeats(const TorchSnapshot& snapshot, const StepParameters& 
   }
   std::vector<StepMark> marks(ends.size(), {.is_step = true, .label = "found", .parameters = parameters});
   marks[0] = {.label = "before the steps"};
-  RecordedRun run = Cutter(trace, name).cut(marks, ends);
+  RecordedRun run = cut(snapshot, marks, ends, name);
   run.warnings.push_back(std::to_string(run.steps.size()) +
                          " equal steps were found by their repetition, without marks; what came before "
                          "counts as building, the first step of the process included.");

@@ -221,6 +221,8 @@ ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
   program.device_total = recording.device_total;
   program.outside = recording.outside;
   program.warnings = recording.warnings;
+  program.made = recording.made;
+  if (recording.made) program.notes = sentences_of(*recording.made);
   program.torch_from = recording.torch_from;
   ProgramAuthor author(program);
   author.perform(model.build(), "built");

@@ -391,6 +391,24 @@ void add_peak(Json& json, const PeakMemory& peak) {
                         {"mark", peak.mark}};
 }
 
+// Null for a recording of a card.
+Json made_json(const ClientProgram& program) {
+  if (!program.made) return nullptr;
+  const MadeWithoutCard& made = *program.made;
+  Json parts = Json::array();
+  for (const SuppliedPart& part : made.parts) {
+    parts.push_back({{"name", part.name},
+                     {"how", part.how},
+                     {"source", part.source},
+                     {"allocations", part.allocations},
+                     {"bytes", part.bytes}});
+  }
+  return {{"card", made.card},
+          {"total_memory_bytes", made.total_memory},
+          {"torch", made.torch},
+          {"parts", std::move(parts)}};
+}
+
 // What the recording itself shows.
 void add_recording(Json& json, const ClientProgram& program) {
   json["torch_version"] = to_text(program.settings.torch);
@@ -398,6 +416,7 @@ void add_recording(Json& json, const ClientProgram& program) {
   json["skipped_entries"] = program.skipped_entries;
   json["warnings"] = program.warnings;
   json["failures"] = failures_json(program);
+  json["made_without_card"] = made_json(program);
   if (!program.shown_reserved) return;
   json["shown_reserved_bytes"] = *program.shown_reserved;
   json["held"] = held_json(program);

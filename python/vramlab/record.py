@@ -104,8 +104,8 @@ class _ModuleNames:
 
 
 @contextlib.contextmanager
-def record(name: str, *, golden: bool = False, only_times: bool = False, modules: bool = False,
-           **more: Any) -> Iterator[Any]:
+def record(name: str, *, golden: bool = False, only_times: bool = False, modules: bool = False, device: str = "cuda",
+           card: str = "h100-80gb", stand_in: Optional[Dict[str, Any]] = None, **more: Any) -> Iterator[Any]:
     """Records the block and writes name.pickle and name.marks.json at its end, after an error as well.
 
     Steps after recorder.save(name) are timed, and all are with only_times, which records nothing: name.times.json is
@@ -113,16 +113,27 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
     `whatif` then shows by frame and their classes by module. golden: small files to keep beside a test, for `vramlab
     judge`: stacks cut to the project's own frames (unless stacks=False, or modules), and the pickle compressed
     (name.pickle.gz). `more` goes to vramlab_recorder.Recorder: stacks=True, max_entries=….
+
+    device="fake": on no card at all, as on `card`; stand_in gives values to what the program reads from the card, by the
+    place that reads it: {"train.py:40": 0.0}. See docs/no-gpu.md.
     """
     if modules and (more.get("stacks") or only_times):
         raise Error("modules: names of modules take the place of stacks in what is recorded. Leave stacks and only_times out.")
     if golden and not modules and not only_times:
         more.setdefault("stacks", True)
+    if device not in ("cuda", "fake"):
+        raise Error(f'device={device!r}: is "cuda", or "fake" for a program that runs without a card.')
+    if device == "fake" and (only_times or modules):
+        raise Error('device="fake": nothing runs on a card, so there are no times, and names of modules are told by the time '
+                    "they ran at. Leave only_times and modules out; stacks=True shows who allocates.")
     if only_times and (golden or more.get("stacks")):
         raise Error("only_times: records nothing, so golden and stacks say nothing. Leave them out.")
     folder = os.path.dirname(os.path.abspath(name))
     if not os.access(folder, os.W_OK):
         raise Error(f"{folder}: is not a folder that can be written to; nothing was recorded.")
+    if device == "fake":
+        yield from _recorded_on_no_card(name, card, stand_in, golden, bool(more.get("stacks")))
+        return
     recorder = _recorder().Recorder(record=not only_times, **more)
     names = _ModuleNames() if modules else None
     try:
@@ -135,6 +146,28 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
         except OSError as error:
             raise Error(f"{error.filename or name}: {error.strerror}; what was not written yet is lost, and what was there "
                         "before is as it was.") from error
+
+
+def _recorded_on_no_card(name: str, card: str, stand_in: Optional[Dict[str, Any]], golden: bool, stacks: bool) -> Iterator[Any]:
+    _recorder()
+    from ._fake_record import recording
+
+    try:
+        with recording(name, card, stand_in, stacks) as recorder:
+            yield recorder
+    finally:
+        if golden and os.path.exists(f"{name}.pickle"):
+            if stacks:
+                _cut_stacks(f"{name}.pickle")
+            _compress(f"{name}.pickle")
+
+
+def _compress(file: str) -> None:
+    """FILE.gz takes its place, the same for the same bytes."""
+    with _recorder().whole_file(f"{file}.gz") as part, open(file, "rb") as plain, open(part, "wb") as opened, \
+            gzip.GzipFile("", "wb", mtime=0, fileobj=opened) as small:
+        shutil.copyfileobj(plain, small)
+    os.unlink(file)
 
 
 def _is_projects(frame: Any) -> bool:
@@ -186,10 +219,7 @@ def _save(recorder: Any, name: str, names: Optional[_ModuleNames], golden: bool,
     elif only_times:
         logger.warning("no step ended, so %s.times.json was not written", name)
     if golden:
-        with _recorder().whole_file(f"{name}.pickle.gz") as part, open(f"{name}.pickle", "rb") as plain, \
-                open(part, "wb") as opened, gzip.GzipFile("", "wb", mtime=0, fileobj=opened) as small:
-            shutil.copyfileobj(plain, small)
-        os.unlink(f"{name}.pickle")
+        _compress(f"{name}.pickle")
 
 
 class _StepMarks:
@@ -201,7 +231,7 @@ class _StepMarks:
         self._step: Any = None
         self._built = False
         module = torch().nn.modules.module
-        optimizer = torch().optim.optimizer
+        optimizer = sys.modules.get("torch.optim.optimizer") or torch().optim.optimizer  # PyTorch 2.11 does not name it
         try:
             self._handles: List[Any] = [module.register_module_forward_pre_hook(self._module_begins),
                                         optimizer.register_optimizer_step_post_hook(self._optimizer_stepped)]
@@ -289,6 +319,20 @@ class _Callable(types.ModuleType):
 sys.modules[__name__].__class__ = _Callable
 
 
+def _stand_ins(given: List[str]) -> Dict[str, Any]:
+    values: Dict[str, Any] = {}
+    for one in given:
+        place, equals, value = one.rpartition("=")
+        try:
+            values[place] = {"True": True, "False": False}[value] if value in ("True", "False") else float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not place:
+            raise Error(f"--stand-in {one}: is not PLACE=VALUE. Write train.py:40=0.5, or *=0 for every place; a value is a number, "
+                        "True or False.")
+    return values
+
+
 def main(words: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m vramlab.record", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -299,15 +343,21 @@ def main(words: Optional[List[str]] = None) -> int:
     passes.add_argument("--only-times", action="store_true", help="write NAME.times.json and record nothing")
     parser.add_argument("--modules", action="store_true", help="mark what a forward allocates with the names of modules")
     parser.add_argument("--golden", action="store_true", help="small files to keep beside a test: stacks cut to the project's frames, compressed")
+    parser.add_argument("--device", choices=["cuda", "fake"], default="cuda", help="fake: without a card, by PyTorch's fake tensors")
+    parser.add_argument("--card", default="h100-80gb", metavar="NAME", help="with --device fake: whose kernels to suppose (h100-80gb)")
+    parser.add_argument("--stand-in", action="append", default=[], metavar="PLACE=VALUE",
+                        help="with --device fake: a value for what is read from the card at FILE, FILE:LINE, FILE:FUNCTION or *")
     parser.add_argument("program", help="the Python program to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what it is given")
     given = parser.parse_args(words)
     if not os.path.isfile(given.program):
         parser.error(f"{given.program}: there is no such program")
     try:
+        if given.device == "fake" and given.times:
+            parser.error("--times: nothing runs on a card with --device fake, so there are no times to take")
         stacks = given.stacks or (given.golden and not given.modules)
-        with record(given.output, golden=given.golden, stacks=stacks, only_times=given.only_times,
-                    modules=given.modules) as recorder:
+        with record(given.output, golden=given.golden, stacks=stacks, only_times=given.only_times, modules=given.modules,
+                    device=given.device, card=given.card, stand_in=_stand_ins(given.stand_in)) as recorder:
             marks = _StepMarks(recorder)
             sys.argv = [given.program, *given.arguments]
             sys.path.insert(0, os.path.dirname(os.path.abspath(given.program)))

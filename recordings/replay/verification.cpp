@@ -63,7 +63,7 @@ std::vector<VerifiedRecording> verify_snapshot(InputFile& file, const ReadOption
   for (const int device : devices_to_answer(snapshot, options.device, file.name())) {
     SnapshotReplayResult result;
     const bool tells = tells_of_program(history_of(snapshot, device));
-    if (tells) {
+    if (tells && !snapshot.made) {
       result = replay_snapshot(snapshot, device, {.truth = truth ? &*truth : nullptr, .limit = std::nullopt});
     }
     std::ranges::copy(warnings, std::back_inserter(result.warnings));
@@ -74,6 +74,7 @@ std::vector<VerifiedRecording> verify_snapshot(InputFile& file, const ReadOption
                           .initial_blocks = result.initial_blocks,
                           .inferred_blocks = result.inferred_blocks,
                           .inferred_bytes = result.inferred_bytes,
+                          .made_without_card = snapshot.made.has_value(),
                           .checked = result.entries_checked > 0,
                           .torch_version = to_text(version.torch),
                           .torch_from = version.from,

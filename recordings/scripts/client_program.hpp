@@ -92,6 +92,8 @@ struct ClientProgram {
   std::vector<StackFrame> frames;
   std::vector<std::vector<std::uint32_t>> stacks;  ///< places in `frames`, innermost first
 
+  /// No card took part in the recording; empty for one of a card, and for a script.
+  std::optional<MadeWithoutCard> made;
   /// What was not recorded and had to be supposed, one sentence each.
   std::vector<std::string> notes;
   /// What could not be read of the file, one sentence each with its place.

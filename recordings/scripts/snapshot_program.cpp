@@ -287,6 +287,16 @@ std::vector<std::size_t> find_empty_caches(const TorchSnapshot& snapshot, int de
   return result.empty_cache_entries;
 }
 
+// Such a file says itself where the cache was emptied, and for which card it was made.
+std::vector<std::size_t> note_made_without_card(const MadeWithoutCard& made, ClientProgram& program) {
+  program.made = made;
+  program.device_total = made.total_memory;
+  program.outside.reset();  // its marks measured no card
+  const std::vector<std::string> said = sentences_of(made);
+  program.notes.insert(program.notes.end(), said.begin(), said.end());
+  return made.empty_caches;
+}
+
 }  // namespace
 
 ClientProgram program_of(const TorchSnapshot& snapshot, int device, const SnapshotProgramOptions& options) {
@@ -309,7 +319,11 @@ ClientProgram program_of(const TorchSnapshot& snapshot, int device, const Snapsh
   known.torch_from = writer_version(snapshot).from;
   find_outside(snapshot, device, options.measured, known);
   std::vector<std::size_t> empty_caches;
-  if (known.has_history) empty_caches = find_empty_caches(snapshot, device, options, known);
+  if (snapshot.made) {  // nothing in it can be compared with a replay
+    empty_caches = note_made_without_card(*snapshot.made, known);
+  } else if (known.has_history) {
+    empty_caches = find_empty_caches(snapshot, device, options, known);
+  }
   known.frames = snapshot.frames;
   known.stacks = snapshot.stacks;
   known.on_windows = has_windows_paths(snapshot.frames);

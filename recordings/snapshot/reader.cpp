@@ -20,7 +20,7 @@ constexpr std::size_t kRoundupClasses = 16;
 
 // Every key that is read, whatever dict it belongs to. Each text of a document is looked up once, and after
 // that a key is its place in this list; 0 = unknown.
-constexpr std::array<std::string_view, 37> kKeys{
+constexpr std::array<std::string_view, 38> kKeys{
     "",
     "segments",
     "device_traces",
@@ -58,6 +58,7 @@ constexpr std::array<std::string_view, 37> kKeys{
     "stage",
     "user_metadata",
     "compile_context",
+    "made_without_card",
 };
 using Field = std::uint8_t;
 
@@ -154,6 +155,7 @@ class SnapshotReader : public PickleListTaker {
         if (field == known("device_traces")) read_traces(value);
         if (field == known("allocator_settings")) unless_bad([&] { read_settings(value); });
         if (field == known("external_annotations")) unless_bad([&] { read_annotations(value); });
+        if (field == known("made_without_card")) snapshot_.made = parse_made_without_card(text(value), name_);
       });
     }
     if (!is_snapshot) fail("is a pickle, but no memory snapshot: it has neither segments nor device_traces.");

@@ -11,6 +11,7 @@
 
 #include "core/units.hpp"
 #include "recordings/input_file.hpp"
+#include "recordings/snapshot/made_without_card.hpp"
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 
@@ -124,7 +125,8 @@ struct TorchSnapshot {
   /// `user_metadata` of the entries, else `compile_context`; [0] = none.
   std::vector<std::string> labels{""};
 
-  std::optional<TorchVersion> torch;  ///< that wrote it, where somebody says so; no file does
+  std::optional<TorchVersion> torch;  ///< that wrote it, where somebody says so; no file of PyTorch does
+  std::optional<MadeWithoutCard> made;  ///< no card took part; empty for a recording of a card
   /// What could not be read and no replay needs, one sentence each with file and place.
   std::vector<std::string> warnings;
 };
