@@ -149,8 +149,10 @@ def record(name: str, *, golden: bool = False, only_times: bool = False, modules
 
 
 def _recorded_on_no_card(name: str, card: str, stand_in: Optional[Dict[str, Any]], golden: bool, stacks: bool) -> Iterator[Any]:
+    from ._fake_record import recording, require_card
+
+    require_card(card)
     _recorder()
-    from ._fake_record import recording
 
     try:
         with recording(name, card, stand_in, stacks) as recorder:

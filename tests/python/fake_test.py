@@ -20,6 +20,7 @@ from vramlab._fake_kernels import attention_kernel  # noqa: E402
 from vramlab._fake_laws import Laws  # noqa: E402
 from vramlab._fake_log import Log  # noqa: E402
 from vramlab._fake_reduce import buffers  # noqa: E402
+from vramlab.record import _stand_ins, record  # noqa: E402
 
 H200 = 132  # multiprocessors
 
@@ -125,6 +126,25 @@ def stand_ins():
         assert "fake_test.py" in str(error) and "--stand-in FILE:LINE=VALUE" in str(error), error
 
 
+def refusals(folder):
+    name = os.path.join(folder, "run")
+    for given, said in [({"device": "tpu"}, '"cuda", or "fake"'), ({"device": "fake", "only_times": True}, "no times"),
+                        ({"device": "fake", "modules": True}, "stacks=True"), ({"device": "fake", "card": "l5"}, "l4-24gb")]:
+        try:
+            with record(name, **given):
+                raise AssertionError("not reached")
+        except Error as error:
+            assert said in str(error), error
+    assert _stand_ins(["train.py:40=0.5", "*=False"]) == {"train.py:40": 0.5, "*": False}
+    for wrong in ("train.py", "=3", "train.py=x"):
+        try:
+            _stand_ins([wrong])
+            raise AssertionError("not reached")
+        except Error as error:
+            assert "is not PLACE=VALUE" in str(error), error
+    assert os.listdir(folder) == [], os.listdir(folder)
+
+
 def whole(vramlab, folder):
     if importlib.util.find_spec("torch") is None:
         print("PyTorch is not installed here: the recording itself is not tried")
@@ -149,6 +169,7 @@ def main(vramlab):
     laws()
     stand_ins()
     with tempfile.TemporaryDirectory() as folder:
+        refusals(folder)
         made_file(vramlab, folder)
         whole(vramlab, folder)
     print("ok")
