@@ -220,7 +220,9 @@ class Session:
             known = self.pytree.tree_map(lambda one: t.empty_strided(one.shape, one.stride(), dtype=one.dtype, device="cuda:0")
                                          if isinstance(one, t.Tensor) else one, value)
             return known
-        except UnsupportedOperatorException:
+        except (UnsupportedOperatorException, RuntimeError) as error:
+            if not isinstance(error, UnsupportedOperatorException) and "register_fake" not in str(error):
+                raise
             file, line, name = _place()
             raise UnknownValue(f"{file}:{line}: {name}() calls {func}, a kernel that says nothing of the shapes that it makes. Give it "
                                "a shape function (torch.library.register_fake), or leave it out of what is recorded.") from None

@@ -16,7 +16,8 @@ def no_accelerator(t: Any) -> None:
     _setup_privateuseone_for_python_backend(NO_DEVICE)
 
 
-def attention_kernel(capability: Tuple[int, int], dtype: str, head: int, masked: bool, enabled: Dict[str, bool]) -> str:
+def attention_kernel(capability: Tuple[int, int], dtype: str, head: int, masked: bool, enabled: Dict[str, bool],
+                     grouped: bool = False) -> str:
     """Which kernel scaled_dot_product_attention takes (PyTorch 2.11, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp):
     cuDNN first on capability 9.0 and 10.0, then flash, then memory-efficient, then the plain one."""
     half = dtype in ("torch.float16", "torch.bfloat16")
@@ -24,7 +25,7 @@ def attention_kernel(capability: Tuple[int, int], dtype: str, head: int, masked:
         return "cudnn"
     if half and capability >= (8, 0) and head <= 256 and not masked and enabled["flash"]:
         return "flash"
-    if enabled["efficient"]:
+    if enabled["efficient"] and not grouped:
         return "efficient"
     return "math"
 
@@ -133,23 +134,22 @@ class Kernels:
         backends = t.backends.cuda
         enabled = {"cudnn": backends.cudnn_sdp_enabled(), "flash": backends.flash_sdp_enabled(),
                    "efficient": backends.mem_efficient_sdp_enabled()}
-        kind = attention_kernel(self.session.capability, str(query.dtype), query.shape[-1], attn_mask is not None, enabled)
+        kind = attention_kernel(self.session.capability, str(query.dtype), query.shape[-1], attn_mask is not None, enabled,
+                                key.shape[-3] != query.shape[-3])
         mask = attn_mask
         if mask is not None and mask.dtype == t.bool and kind != "math":
             least = t.zeros((), dtype=query.dtype, device=query.device)
             mask = t.where(mask, least, t.full((), float("-inf"), dtype=query.dtype, device=query.device))
         if kind == "cudnn":
             return aten._scaled_dot_product_cudnn_attention(query, key, value, mask, grad, dropout_p, is_causal, False, scale=scale)[0]
-        if enable_gqa:
-            times = query.shape[-3] // key.shape[-3]
-            key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
         if kind == "flash":
             return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
         if kind == "efficient":
             if mask is not None:
                 mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
             return aten._scaled_dot_product_efficient_attention(query, key, value, mask, grad, dropout_p, is_causal, scale=scale)[0]
-        return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale)[0]
+        return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale,
+                                                       enable_gqa=enable_gqa)[0]
 
     def _cudnn_attention(self, query: Any, key: Any, value: Any, *more: Any, **others: Any) -> Any:
         """PyTorch's own shape function leaves two numbers on no device."""

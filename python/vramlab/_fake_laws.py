@@ -16,6 +16,7 @@ CUBLAS_LT = "cuBLASLt workspace"
 REDUCTION = "buffers of reductions"
 COPY = "contiguous copies"
 ATTENTION = "cuDNN attention workspace"
+FLASH = "flash attention workspace"
 CONVOLUTION = "cuDNN convolution workspace"
 RECURRENT = "cuDNN workspace of recurrent networks"
 SORT = "buffers of scans and sorts"
@@ -28,6 +29,8 @@ PARTS: Dict[str, Tuple[str, str]] = {
     COPY: ("law", "operations that need their input in one piece copy it (PyTorch, aten/src/ATen/native)"),
     ATTENTION: ("law", "sums of the gradient of queries in single precision, and of each head's keys and values where heads share "
                        "them (recordings on an H100 and an H200, cuDNN 9.19)"),
+    FLASH: ("law", "sums of the gradient of queries in single precision, rows padded to 128 and widths to 32 (PyTorch, flash_attn/"
+                   "flash_api.cpp); not measured"),
     CONVOLUTION: ("assumed", "input, output and weights once more in another order; cuDNN chooses by shape, and what it chooses differs "
                              "(recordings on an H100 and an H200, cuDNN 9.19)"),
     RECURRENT: ("assumed", "fitted to an LSTM of two layers on an H200 (cuDNN 9.19); other depths and kinds go on from it"),
@@ -81,6 +84,7 @@ class Laws:
             "aten.linalg_vector_norm.default": self._sum,
             "aten._scaled_dot_product_cudnn_attention.default": self._attention,
             "aten._scaled_dot_product_cudnn_attention_backward.default": self._attention_backward,
+            "aten._scaled_dot_product_flash_attention_backward.default": self._flash_backward,
             "aten.native_dropout.default": self._dropout,
             "aten.native_layer_norm.default": self._layer_norm, "aten.native_layer_norm_backward.default": self._layer_norm_backward,
             "aten.convolution.default": self._convolution, "aten.convolution_backward.default": self._convolution_backward,
@@ -161,6 +165,18 @@ class Laws:
         if key[2][1] != heads:
             size += 2 * batch * heads * key[2][2] * width * BYTES[key[1]]
         yield temporary(size, ATTENTION)
+
+    def _flash_backward(self, arguments: Any, outputs: Any, born: List[int], backward: bool) -> Iterator[Action]:
+        yield from (OUTPUT for _ in born)
+        _, query, key = arguments[:3]
+        batch, heads, length, width = query[2]
+        rows = -(-length // 128) * 128
+        padded = -(-width // 32) * 32 if width <= 192 else 256
+        yield temporary(batch * heads * rows * 4, FLASH)
+        yield temporary(batch * rows * heads * padded * 4, FLASH)
+        if key[2][1] != heads:
+            for _ in range(2):
+                yield temporary(batch * key[2][2] * heads * width * BYTES[key[1]], FLASH)
 
     # --- Norms, dropout ---
 
