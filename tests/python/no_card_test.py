@@ -79,7 +79,7 @@ def high(values):
 
 def main(vramlab, data):
     right = asked = 0
-    for name in sorted(os.listdir(data)):
+    for name in sorted(one for one in os.listdir(data) if one.endswith(".json.gz")):
         document = json.loads(gzip.open(os.path.join(data, name)).read())
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([vramlab, "whatif", script_of(document, folder), "--alloc-conf", "", "--json", "-"],
