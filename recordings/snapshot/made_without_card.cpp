@@ -52,7 +52,8 @@ MadeWithoutCard parse_made_without_card(std::string_view text, const std::string
                        .torch = member<std::string>(read, where, "torch"),
                        .empty_caches = member<std::vector<std::size_t>>(read, where, "empty_caches"),
                        .parts = {}};
-  if (made.total_memory > kMostOfCard) throw InputError(where + "/total_memory", "is more than any card has.");
+  if (made.total_memory > kMostOfCard)
+    throw InputError(where + "/total_memory", "is more than any card has.");
   const std::vector<std::size_t>& emptied = made.empty_caches;
   if (std::adjacent_find(emptied.begin(), emptied.end(), std::greater_equal<>()) != emptied.end()) {
     throw InputError(where + "/empty_caches", "is not in order of the history, each entry once.");

@@ -23,10 +23,11 @@ struct SuppliedPart {
 
 /// What such a file says of itself: the text of its key `made_without_card`, a JSON object.
 struct MadeWithoutCard {
-  std::string card;                       ///< whose kernels and limits were supposed
-  Bytes total_memory = 0;                 ///< of that card
-  std::string torch;                      ///< version of PyTorch that made it, or ""
-  std::vector<std::size_t> empty_caches;  ///< entries of the history before which the program emptied the cache
+  std::string card;        ///< whose kernels and limits were supposed
+  Bytes total_memory = 0;  ///< of that card
+  std::string torch;       ///< version of PyTorch that made it, or ""
+  std::vector<std::size_t>
+      empty_caches;  ///< entries of the history before which the program emptied the cache
   std::vector<SuppliedPart> parts;
 };
 

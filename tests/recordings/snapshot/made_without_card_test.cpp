@@ -1,4 +1,6 @@
 // Recordings that no card took part in: what they say of themselves, and what is made of it.
+#include "recordings/snapshot/made_without_card.hpp"
+
 #include <string>
 #include <vector>
 
@@ -7,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "recordings/scripts/recorded_program.hpp"
-#include "recordings/snapshot/made_without_card.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 #include "tests/recordings/pickle/pickle_text.hpp"
 
@@ -42,8 +43,9 @@ TorchSnapshot made_snapshot(const std::string& empty_caches) {
   const std::string json = json_with(empty_caches);
   const std::string long_text = 'X' + number(json.size(), 4) + json;
   const std::string trace =
-      list(made_entry("alloc", 4096, 1000) + made_entry("alloc", 8192, 3000000) + made_entry("free_requested", 8192, 3000000) +
-           made_entry("free_completed", 8192, 3000000) + made_entry("alloc", 16384, 2000));
+      list(made_entry("alloc", 4096, 1000) + made_entry("alloc", 8192, 3000000) +
+           made_entry("free_requested", 8192, 3000000) + made_entry("free_completed", 8192, 3000000) +
+           made_entry("alloc", 16384, 2000));
   return parse_torch_snapshot(whole(dict(text("segments") + list("") + text("device_traces") + list(trace) +
                                          text("made_without_card") + long_text)),
                               "x.pickle");
@@ -54,10 +56,11 @@ TEST(MadeWithoutCard, SaysForWhichCardAndWhatWasSupplied) {
   EXPECT_EQ(made.card, "NVIDIA L4");
   EXPECT_EQ(made.total_memory, 23'654'532'874);
   EXPECT_THAT(made.empty_caches, ElementsAre(3, 9));
-  EXPECT_THAT(sentences_of(made),
-              ElementsAre(AllOf(HasSubstr("Made without a card"), HasSubstr("2.11.0"), HasSubstr("NVIDIA L4")),
-                          "By law: cuBLAS workspace, 2 allocations, at most 16.0 MiB at once: PyTorch's "
-                          "CUDABlas.cpp."));
+  EXPECT_THAT(
+      sentences_of(made),
+      ElementsAre(AllOf(HasSubstr("Made without a card"), HasSubstr("2.11.0"), HasSubstr("NVIDIA L4")),
+                  "By law: cuBLAS workspace, 2 allocations, at most 16.0 MiB at once: PyTorch's "
+                  "CUDABlas.cpp."));
 }
 
 TEST(MadeWithoutCard, RefusesWhatItCannotMean) {
