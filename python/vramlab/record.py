@@ -248,7 +248,9 @@ class _StepMarks:
             self._recorder.built()
             self._built = True
         shapes = [tuple(one.shape) for one in inputs if hasattr(one, "shape")]
-        self._sizes = {f"size{i}": int(length) for i, length in enumerate(shapes[0])} if shapes else {}
+        if not shapes:
+            return  # given by keywords, or none: the first module within that has one tells
+        self._sizes = {f"size{i}": int(length) for i, length in enumerate(shapes[0])}
         if self._sizes:
             self._step = self._recorder.step(**self._sizes)
             self._step.__enter__()
