@@ -19,6 +19,7 @@
 #include "lab/scenario/file.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "models/recorded_model.hpp"
+#include "recordings/input_file.hpp"
 
 namespace vramlab {
 namespace {
@@ -204,6 +205,21 @@ std::optional<LargestValue> ask_largest(const Arguments& arguments,
   return largest;
 }
 
+// What a model's file says of recordings that no card took part in, and of what was put into them.
+Texts notes_of_model(const std::string& file) {
+  const Json model = Json::parse(read_input_file(file));
+  Texts notes;
+  if (!model.contains("card") || !model["card"].contains("warnings")) return notes;
+  for (const Json& warning : model["card"]["warnings"]) {
+    if (!warning.is_string()) continue;
+    const std::string text = warning.get<std::string>();
+    const bool is_first = text.starts_with("Made without a card");
+    const bool is_part = text.starts_with("By law: ") || text.starts_with("Assumed: ");
+    if (is_first || (is_part && !notes.empty())) notes.push_back(text);
+  }
+  return notes;
+}
+
 int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& output) {
   std::vector<PredictionQuestion> questions;
   for (const auto& model : workloads.models) {
@@ -253,6 +269,9 @@ int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& 
   add_ranks(workloads, question, deciding, output, json);
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
   output.next_table(prediction_table(question, prediction));
+  const Texts notes = notes_of_model(operands(arguments).front());
+  for (const std::string& note : notes) output.line("note: {}", note);
+  if (!notes.empty()) json["notes"] = notes;
   json.update(prediction_json(question, prediction));
   output.json(json);
   return kDone;

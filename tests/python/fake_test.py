@@ -114,6 +114,8 @@ def made_file(vramlab, folder):
     assert "has no addresses to verify" in text, text
     fitted = json.loads(run(vramlab, "fit", name + ".pickle", "--marks", name + ".marks.json", "-o", name + ".json", "--json", "-"))
     assert fitted["warnings"][0].startswith("Made without a card"), fitted["warnings"]
+    predicted = json.loads(run(vramlab, "predict", name + ".json", "--json", "-"))
+    assert [note.split(":")[0].split(",")[0] for note in predicted["notes"]] == ["Made without a card", "By law"], predicted["notes"]
 
 
 def stand_ins():
