@@ -12,8 +12,7 @@ from ._fake_kernels import Kernels, no_accelerator
 from ._memory import torch
 
 MOST_KNOWN = 1 << 16  # elements of a tensor whose values are followed, where they do not come from data
-
-
+# operations whose result follows from the shapes of what they are given
 SHAPES_ALONE = ("aten::ones_like", "aten::zeros_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full")
 
 
@@ -118,7 +117,8 @@ class Session:
         self.watched: Dict[int, Watched] = {}
         self.born = 0
         self.kernels = Kernels(self)
-        self._knows_transformers = False
+        self._transformers: Any = None  # its module, once the program has it, and the function that is replaced
+        self._asks_fake: Any = None
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Session"]:
@@ -143,6 +143,8 @@ class Session:
             for one in known:
                 one.remove(self.FakeTensor)
             fake_tensor.init_gpu_context = asks_card
+            if self._transformers is not None:
+                self._transformers.is_fake_tensor = self._asks_fake
             t._C._set_only_lift_cpu_tensors(lifted)
 
     @staticmethod
@@ -173,9 +175,8 @@ class Session:
         t = self.torch
         if func is t.ops.prim.device.default:
             return self.device_of(args[0])
-        if not self._knows_transformers and "transformers.utils.import_utils" in sys.modules:
-            self._knows_transformers = True  # its models go other ways for fake tensors than for those of a card
-            sys.modules["transformers.utils.import_utils"].is_fake_tensor = lambda tensor: False  # type: ignore[attr-defined]
+        if self._transformers is None:
+            self._look_for_transformers()
         flat = self.pytree.arg_tree_leaves(*args, **kwargs)
         device = kwargs.get("device")
         if device is not None and t.device(device).type == "meta" and self._on_card(flat):
@@ -201,6 +202,13 @@ class Session:
             out = self._run(func, args, kwargs, value)
         self._note(func, args, kwargs, flat, out, value)
         return out
+
+    def _look_for_transformers(self) -> None:
+        """Its models go other ways for fake tensors than for those of a card."""
+        module = sys.modules.get("transformers.utils.import_utils")
+        if hasattr(module, "is_fake_tensor"):
+            self._transformers, self._asks_fake = module, module.is_fake_tensor  # type: ignore[union-attr]
+            module.is_fake_tensor = lambda tensor: False  # type: ignore[union-attr]
 
     def _run(self, func: Any, args: Any, kwargs: Any, value: Any) -> Any:
         from torch._subclasses.fake_tensor import DynamicOutputShapeException, UnsupportedOperatorException
