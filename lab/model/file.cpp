@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "lab/model/layers.hpp"
 #include "lab/model/recorded.hpp"
 #include "models/linear.hpp"
 #include "models/measured.hpp"
@@ -216,6 +217,11 @@ const Record<RecordedSpec>& recorded_table() {
   return table;
 }
 
+const Record<LayersFile>& layers_table() {
+  static const Record<LayersFile> table{joined<LayersFile>(common_rows<LayersFile>(), layers_model_rows())};
+  return table;
+}
+
 const Record<RanksFile>& ranks_table() {
   static const Record<RanksFile> table{joined<RanksFile>(common_rows<RanksFile>(), rank_model_rows())};
   return table;
@@ -322,6 +328,10 @@ std::unique_ptr<WorkloadModel> parse_model(const Json& json, const std::string& 
   check_range_names(json, kind.table->fields, "", problems);
   if (kind.name == "recorded") return make_model<RecordedModel>(read_recorded_spec(json, where), where);
   if (kind.name == "ranks") return deciding_workload(rank_workloads(read_rank_models(json, where), {}));
+  if (kind.name == "layers") {
+    return make_model<layers::LayersModel>(read_layers_spec(read_section(json, layers_table()), where),
+                                           where);
+  }
   if (kind.name == "linear") {
     LinearFile file = read_section(json, linear_table());
     take_ranges(file.parameters, {&file.batch}, problems);
@@ -349,6 +359,8 @@ const std::vector<ModelKind>& model_kinds() {
       {"linear", "a peak that is a straight line in the batch size", &linear_table()},
       {"measured", "points measured by hand: batches and their peaks, or lengths and their largest batches",
        &measured_table()},
+      {"layers", "a network by its config.json, made into a model by vramlab estimate --config",
+       &layers_table()},
       {"recorded", "steps of a real program, made into a model by vramlab fit", &recorded_table()},
       {"ranks", "the same of a program on several cards, one model for each recorded process",
        &ranks_table()}};

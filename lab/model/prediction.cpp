@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "models/layers/layers_model.hpp"
 #include "models/measured.hpp"
 #include "models/recorded_model.hpp"
 #include "models/step_program.hpp"
@@ -60,6 +61,10 @@ void require_names_once(const std::vector<std::string>& settings, const std::str
 }
 
 PredictionQuestion::PredictionQuestion(const WorkloadModel& asked) : model(&asked) {
+  if (const auto* network = dynamic_cast<const layers::LayersModel*>(model)) {
+    point = network->spec().usual;
+    return;
+  }
   const auto* recorded = dynamic_cast<const RecordedModel*>(model);
   const auto& ranges = recorded != nullptr ? recorded->spec().recorded : model->parameters().parameters;
   for (const Parameter& range : ranges) point.push_back(range.low + (range.high - range.low) / 2);

@@ -36,7 +36,7 @@ struct PredictionQuestion {
   [[nodiscard]] Bytes usable() const;
 
   const WorkloadModel* model;
-  Point point;  ///< at first the middle of each range
+  Point point;  ///< at first the middle of each range; of a network by its layers its usual values
   const Gpu* gpu = nullptr;
   AllocatorOptions allocator;
   bool of_ranks = false;  ///< one of several processes, which hold buffers to exchange data (NCCL) as well
