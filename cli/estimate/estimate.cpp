@@ -1,4 +1,7 @@
-// vramlab estimate: the two published table estimates, and what they leave out.
+// vramlab estimate: the two published table estimates, and what they leave out; a network by its config.json
+// has a source of its own.
+#include "cli/estimate/estimate.hpp"
+
 #include <charconv>
 #include <sstream>
 
@@ -20,7 +23,7 @@ void add_estimate_options(Options& options) {
       // clang-format off
       ("type", po::value<std::string>(), "a job by its type: transformer, cnn, rnn")
       ("size", po::value<std::string>()->default_value("medium"), "with --type: small, medium, large, xlarge")
-      ("seq", po::value<std::int64_t>()->default_value(512), "with --type transformer: sequence length")
+      ("seq", po::value<std::int64_t>()->default_value(512), "with --type transformer and --config: sequence length")
       ("training", "with --type: training and not inference")
       ("faithful", "with --type: as the published queue computes: always medium, no ratio below 1")
       ("samples", po::value<std::int64_t>(), "an epoch of mixed tasks: number of samples")
@@ -31,8 +34,9 @@ void add_estimate_options(Options& options) {
       ("images", text_value("T1=N,T2=N,T3=N"), "images of a sample, by task; assumed 1, 3 and 4")
       ("calibration", text_value("FILE"), "CSV, header task,mb: peaks of batches of one sample; 10 calibrate a task")
       ("inference", "with --samples and --safe-batch: forward pass only")
-      ("batch", po::value<std::int64_t>(), "batch size; default 8 with --type, 16 with --samples");
+      ("batch", po::value<std::int64_t>(), "batch size; default 8 with --type and --config, 16 with --samples");
   // clang-format on
+  add_config_options(options);
 }
 
 std::string megabytes(double mb) { return fmt::format("{:.1f} MB", mb); }
@@ -237,10 +241,15 @@ int run_estimate(const Arguments& arguments, Output& output) {
   const bool job = arguments.contains("type");
   const bool epochs = arguments.contains("samples");
   const bool safe = !text_of(arguments, "safe-batch").empty();
-  if (job + epochs + safe != 1) {
+  const bool config = !text_of(arguments, "config").empty();
+  if (job + epochs + safe + config != 1) {
     throw InputError(
-        "", "give one of --type (a job), --samples (epochs of mixed tasks) and --safe-batch (one task).");
+        "",
+        "give one of --config (a network by its config.json), --type (a job), --samples (epochs of "
+        "mixed tasks) and --safe-batch (one task).");
   }
+  if (config) return estimate_config(arguments, output);
+  require_no_config_options(arguments);
   for (const char* option : {"images", "calibration"}) {
     if (job && !text_of(arguments, option).empty()) {
       throw InputError(std::string{"--"} + option, "goes with --samples or --safe-batch.");
@@ -255,8 +264,8 @@ int run_estimate(const Arguments& arguments, Output& output) {
 
 Verb estimate_verb() {
   return {.name = "estimate",
-          .summary = "memory by published tables: a job by its type, or epochs of mixed tasks",
-          .example = "vramlab estimate --type transformer --size medium --batch 32 --training",
+          .summary = "memory of a network by its config.json, or by published tables of a job or of epochs",
+          .example = "vramlab estimate --config config.json --batch 8 --seq 512 --dtype bf16 --gpu l4-24gb",
           .add_options = add_estimate_options,
           .run = run_estimate};
 }
