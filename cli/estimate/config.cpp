@@ -130,15 +130,18 @@ void set_parameters(const Arguments& arguments, LayersSpec& spec) {
   const std::int64_t known = n.positions > 0 ? std::min(n.positions, kLongest) : 4096;
   const auto seq = number_within(arguments, "seq", learnt ? known : kLongest);
   const std::int64_t longest = learnt ? known : std::max(known, seq);
+  const std::int64_t most = layers::largest_simulated(n, spec.run);
   for (const std::string& name : layers::parameter_names(n, spec.run.task)) {
     std::int64_t value = seq;
     Parameter range{name, 1, longest};
     if (name == "batch") {
-      range.high = kLargestBatch;
-      value = arguments.contains("batch") ? number_within(arguments, "batch", kLargestBatch) : 8;
+      const std::int64_t simulated = spec.run.task == layers::Task::generation ? kLargestBatch : most;
+      range.high = std::min(kLargestBatch, simulated);
+      value = arguments.contains("batch") ? number_within(arguments, "batch", range.high)
+                                          : std::min<std::int64_t>(8, range.high);
     } else if (name == "new") {
-      range.high = kMostTokens;
-      value = number_within(arguments, "generate", kMostTokens);
+      range.high = std::min(kMostTokens, most);
+      value = number_within(arguments, "generate", range.high);
     } else if (name == "px") {
       range.low = n.patch_size;
       range.high = std::max(kLargestImage, n.image_size);

@@ -188,16 +188,14 @@ Value Kernels::written_attention(const Value& queries, const Value& keys, const 
         return Gradients{new_gradient(shape.query_elements(), number, true),
                          new_gradient(shape.key_elements(), number, true)};
       });
-  if (bias != nullptr) {
-    Value sum = tape.tensor(cells, scores.number);
-    sum.from = tape.record({scores.from, bias->from}, [this, shape, number = bias->number,
-                                                       wanted = bias->wants_gradient()](Gradients given) {
+  if (bias != nullptr) {  // added in place
+    scores.from = tape.record({scores.from, bias->from}, [this, cells, number = bias->number,
+                                                          wanted = bias->wants_gradient()](Gradients given) {
       Gradients gradients{given[0], {}};
-      const std::int64_t all = product({shape.heads, shape.queries, shape.keys});
-      if (wanted) gradients[1] = new_gradient(all, number);
+      if (wanted && given[0].number != number) gradients[1] = new_gradient(cells, number);
+      if (wanted && given[0].number == number) gradients[1] = given[0];
       return gradients;
     });
-    scores = std::move(sum);
   }
   Value wide = cast(scores, Number::float32);
   scores = {};

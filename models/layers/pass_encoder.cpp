@@ -169,10 +169,12 @@ Value Pass::written(const Attention& attention, const Value& input, const Value&
                     const AttentionShape& shape, const Value* bias) {
   Value attended;
   {
-    const Value queries = k_.linear(attention.query, input);
-    const Value keys = k_.linear(attention.key, over);
-    const Value values = k_.linear(attention.value, over);
+    // Products of batches want the heads apart, in copies.
+    const Value queries = k_.copy(k_.linear(attention.query, input));
+    const Value keys = k_.copy(k_.linear(attention.key, over));
+    const Value values = k_.copy(k_.linear(attention.value, over));
     attended = k_.written_attention(queries, keys, values, shape, bias, n_.attention_dropout);
+    attended = k_.copy(attended);
   }
   const Value output = k_.linear(attention.output, attended);
   return k_.dropout(output, n_.hidden_dropout);

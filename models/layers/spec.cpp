@@ -1,6 +1,6 @@
 #include "models/layers/spec.hpp"
 
-#include <array>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -39,16 +39,25 @@ std::vector<std::string> parameter_names(const NetworkSpec& network, Task task) 
   return {"batch", "seq"};
 }
 
+std::int64_t largest_simulated(const NetworkSpec& network, const RunSpec& run) {
+  const std::int64_t layers = std::max<std::int64_t>(network.layers + network.decoder_layers, 1);
+  if (run.task == Task::generation) return kMostLayersGenerated / layers;
+  constexpr std::int64_t kAny = std::int64_t{1} << 40;
+  if (run.task != Task::training || run.micro_batch == 0) return kAny;
+  return product({run.micro_batch, kMostLayersTrained / layers});
+}
+
 namespace {
 
 class Checks {
  public:
-  explicit Checks(const LayersSpec& spec) : n_(spec.network), run_(spec.run) {}
+  explicit Checks(const LayersSpec& spec) : spec_(spec), n_(spec.network), run_(spec.run) {}
 
   std::vector<Problem> problems() {
     counts();
     attention();
     options();
+    ranges();
     return std::move(problems_);
   }
 
@@ -83,6 +92,19 @@ class Checks {
     }
   }
 
+  void ranges() {
+    const std::string counted = run_.task == Task::generation ? "new" : "batch";
+    for (const Parameter& range : spec_.parameters) {
+      const std::string where = "/parameters/" + range.name;
+      if (range.name == "px" && range.low < n_.patch_size) {
+        problem(where, "images must be as large as a patch, " + std::to_string(n_.patch_size) + " pixels.");
+      }
+      const std::int64_t most = largest_simulated(n_, run_);
+      if (range.name != counted || range.high <= most) continue;
+      problem(where, "a step with more than " + std::to_string(most) + " is too long to simulate.");
+    }
+  }
+
   void options() {
     const Family family = family_of(n_.architecture);
     if (run_.task == Task::generation && family != Family::decoder) {
@@ -108,6 +130,7 @@ class Checks {
     }
   }
 
+  const LayersSpec& spec_;
   const NetworkSpec& n_;
   const RunSpec& run_;
   std::vector<Problem> problems_;

@@ -101,6 +101,14 @@ struct LayersSpec {
 /// "prompt" and "new".
 std::vector<std::string> parameter_names(const NetworkSpec& network, Task task);
 
+/// How often a step may go through a layer, by parts of a batch and by tokens: longer programs would fill the
+/// memory of the machine that simulates them.
+inline constexpr std::int64_t kMostLayersTrained = 20'000;
+inline constexpr std::int64_t kMostLayersGenerated = 500'000;
+
+/// The largest batch, or number of new tokens, whose step stays within that.
+std::int64_t largest_simulated(const NetworkSpec& network, const RunSpec& run);
+
 /// Throws InputError with everything that the figures contradict: heads that do not divide, a decoder without
 /// layers, options that do not go together.
 void check(const LayersSpec& spec);

@@ -42,6 +42,7 @@ void Tape::put(MemoryOp op) {
 }
 
 Memory Tape::allocate(Bytes size) {
+  size = std::max<Bytes>(size, 1);
   put({.kind = MemoryOpKind::allocate, .slot = next_id_, .size = size});
   return std::make_shared<Storage>(*this, next_id_++, ops_.size() - 1);
 }

@@ -1,6 +1,7 @@
 // Networks whose steps were recorded or whose parameters are published, as their config.json has them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -38,7 +39,9 @@ inline layers::LayersModel model_of(const std::string& config, const layers::Run
   spec.network = read.network;
   spec.run = run;
   for (const std::string& name : layers::parameter_names(spec.network, run.task)) {
-    spec.parameters.push_back({name, 1, 4096});
+    const std::int64_t low = name == "px" ? spec.network.patch_size : 1;
+    spec.parameters.push_back(
+        {name, low, std::min<std::int64_t>(4096, layers::largest_simulated(spec.network, run))});
     spec.usual.push_back(1);
   }
   return layers::LayersModel(std::move(spec));

@@ -66,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
                              0.015},
                     Measured{"fsdp-3-ranks", known::kDecoder, shared_by(3), 0.02, 0.05},
                     Measured{"fsdp-4-ranks", known::kDecoder, shared_by(4), 0.02, 0.05}),
-    [](const auto& info) {
-      std::string name = info.param.grid;
+    [](const auto& one) {
+      std::string name = one.param.grid;
       for (char& letter : name) letter = letter == '-' ? '_' : letter;
       return name;
     });

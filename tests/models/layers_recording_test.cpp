@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
         Recorded{"fsdp_w2.rank0", known::kDecoder, {.autocast = MixedPrecision::bfloat16, .shards = 2}},
         Recorded{"gpt2_fit", known::kGpt2, {.autocast = MixedPrecision::bfloat16}},
         Recorded{"bert_fit", known::kBert, {}}),
-    [](const auto& info) {
-      std::string name = info.param.recording;
+    [](const auto& one) {
+      std::string name = one.param.recording;
       std::replace(name.begin(), name.end(), '.', '_');
       return name;
     });
