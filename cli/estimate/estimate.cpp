@@ -265,7 +265,8 @@ int run_estimate(const Arguments& arguments, Output& output) {
 Verb estimate_verb() {
   return {.name = "estimate",
           .summary = "memory of a network by its config.json, or by published tables of a job or of epochs",
-          .example = "vramlab estimate --config docs/examples/decoder.config.json --batch 6 --seq 768 --gpu l4-24gb",
+          .example =
+              "vramlab estimate --config docs/examples/decoder.config.json --batch 6 --seq 768 --gpu l4-24gb",
           .add_options = add_estimate_options,
           .run = run_estimate};
 }

@@ -192,14 +192,14 @@ std::vector<MemoryPart> memory_parts(const layers::LayersModel& model, const Pre
     if (bytes > 0) parts.push_back({name, bytes, how});
   };
   const auto law_unless = [](bool assumed) { return assumed ? "assumed" : "law"; };
-  add("weights", sizes.weights, law_unless(run.adapter_rank > 0));
-  add("gradients", sizes.gradients, law_unless(run.shards > 1));
+  add("weights", sizes.weights, "law");
+  add("gradients", sizes.gradients, "law");
   add("optimizer state", sizes.optimizer, law_unless(small_states));
   add("temporaries of the optimizer", sizes.optimizer_temporary, "law");
-  add("activations", sizes.activations, law_unless(written_attention || run.adapter_rank > 0));
+  add("activations", sizes.activations, law_unless(written_attention));
   add("logits and loss", sizes.logits, "law");
   add("keys and values", sizes.cache, "law");
-  add("gathered shards", sizes.gathered, "assumed");
+  add("gathered shards", sizes.gathered, "law");
   add("workspaces of libraries", sizes.workspaces, law_unless(!known_card));
   const auto above = [](Bytes a, Bytes b) { return a > b ? a - b : 0; };
   add("tails of blocks that are not cut", above(prediction.peak_allocated, sizes.sum()), "law");
@@ -217,7 +217,9 @@ std::vector<std::string> differences_from_recordings(const LayersSpec& spec) {
   if (family == Family::encoder_decoder) {
     told.emplace_back("attention: taken to be written out, a score for each pair of positions");
   } else if (run.weights == layers::Number::float32 && run.autocast == layers::MixedPrecision::none) {
-    told.emplace_back("attention: taken to be PyTorch's memory-efficient kernel");
+    told.emplace_back(spec.network.kv_heads < spec.network.heads
+                          ? "attention: written out, PyTorch has no kernel for grouped queries in float32"
+                          : "attention: taken to be PyTorch's memory-efficient kernel");
   } else {
     told.emplace_back("attention: taken to be cuDNN's fused kernel, as on an H100");
   }

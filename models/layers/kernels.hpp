@@ -64,6 +64,8 @@ class Kernels {
   Value slice(const Value& value, std::int64_t elements);
   /// Two tensors, the first repeated, in one of `elements`.
   Value join(const Value& first, const Value& second, std::int64_t elements);
+  /// A tensor several times over, `elements` in all.
+  Value repeat(const Value& value, std::int64_t elements);
   Value activate(Activation kind, const Value& value);
   /// In training, with a mask of a byte each; `drops` false = nothing happens.
   Value dropout(const Value& value, bool drops);

@@ -115,6 +115,14 @@ Value Kernels::join(const Value& first, const Value& second, std::int64_t elemen
   return result;
 }
 
+Value Kernels::repeat(const Value& value, std::int64_t elements) {
+  Value result = tape.tensor(elements, value.number);
+  result.from = tape.record({value.from}, [this, small = value.elements, number = value.number](Gradients) {
+    return Gradients{new_gradient(small, number)};
+  });
+  return result;
+}
+
 Value Kernels::activate(Activation kind, const Value& value) {
   if (kind == Activation::gelu_new) return gelu_new(value);
   if (kind == Activation::quick_gelu) {
@@ -237,7 +245,7 @@ Value Kernels::root_mean_square(const Norm& norm, const Value& value) {
       tape.record({narrow.from, weight.from},
                   [this, elements, number = narrow.number, weight_number = weight.number, width = norm.width,
                    narrow_wanted = narrow.wants_gradient(), weight_wanted = weight.wants_gradient(),
-                   saved = narrow.memory](Gradients given) {
+                   saved = weight.wants_gradient() ? narrow.memory : nullptr](Gradients given) {
                     Gradients gradients(2);
                     if (narrow_wanted) gradients[0] = new_gradient(elements, number);
                     if (!weight_wanted) return gradients;

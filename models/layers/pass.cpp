@@ -129,6 +129,21 @@ Value Pass::gated(const FeedForward& layer, const Value& input) {
   return k_.linear(layer.down, inner);
 }
 
+// The kernels of single precision know no groups of queries: keys and values are repeated for every head, and
+// attention is written out.
+Value Pass::grouped_attention(const Value& queries, const Value& keys, const Value& values,
+                              std::int64_t length) {
+  const AttentionShape asked = shape(size_.length, length);
+  const bool single = queries.number == Number::float32 && !tape_.autocast;
+  if (!single || n_.kv_heads == n_.heads) return k_.attention(queries, keys, values, asked);
+  AttentionShape whole = asked;
+  whole.kv_heads = whole.heads;
+  const Value scaled_queries = k_.scaled(queries);
+  const Value all_keys = k_.scaled(k_.repeat(keys, whole.key_elements()));
+  const Value all_values = k_.repeat(values, whole.key_elements());
+  return k_.written_attention(scaled_queries, all_keys, all_values, whole, nullptr, n_.attention_dropout);
+}
+
 Value Pass::llama_block(const Block& block, const Value& hidden, const Memory& cosines, const Memory& sines) {
   Value middle;
   {
@@ -142,7 +157,7 @@ Value Pass::llama_block(const Block& block, const Value& hidden, const Memory& c
     keys = {};
     if (n_.cache) turned_keys = k_.copy(turned_keys);
     if (n_.cache) values = k_.copy(values);
-    const Value attended = k_.attention(turned, turned_keys, values, shape(size_.length, size_.length));
+    const Value attended = grouped_attention(turned, turned_keys, values, size_.length);
     const Value output = k_.linear(block.attention.output, attended);
     middle = k_.add(hidden, output);
   }

@@ -45,7 +45,7 @@ Value Pass::cached_block(const Block& block, const Value& hidden, Cache& cache, 
         grow(cache.values, values);
       }
       const std::int64_t keys = cache.keys.elements / product({size_.batch, n_.kv_heads, n_.head_size});
-      attended = k_.attention(queries, cache.keys, cache.values, shape(size_.length, keys));
+      attended = grouped_attention(queries, cache.keys, cache.values, keys);
     }
     middle = k_.add(hidden, k_.linear(block.attention.output, attended));
   }

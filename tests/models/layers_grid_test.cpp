@@ -1,9 +1,14 @@
 // Networks by their layers against measured grids: nothing of them but the config.json went in.
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "lab/model/file.hpp"
+#include "lab/model/layers.hpp"
 #include "lab/model/measured_grid.hpp"
+#include "lab/model/prediction.hpp"
 #include "tests/models/known_networks.hpp"
 
 namespace vramlab {
@@ -71,6 +76,36 @@ INSTANTIATE_TEST_SUITE_P(
       for (char& letter : name) letter = letter == '-' ? '_' : letter;
       return name;
     });
+
+// Eleven networks that were measured when the model was done, each point here in a process of its own. Two of
+// them showed mistakes (attention with grouped queries in single precision, norms that are not trained),
+// which were mended then; the other nine were met at once.
+TEST(LayersMeasured, NetworksThatWereNeverRecordedAreMet) {
+  const std::string file = std::string{VRAMLAB_SOURCE_DIR} + "/tests/data/networks-h200.json";
+  std::vector<double> errors;
+  const Json measured = read_json_file(file);
+  for (const Json& one : measured["networks"]) {
+    layers::LayersSpec spec;
+    spec.name = one["name"].get<std::string>();
+    spec.network = read_network_config(one["config"], file + ": ").network;
+    const bool vision = layers::family_of(spec.network.architecture) == layers::Family::vision;
+    Json json = layers_model_json(spec, "");
+    json["run"] = one["run"];
+    json["parameters"] = {{"batch", {1, 64}}, {vision ? "px" : "seq", {16, 2048}}};
+    const auto model = parse_model(json, file + ": ");
+    for (const Json& row : one["rows"]) {
+      PredictionQuestion question(*model);
+      question.gpu = &find_gpu("h200-141gb");
+      question.point = row["point"].get<Point>();
+      const auto real = row["peak_allocated"].get<double>();
+      const double error = std::abs(static_cast<double>(predict_step(question).peak_allocated) - real) / real;
+      EXPECT_LE(error, 0.0105) << spec.name << " at " << row["point"];
+      errors.push_back(error);
+    }
+  }
+  EXPECT_EQ(errors.size(), 35u);
+  EXPECT_LE(summarise(errors).median, 0.0015);
+}
 
 }  // namespace
 }  // namespace vramlab
