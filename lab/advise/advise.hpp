@@ -48,9 +48,11 @@ struct AdviceQuestion {
 /// What is known of a unit, in the pass that has the program's peak, or else in the one where it saves most.
 struct UnitFigures {
   ModelUnit unit;
-  Bytes saved = 0;   ///< that is gone from its forward to its backward if it is computed again
-  Bytes inputs = 0;  ///< that have to be kept for that
-  Bytes most = 0;    ///< that it holds of its own while it runs again
+  Bytes saved = 0;         ///< that is gone from its forward to its backward if it is computed again
+  Bytes inputs = 0;        ///< that have to be kept for that
+  Bytes most = 0;          ///< that it holds of its own while it runs again
+  Bytes copied = 0;        ///< to host memory if it is offloaded, and back again
+  std::size_t copies = 0;  ///< in one direction
   Bytes host = 0;    ///< pinned host memory if it is offloaded: PyTorch rounds each block to a power of two
   double share = 0;  ///< of the step's time that running it again takes
 };

@@ -137,17 +137,19 @@ bool has_place(const ModelParts& parts, const std::string& place) {
 // "model.layers" stands for all of "model.layers.*", and "model.layers.3" for the fourth.
 void find_module(const ModelParts& parts, NamedRepeats& named) {
   if (has_place(parts, named.place)) return;
-  if (has_place(parts, named.place + ".*")) {
-    named.place += ".*";
+  for (const char* const end : {".*", " *", "_*", "*"}) {
+    if (!has_place(parts, named.place + end)) continue;
+    named.place += end;
     return;
   }
-  const std::size_t dot = named.place.find_last_of('.');
-  if (dot == std::string::npos || !has_place(parts, named.place.substr(0, dot) + ".*")) return;
+  const std::size_t last = named.place.find_last_not_of("0123456789");
+  const std::string list = named.place.substr(0, last == std::string::npos ? 0 : last + 1) + '*';
+  if (!has_place(parts, list) || list.size() > named.place.size()) return;
   std::uint32_t number = 0;
   const char* const end = named.place.data() + named.place.size();
-  const auto [read, error] = std::from_chars(named.place.data() + dot + 1, end, number);
+  const auto [read, error] = std::from_chars(named.place.data() + list.size() - 1, end, number);
   if (error != std::errc{} || read != end || !named.numbers.empty()) return;
-  named.place = named.place.substr(0, dot) + ".*";
+  named.place = list;
   named.numbers.insert(number);
 }
 

@@ -119,11 +119,12 @@ Json unit_json(const Advice& advice, const UnitFigures& unit) {
           {"saved_bytes", unit.saved},
           {"inputs_kept_bytes", unit.inputs},
           {"recomputing_bytes", unit.most},
+          {"copied_bytes", unit.copied},
           {"host_bytes", unit.host},
           {"time_share", unit.share}};
 }
 
-constexpr std::array<std::string_view, 3> kSourceNames{"stacks", "repeated structure", "none"};
+constexpr std::array<std::string_view, 4> kSourceNames{"stacks", "annotations", "repeated structure", "none"};
 
 // "193.2 MiB", or "52.1 to 193.2 MiB".
 template <class Value>

@@ -7,86 +7,39 @@
 #include <span>
 #include <utility>
 
+#include "recordings/lifetimes/call_paths.hpp"
+#include "recordings/snapshot/annotated_stacks.hpp"
+
 namespace vramlab {
 namespace {
 
 using CallStackId = std::uint32_t;
 
-std::string_view last_part(std::string_view path) {
-  const std::size_t slash = path.find_last_of("/\\");
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-bool is_python_file(const StackFrame& frame) { return frame.file.ends_with(".py"); }
-
-// What every call of a module goes through.
-bool is_module_call(const StackFrame& frame) {
-  return last_part(frame.file) == "module.py" &&
-         (frame.function == "_call_impl" || frame.function == "_wrapped_call_impl");
-}
-
-// A frame that python/vramlab/record.py wrote: a module's name, in a file called as its class.
-bool is_module_name(const StackFrame& frame) {
-  return frame.line == 0 && !frame.file.empty() && !frame.function.empty() &&
-         std::ranges::all_of(frame.file,
-                             [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
-}
-
-// "model.layers.*" for "model.layers.3": repeats of a list are counted.
-std::string module_place(const std::string& name) {
-  const std::size_t dot = name.find_last_of('.');
-  const std::string_view last = std::string_view{name}.substr(dot == std::string::npos ? 0 : dot + 1);
-  const bool counted = dot != std::string::npos && !last.empty() &&
-                       last.find_first_not_of("0123456789") == std::string_view::npos;
-  return counted ? name.substr(0, dot) + ".*" : name;
-}
-
 // A line that calls whatever it was given: the call is named by who gave it.
-bool only_passes_on(const StackFrame& frame) {
-  return frame.function == "__call__" || last_part(frame.file) == "container.py";
+bool only_passes_on(const StackFrame& frame) { return frame.function == "__call__" || is_container(frame); }
+
+// "model.layers.*" for "model.layers.3", of annotations "layer *" for "layer 3": repeats of a list are
+// counted.
+std::string module_place(const StackFrame& frame) {
+  const std::string& name = frame.function;
+  const std::size_t last = name.find_last_not_of("0123456789");
+  if (last == std::string::npos || last + 1 == name.size()) return name;
+  const bool annotated =
+      frame.file == kAnnotationFile && std::isalnum(static_cast<unsigned char>(name[last])) == 0;
+  return name[last] == '.' || annotated ? name.substr(0, last + 1) + '*' : name;
 }
-
-bool is_of_autograd(const StackFrame& frame) {
-  return frame.function == "_engine_run_backward" || frame.function == "unpack_hook" ||
-         frame.function.find("autograd::Engine") != std::string::npos;
-}
-
-/// The Python frames of a stack, outermost first, without those that every module's call goes through.
-struct CallPath {
-  struct Line {
-    std::uint32_t frame = 0;
-    bool calls = false;  ///< a module
-    friend bool operator==(const Line&, const Line&) = default;
-  };
-  std::vector<Line> lines;
-  bool of_autograd = false;
-
-  CallPath(const ClientProgram& program, const std::vector<std::uint32_t>& stack) {
-    for (auto place = stack.rbegin(); place != stack.rend(); ++place) {
-      const StackFrame& frame = program.frames[*place];
-      of_autograd = of_autograd || is_of_autograd(frame);
-      if (is_module_name(frame)) lines.push_back({*place, true});
-      if (!is_python_file(frame)) continue;
-      if (!is_module_call(frame)) {
-        lines.push_back({*place, false});
-      } else if (!lines.empty()) {
-        lines.back().calls = true;
-      }
-    }
-  }
-};
 
 /// Reads the calls of a program from the stacks of its allocations.
 class StackCalls {
  public:
-  explicit StackCalls(const ClientProgram& program) : program_(program) {
-    paths_.reserve(program.stacks.size());
-    for (const auto& stack : program.stacks) paths_.emplace_back(program, stack);
+  explicit StackCalls(const ClientProgram& program) : program_(program), paths_(call_paths(program)) {
     find_main_function();
   }
 
   ModelCalls read() {
-    calls_.source = CallSource::stacks;
+    const bool annotated = std::ranges::any_of(
+        program_.frames, [](const StackFrame& frame) { return frame.file == kAnnotationFile; });
+    calls_.source = annotated ? CallSource::annotations : CallSource::stacks;
     std::size_t end = program_.actions.size();
     for (std::size_t i = program_.initial_actions; i < program_.actions.size(); ++i) {
       const ClientAction& action = program_.actions[i];
@@ -182,7 +135,7 @@ class StackCalls {
     while (depth > 0 && only_passes_on(program_.frames[path[depth].frame])) --depth;
     const StackFrame& frame = program_.frames[path[depth].frame];
     const std::string name = is_module_name(frame)
-                                 ? module_place(frame.function)
+                                 ? module_place(frame)
                                  : std::string{last_part(frame.file)} + ':' + std::to_string(frame.line);
     const auto [place, is_new] = places_.try_emplace(name, static_cast<std::uint32_t>(places_.size()));
     if (is_new) calls_.places.push_back(name);
@@ -199,6 +152,9 @@ class StackCalls {
     }
     const std::size_t period = period_of(changes);
     std::vector<std::size_t> begins{from};
+    // A name is that of one module, and of one call of it, unless the whole shows several.
+    if (is_module_name(program_.frames[lines_at(from)[depth].frame]) && period == changes.size())
+      return begins;
     std::size_t begun = 0;  // in `changes`
     for (std::size_t k = 1; k < changes.size(); ++k) {
       const bool again =
@@ -239,8 +195,7 @@ class StackCalls {
   // A container's parts are calls from the line that calls it.
   [[nodiscard]] bool calls_container(std::size_t alloc, std::size_t depth) const {
     const auto& path = lines_at(alloc);
-    return depth + 1 < path.size() &&
-           last_part(program_.frames[path[depth + 1].frame].file) == "container.py";
+    return depth + 1 < path.size() && is_container(program_.frames[path[depth + 1].frame]);
   }
 
   // The shortest one that the stacks have throughout; their number if they have none.

@@ -37,8 +37,9 @@ struct Call {
 
 /// How the parts were told.
 enum class CallSource : std::uint8_t {
-  stacks,     ///< of the forward's allocations
-  structure,  ///< the same sizes again and again
+  stacks,       ///< of the forward's allocations
+  annotations,  ///< of the snapshot, in which these were made
+  structure,    ///< the same sizes again and again
   none,
 };
 
@@ -47,7 +48,7 @@ struct ModelCalls {
   CallSource source = CallSource::none;
   std::vector<Pass> passes;
   /// "modeling_llama.py:403": the line that calls; where names of modules were recorded "model.norm" and
-  /// "model.layers.*"; of a structure "layer".
+  /// "model.layers.*"; annotations as they are, but for the number at their end; of a structure "layer".
   std::vector<std::string> places;
   std::vector<Call> calls;
 };

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "recordings/lifetimes/scopes.hpp"
+
 namespace vramlab {
 namespace {
 
@@ -15,12 +17,20 @@ constexpr Bytes kHeldForLonger = 10;
 constexpr Bytes kLeastCast = 64_KiB;
 constexpr Bytes kLeastOfCasts = 3;
 
+// Blocks that the first operation behind a call makes at most: a cast, a result, and two of statistics.
+constexpr std::size_t kMostOfNext = 4;
+constexpr Bytes kLeastTaken = 64_KiB;  // random states and the like are no outputs
+
 /// Finds what each call keeps.
 class CallMemories {
  public:
   CallMemories(const ClientProgram& program, const std::vector<Lifetime>& lifetimes, const ProgramUses& uses,
                const ModelCalls& calls)
-      : program_(program), lifetimes_(lifetimes), calls_(calls), is_cast_(program.blocks) {
+      : program_(program),
+        lifetimes_(lifetimes),
+        calls_(calls),
+        scopes_(program, lifetimes),
+        is_cast_(program.blocks) {
     std::map<Bytes, std::size_t> halves;
     for (ProgramBlock block = 0; block < program.blocks; ++block) {
       const Bytes bytes = lifetimes[block].requested;
@@ -41,6 +51,7 @@ class CallMemories {
       if (lifetime.pool != 0 || lifetime.captured) return {.begin = call.begin, .end = call.end};
       if (is_saved(pass, lifetime) && lifetime.freed >= call.end) memory.saved.push_back(block_at(i));
     }
+    leave_to_next_operation(call, pass, memory);
     leave_to_others(call, memory);
     const std::optional<ProgramBlock> output = output_of(call, memory);
     if (memory.saved.empty()) return memory;
@@ -50,7 +61,9 @@ class CallMemories {
         memory.casts.push_back(block);
     }
     find_moments(pass, memory);
+    find_let_go(memory);
     find_inputs(pass, output, memory);
+    find_taken(pass, memory);
     measure(memory);
     return memory;
   }
@@ -112,6 +125,31 @@ class CallMemories {
     return bytes;
   }
 
+  // An output that backward frees in one go with what is made right behind the call: the operation that saved
+  // it (a normalisation, with its statistics) comes behind the call, too.
+  void leave_to_next_operation(const Call& call, const Pass& pass, CallMemory& memory) const {
+    std::size_t next = call.end;  // up to here its statistics are made
+    for (std::size_t allocs = 0; next < pass.backward && allocs < kMostOfNext; ++next)
+      allocs += is_alloc(next);
+    const auto is_of_next = [&](std::size_t free) {
+      const std::size_t born = lifetimes_[block_at(free)].born;
+      return born >= call.end && born < next;
+    };
+    const auto is_free = [&](std::size_t action) {
+      return program_.actions[action].kind == ClientAction::Kind::free;
+    };
+    std::erase_if(memory.saved, [&](ProgramBlock block) {
+      const std::size_t freed = lifetimes_[block].freed;
+      for (std::size_t i = freed; i-- > pass.backward && is_free(i);) {
+        if (is_of_next(i)) return true;
+      }
+      for (std::size_t i = freed + 1; i < pass.end && is_free(i); ++i) {
+        if (is_of_next(i)) return true;
+      }
+      return false;
+    });
+  }
+
   // Outputs that only later parts of the model save.
   void leave_to_others(const Call& call, CallMemory& memory) const {
     std::vector<Saved> later;
@@ -156,15 +194,25 @@ class CallMemories {
       memory.done = std::max(memory.done, lifetime.freed);
     }
     memory.again = beginning(pass, memory.again);
-    for (const ProgramBlock block : memory.saved) {
-      std::size_t freed = lifetimes_[block].freed;
-      while (freed > pass.backward && program_.actions[freed - 1].kind == ClientAction::Kind::free) --freed;
-      memory.used.push_back(std::max(memory.again, beginning(pass, freed)));
+    for (const ProgramBlock block : memory.saved)
+      memory.used.push_back(std::max(memory.again, beginning(pass, lifetimes_[block].freed)));
+  }
+
+  // Outputs stay up to the call's backward, copies of weights while forward lasts.
+  void find_let_go(CallMemory& memory) const {
+    const auto is_in = [](const auto& blocks, ProgramBlock block) {
+      return std::ranges::find(blocks, block) != blocks.end();
+    };
+    memory.let_go = scopes_.let_go(memory.begin, memory.end, memory.saved);
+    for (std::size_t i = 0; i < memory.saved.size(); ++i) {
+      if (is_in(memory.outputs, memory.saved[i])) memory.let_go[i] = memory.again;
+      if (is_in(memory.casts, memory.saved[i])) memory.let_go[i] = memory.backward;
     }
   }
 
   // An operation of backward allocates, and then what it needed is freed.
   [[nodiscard]] std::size_t beginning(const Pass& pass, std::size_t freed) const {
+    while (freed > pass.backward && program_.actions[freed - 1].kind == ClientAction::Kind::free) --freed;
     while (freed > pass.backward && is_alloc(freed - 1)) --freed;
     return freed;
   }
@@ -188,6 +236,24 @@ class CallMemories {
     if (alike && !has_alike) memory.inputs.push_back(*alike);
   }
 
+  // Backward frees it in one go with what the call made, or after all of that.
+  void find_taken(const Pass& pass, CallMemory& memory) const {
+    std::size_t last = memory.begin;
+    while (last > pass.begin && !is_alive_output(last - 1, memory)) --last;
+    if (last == pass.begin) return;
+    const ProgramBlock block = block_at(last - 1);
+    const std::size_t freed = lifetimes_[block].freed;
+    const auto is_own = [&](ProgramBlock own) {
+      return beginning(pass, lifetimes_[own].freed) == beginning(pass, freed);
+    };
+    if (std::ranges::find(memory.inputs, block) == memory.inputs.end()) return;
+    if (freed >= memory.again && std::ranges::any_of(memory.saved, is_own)) memory.taken.push_back(block);
+  }
+  [[nodiscard]] bool is_alive_output(std::size_t action, const CallMemory& memory) const {
+    return is_alloc(action) && lifetimes_[block_at(action)].freed >= memory.begin &&
+           lifetimes_[block_at(action)].rounded >= kLeastTaken;
+  }
+
   void measure(CallMemory& memory) const {
     memory.bytes = sum(memory.saved) - sum(memory.outputs) - sum(memory.casts);
     for (const ProgramBlock block : memory.inputs) {
@@ -209,6 +275,7 @@ class CallMemories {
   const ClientProgram& program_;
   const std::vector<Lifetime>& lifetimes_;
   const ModelCalls& calls_;
+  Scopes scopes_;
   std::vector<std::vector<Saved>> saved_;  ///< by pass
   std::vector<bool> is_cast_;              ///< by block
 };
@@ -219,26 +286,35 @@ class ProgramWriter {
   ProgramWriter(const ClientProgram& program, const std::vector<Lifetime>& lifetimes)
       : program_(program), lifetimes_(lifetimes), next_(program.blocks), dropped_(program.actions.size()) {}
 
-  void treat(const TreatedCall& call) {
-    const CallMemory& memory = *call.memory;
-    std::map<ProgramBlock, ProgramBlock> copies;
-    if (call.treatment == Treatment::recompute) {
-      run_again(memory, copies, added_[memory.again].actions);
-    } else {
-      for (std::size_t i = 0; i < memory.saved.size(); ++i)
-        added_[memory.used[i]].actions.push_back(copy_of_alloc(memory.saved[i], copies));
-    }
-    for (const ProgramBlock block : memory.saved) {
-      const auto is_in = [&](const auto& blocks) { return std::ranges::find(blocks, block) != blocks.end(); };
-      const std::size_t freed = is_in(memory.outputs) ? memory.again
-                                : is_in(memory.casts) ? memory.backward
-                                                      : memory.end;
-      added_[freed].frees.push_back(free_of(block));
-      renamed_[block] = {memory.again, copies.at(block)};
-    }
-    if (call.treatment == Treatment::offload) return;
+  void recompute(const CallMemory& memory) {
+    Copies copies;
+    run_again(memory, copies, added_[memory.again].actions);
+    for (std::size_t i = 0; i < memory.saved.size(); ++i)
+      replace(memory.saved[i], memory.let_go[i], memory.again, copies);
     for (const ProgramBlock block : memory.inputs) {
       if (!renamed_.contains(block)) kept_[block] = std::max(kept_[block], memory.done + 1);
+    }
+  }
+
+  /// `next`: the offloaded call that begins where this one ends, or null.
+  void offload(const CallMemory& memory, const CallMemory* next) {
+    Copies copies;
+    const auto bring_back = [&](ProgramBlock block, std::size_t gone, std::size_t back) {
+      added_[back].actions.push_back(copy_of_alloc(block, copies));
+      replace(block, gone, back, copies);
+    };
+    for (std::size_t i = 0; i < memory.saved.size(); ++i) {
+      const ProgramBlock block = memory.saved[i];
+      const bool output = std::ranges::find(memory.outputs, block) != memory.outputs.end();
+      if (output && next != nullptr) {
+        bring_back(block, next->end, std::min(next->again, memory.used[i]));
+      } else {
+        bring_back(block, memory.let_go[i], memory.used[i]);
+      }
+    }
+    for (const ProgramBlock block : memory.taken) {
+      if (!renamed_.contains(block) && !kept_.contains(block))
+        bring_back(block, memory.end, before_free(block));
     }
   }
 
@@ -287,6 +363,18 @@ class ProgramWriter {
     return {.block = block,
             .source = program_.actions[lifetimes_[block].born].source,
             .kind = ClientAction::Kind::free};
+  }
+  // `block` is freed at `gone` and from `back` on it is its copy.
+  void replace(ProgramBlock block, std::size_t gone, std::size_t back, const Copies& copies) {
+    added_[gone].frees.push_back(free_of(block));
+    renamed_[block] = {back, copies.at(block)};
+  }
+  // Where the operation begins after which it is freed.
+  [[nodiscard]] std::size_t before_free(ProgramBlock block) const {
+    std::size_t at = lifetimes_[block].freed;
+    while (at > 0 && program_.actions[at - 1].kind == ClientAction::Kind::free) --at;
+    while (at > 0 && program_.actions[at - 1].kind == ClientAction::Kind::alloc) --at;
+    return at;
   }
   ClientAction copy_of_alloc(ProgramBlock block, Copies& copies) {
     ClientAction action = program_.actions[lifetimes_[block].born];
@@ -369,7 +457,17 @@ std::vector<CallMemory> memory_of_calls(const ClientProgram& program, const std:
 ClientProgram program_as_if(const ClientProgram& program, const std::vector<Lifetime>& lifetimes,
                             const std::vector<TreatedCall>& calls, const std::vector<bool>& absent) {
   ProgramWriter writer(program, lifetimes);
-  for (const TreatedCall& call : calls) writer.treat(call);
+  std::map<std::size_t, const CallMemory*> offloaded;  // by the action they begin at
+  for (const TreatedCall& call : calls) {
+    if (call.treatment == Treatment::offload) offloaded.emplace(call.memory->begin, call.memory);
+  }
+  for (const TreatedCall& call : calls) {
+    const auto next = offloaded.find(call.memory->end);
+    if (call.treatment == Treatment::recompute)
+      writer.recompute(*call.memory);
+    else
+      writer.offload(*call.memory, next == offloaded.end() ? nullptr : next->second);
+  }
   return writer.write(absent);
 }
 

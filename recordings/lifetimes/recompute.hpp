@@ -16,7 +16,9 @@ struct CallMemory {
   std::size_t end = 0;              ///< of the call
   std::vector<ProgramBlock> saved;  ///< made in it and held up to its backward; in the order of their births
   std::vector<std::size_t> used;    ///< of each of these, the action before which its node in backward begins
-  std::vector<ProgramBlock> inputs;   ///< older ones that would have to be kept up to `done`
+  std::vector<std::size_t> let_go;  ///< of each, the action before which forward would have freed it
+  std::vector<ProgramBlock> inputs;  ///< older ones that would have to be kept up to `done`
+  std::vector<ProgramBlock> taken;   ///< of `inputs`, the block made right before it that its operations save
   std::vector<ProgramBlock> outputs;  ///< of `saved`, what the next call needs up to `again`
   std::vector<ProgramBlock> casts;    ///< of `saved`, weights in autocast's precision: there up to `backward`
   std::size_t backward = 0;           ///< of its pass
@@ -53,11 +55,12 @@ struct TreatedCall {
 
 /// `program` with other lives for what `calls` save, none of which may lie in another.
 ///
-/// recompute: what a call saved is freed when it ends, its inputs stay, and before its backward begins it
-/// runs again in the recorded order, temporaries included, up to the last block that is saved: non-reentrant
-/// checkpointing stops there. offload: freed when it ends, and each block there again before the operation of
-/// backward that frees it.
-/// `absent`: blocks that are not on the card at all; empty = none.
+/// recompute: what a call saved is freed as soon as forward lets go of it, its inputs stay, and before its
+/// backward begins it runs again in the recorded order, temporaries included, up to the last block that is
+/// saved: non-reentrant checkpointing stops there. offload: freed likewise, what it took at its end, and each
+/// block is there again before the operation of backward that frees it. An output that two offloaded calls in
+/// a row save is away from the end of the second to the beginning of its backward. `absent`: blocks that are
+/// not on the card at all; empty = none.
 ClientProgram program_as_if(const ClientProgram& program, const std::vector<Lifetime>& lifetimes,
                             const std::vector<TreatedCall>& calls, const std::vector<bool>& absent = {});
 

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "recordings/replay/snapshot_replay.hpp"
 #include "recordings/scripts/recorded_program.hpp"
+#include "recordings/snapshot/annotated_stacks.hpp"
 #include "recordings/snapshot/annotations.hpp"
 #include "recordings/snapshot/history.hpp"
 #include "recordings/snapshot/initial_state.hpp"
@@ -364,6 +365,7 @@ std::vector<ClientProgram> snapshot_programs(InputFile& file, const ReadOptions&
   TorchSnapshot snapshot = read_torch_snapshot(file, {.torch = asked.torch, .watch = asked.watch});
   const std::optional<TruthFile> truth = truth_beside(file.path());
   if (!snapshot.torch) snapshot.torch = torch_version(truth);
+  name_stacks(snapshot);
   const std::vector<std::string> warnings = file_warnings(snapshot, file.name());
   SnapshotProgramOptions options = program_options(file.path(), truth);
   const std::vector<int> devices = devices_to_answer(snapshot, asked.device, file.name());

@@ -97,41 +97,62 @@ TEST(RecomputeTest, EverySecondLayerOfADecoderNeedsWhatItReallyNeeded) {
   EXPECT_LT(found.reserved, 0.08);
 }
 
-// tests/data/recomputed: the same programs, recorded without and with recomputation on one card.
-TEST(RecomputeTest, SmallProgramsNeedWhatTheyReallyNeeded) {
-  const fs::path folder = fs::path{VRAMLAB_SOURCE_DIR} / "tests/data/recomputed";
-  const auto read = [&](const std::string& name) {
-    return read_client_programs(folder / (name + ".pickle.gz")).front();
-  };
-  struct Split {
-    std::string program;
-    std::string real;
-    std::uint32_t every;
-  };
-  for (const Split& split : {Split{"decoder", "every2", 2}, Split{"decoder", "all", 1},
-                             Split{"unet", "all", 1}, Split{"resnet", "every2", 2}}) {
-    const ClientProgram none = read(split.program + ".none");
-    const ModelParts parts = parts_of(none);
-    std::vector<ModelUnit> units;  // layers, convolution blocks and bottlenecks, counted through
-    const std::vector<ModelUnit> all = advised_units(parts);
-    for (std::size_t i = 0; i < all.size(); i += split.every) units.push_back(all[i]);
-    EXPECT_THAT(all, SizeIs(split.program == "decoder" ? 4
-                            : split.program == "unet"  ? 7
-                                                       : 16))
-        << split.program;
-    std::vector<TreatedCall> treated;
-    for (const std::uint32_t call : outer_calls(parts, units))
-      treated.push_back({&parts.memory[call], Treatment::recompute});
-    const Agreement found =
-        agreement(program_as_if(none, parts.lifetimes, treated), read(split.program + '.' + split.real));
-    EXPECT_GE(found.steps, 3U) << split.program;
-    EXPECT_LT(found.allocated, 0.02) << split.program << ' ' << split.real;  // tails of 1 MiB count here
-    // What of a call dies before its end in forward is not known, and large blocks of a U-Net show it
-    // most: 4.2 %.
-    EXPECT_LT(found.middle_reserved, split.program == "unet" ? 0.05 : 0.03)
-        << split.program << ' ' << split.real;
-    EXPECT_LT(found.reserved, 0.08) << split.program << ' ' << split.real;
-  }
+const fs::path kRecomputed = fs::path{VRAMLAB_SOURCE_DIR} / "tests/data/recomputed";
+
+ClientProgram fixture(const std::string& name) {
+  return read_client_programs(kRecomputed / (name + ".pickle.gz")).front();
+}
+
+/// One of a fixture's programs, and the same really run with every so manieth of its units computed again.
+struct Split {
+  const char* none;
+  const char* real;
+  std::size_t units;
+  std::size_t every;
+};
+
+class RecomputedFixture : public testing::TestWithParam<Split> {};
+
+// tests/data/recomputed: recorded without and with recomputation on one card. By stacks, by names of modules
+// that the recorder wrote (gpt2), and by annotations (small).
+TEST_P(RecomputedFixture, NeedsWhatItReallyNeeded) {
+  const auto [name, real, count, every] = GetParam();
+  const ClientProgram none = fixture(name);
+  const ModelParts parts = parts_of(none);
+  std::vector<ModelUnit> units;  // layers, convolution blocks and bottlenecks, counted through
+  const std::vector<ModelUnit> all = advised_units(parts);
+  for (std::size_t i = 0; i < all.size(); i += every) units.push_back(all[i]);
+  EXPECT_THAT(all, SizeIs(count));
+  std::vector<TreatedCall> treated;
+  for (const std::uint32_t call : outer_calls(parts, units))
+    treated.push_back({&parts.memory[call], Treatment::recompute});
+  const Agreement found = agreement(program_as_if(none, parts.lifetimes, treated), fixture(real));
+  EXPECT_GE(found.steps, 2U);
+  EXPECT_LT(found.allocated, 0.02);  // tails of 1 MiB count here
+  EXPECT_LT(found.middle_reserved, 0.03);
+  EXPECT_LT(found.reserved, 0.08);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RecomputeTest, RecomputedFixture,
+    testing::Values(Split{"decoder.none", "decoder.every2", 4, 2}, Split{"decoder.none", "decoder.all", 4, 1},
+                    Split{"unet.none", "unet.all", 7, 1}, Split{"resnet.none", "resnet.every2", 16, 2},
+                    Split{"vit.none", "vit.every2", 8, 2}, Split{"vit.none", "vit.all", 8, 1},
+                    Split{"gpt2.none", "gpt2.every2", 12, 2}, Split{"small.annotated", "small.all", 4, 1}),
+    [](const auto& split) {
+      std::string name = split.param.real;
+      name[name.find('.')] = '_';
+      return name;
+    });
+
+// What a module keeps in user_metadata names the same layers.
+TEST(RecomputeTest, TakesTheWordsOfUserMetadataForNames) {
+  const ModelParts parts = parts_of(fixture("small.metadata"));
+  EXPECT_EQ(parts.calls.source, CallSource::annotations);
+  const auto layers = named_units(parts, "model.layers", {}, "--recompute");
+  EXPECT_THAT(layers, SizeIs(4));
+  EXPECT_EQ(names_of(parts.calls.places, named_units(parts, "model.layers.2", {}, "--recompute")),
+            "model.layers.* #2");
 }
 
 TEST(RecomputeTest, EveryLayerOfADecoderNeedsWhatItReallyNeeded) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "recordings/snapshot/annotated_stacks.hpp"
 #include "recordings/snapshot/held_state.hpp"
 
 namespace vramlab {
@@ -48,6 +49,51 @@ TEST(OwnMarks, AreTheExternalAnnotations) {
                           {"step 1", false, 0, 4}, {"other", true, 1, 5},   {"step 2", true, 0, 6}};
   EXPECT_THAT(texts(own_marks(snapshot, 0)), ElementsAre("1 before step 1", "2 step 1", "3 forward",
                                                          "4 step 1", "5 before step 2", "6 step 2"));
+}
+
+// Names of the stack of an entry, the outermost first.
+std::vector<std::string> names_of(const TorchSnapshot& snapshot, std::size_t entry) {
+  std::vector<std::string> names;
+  for (const std::uint32_t frame : snapshot.stacks[snapshot.traces[0][entry].stack])
+    names.insert(names.begin(), snapshot.frames[frame].function);
+  return names;
+}
+
+// Modules within record_function; what the optimizer notes of itself, and backward, are none.
+TEST(AnnotatedStacks, AreTheAnnotationsThatAreOpen) {
+  TorchSnapshot snapshot = snapshot_at({1, 2, 3, 4, 5, 6});
+  snapshot.annotations = {{"model", true, 0, 2},
+                          {"layer 0", true, 0, 3},
+                          {"layer 0", false, 0, 3},
+                          {"model", false, 0, 4},
+                          {"## backward ##", true, 0, 5},
+                          {"## backward ##", false, 0, 5},
+                          {"Optimizer.step#SGD.step", true, 0, 6}};
+  EXPECT_TRUE(name_stacks(snapshot));
+  EXPECT_THAT(names_of(snapshot, 0), ElementsAre());
+  EXPECT_THAT(names_of(snapshot, 1), ElementsAre("(program)", "model"));
+  EXPECT_THAT(names_of(snapshot, 2), ElementsAre("(program)", "model", "layer 0"));
+  EXPECT_THAT(names_of(snapshot, 3), ElementsAre("(program)", "model"));
+  EXPECT_THAT(names_of(snapshot, 4), ElementsAre());
+  EXPECT_THAT(names_of(snapshot, 5), ElementsAre());
+}
+
+TEST(AnnotatedStacks, AreElseTheUserMetadataAndNeverInTheWayOfStacks) {
+  TorchSnapshot snapshot = snapshot_at({1, 2, 3});
+  snapshot.labels = {"", "model.layers.0", "torch.compile 0/0"};
+  snapshot.traces[0][1].label = 1;
+  snapshot.traces[0][2].label = 2;
+  TorchSnapshot with_stacks = snapshot;
+  with_stacks.frames = {{"forward", "model.py", 7}};
+  with_stacks.stacks.push_back({0});
+  with_stacks.traces[0][0].stack = 1;
+  EXPECT_FALSE(name_stacks(with_stacks));
+  EXPECT_TRUE(name_stacks(snapshot));
+  EXPECT_THAT(names_of(snapshot, 1), ElementsAre("(program)", "model", "model.layers.0"));
+  EXPECT_THAT(names_of(snapshot, 2), ElementsAre());
+  TorchSnapshot optimizer = snapshot_at({1, 2});
+  optimizer.annotations = {{"Optimizer.step#SGD.step", true, 0, 1}};
+  EXPECT_FALSE(name_stacks(optimizer));
 }
 
 // torch.cuda.memory._set_memory_metadata() labels every entry that follows.
