@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "lab/model/file.hpp"
 #include "lab/model/prediction.hpp"
+#include "models/accumulation.hpp"
 #include "models/gpu_catalogue.hpp"
 #include "models/recorded_model.hpp"
 #include "recordings/open.hpp"
@@ -33,12 +34,16 @@ void add_advise_options(Options& options) {
       "alloc-conf", po::value<std::string>()->value_name("STRING"),
       "settings to replay under, as in PYTORCH_CUDA_ALLOC_CONF (default: the recording's)")(
       "only", po::value<Words>()->value_name("WAY"),
-      "recompute, offload or optimizer (its state in host memory); repeatable (default: all)")(
+      "recompute, offload, optimizer (its state in host memory) or parts (of the batch, of a model made by "
+      "fit "
+      "with times); repeatable (default: all)")(
       "times", text_value("FILE"), "times of the recorder's second pass, for how long a step takes")(
       "host-bandwidth", po::value<double>()->value_name("GB/S"),
       "of copies between card and pinned host memory (default: assumed from the card's PCIe)")(
       "set", po::value<Words>()->value_name("NAME=N"),
-      "of a model made by fit: parameters, batch=16; repeatable");
+      "of a model made by fit: parameters, batch=16; repeatable")(
+      "batch", text_value("NAME"),
+      "of a model: the parameter that may be cut into parts (default: batch, where it has one)");
   add_torch_version_option(options);
   add_threads_option(options);
   add_report_option(options);
@@ -55,25 +60,64 @@ std::optional<Bytes> chosen_size(const Arguments& arguments, const char* option)
                                                    "bytes, above 0 and below 4096GiB.");
 }
 
-/// The program that is asked about, and of a model the time of a step.
+/// The program that is asked about, of a model with its steps in parts of the batch.
 struct AdvisedProgram {
-  ClientProgram program;
-  std::optional<double> step_seconds;
+  std::vector<ProgramVariant> variants{1};
   std::size_t others = 0;      ///< devices of the file that are not looked at
   Json parameters{};           ///< of a model: name → value
   bool outside_range = false;  ///< of what the model was fitted to
 };
 
-AdvisedProgram program_of_model(const std::string& file, const Words& settings) {
+std::optional<SourcedFigure> seconds_of_model(const StepProgram& step) {
+  return SourcedFigure{to_seconds(step.duration), "the model's"};
+}
+
+// Halves, quarters, … of the batch, as far as the model goes.
+void add_parts(const WorkloadModel& model, const PredictionQuestion& question, const std::string& name,
+               AdvisedProgram& advised) {
+  const std::size_t batch = *model.parameters().find(name);
+  const std::int64_t whole = question.point[batch];
+  const double seconds = to_seconds(model.step(question.point).duration);
+  std::int64_t before = whole;
+  for (std::int64_t size = (whole + 1) / 2; size < before; size = (size + 1) / 2) {
+    if (size < model.parameters().parameters[batch].low) return;
+    before = size;
+    ProgramVariant variant{.program = advised.variants.front().program, .part = {name, size}};
+    const StepProgram step = step_in_parts(model, question.point, batch, size);
+    variant.step_seconds = seconds_of_model(step);
+    variant.time_ratio = variant.step_seconds->value / seconds;
+    variant.program = predicted_program(model, question.point, variant.program, BatchPart{batch, size});
+    advised.variants.push_back(std::move(variant));
+  }
+}
+
+// The parameter that may be cut into parts; empty where there is none, or where the model has no times.
+std::string batch_of(const Arguments& arguments, const WorkloadModel& model,
+                     std::vector<std::string>& notes) {
+  const std::string asked = text_of(arguments, "batch");
+  const std::string name = asked.empty() ? "batch" : asked;
+  if (!model.parameters().find(name)) {
+    if (asked.empty()) return "";
+    std::vector<std::string> names;
+    for (const Parameter& parameter : model.parameters().parameters) names.push_back(parameter.name);
+    throw InputError("--batch",
+                     '"' + name + "\" is not a parameter of the model." + suggest_name(name, names));
+  }
+  if (model.timed()) return name;
+  notes.push_back("Parts of " + name + " are not advised: the model has no times (vramlab fit --times).");
+  return "";
+}
+
+AdvisedProgram program_of_model(const Arguments& arguments, const std::string& file, const Words& settings) {
   const std::unique_ptr<WorkloadModel> model = load_model_file(file);
   PredictionQuestion question(*model);
   require_names_once(settings, "--set");
   for (const std::string& setting : settings) question.set(setting);
   ClientProgram recording;
   recording.file = file;
-  AdvisedProgram advised{.program = predicted_program(*model, question.point, recording),
-                         .step_seconds = {},
-                         .parameters = point_json(question)};
+  AdvisedProgram advised{.parameters = point_json(question)};
+  ProgramVariant& whole = advised.variants.front();
+  whole.program = predicted_program(*model, question.point, recording);
   std::string note = "Nothing was recorded of this: three steps of the model at";
   for (const auto& [name, value] : advised.parameters.items())
     note += fmt::format(" {}={}", name, value.dump());
@@ -81,8 +125,10 @@ AdvisedProgram program_of_model(const std::string& file, const Words& settings) 
   advised.outside_range =
       recorded != nullptr && !recorded->in_recorded_range(recorded->with_items(question.point));
   note += advised.outside_range ? ", which lie outside what was recorded." : ".";
-  advised.program.notes.push_back(note);
-  if (model->timed()) advised.step_seconds = to_seconds(model->step(question.point).duration);
+  whole.program.notes.push_back(note);
+  if (model->timed()) whole.step_seconds = seconds_of_model(model->step(question.point));
+  const std::string batch = batch_of(arguments, *model, whole.program.notes);
+  if (!batch.empty()) add_parts(*model, question, batch, advised);
   return advised;
 }
 
@@ -92,7 +138,10 @@ AdvisedProgram read_program(const Arguments& arguments) {
   InputFile input{file};
   const FileKind kind = require_kind(
       input, {FileKind::snapshot, FileKind::allocation_script, FileKind::oracle_log, FileKind::model});
-  if (kind == FileKind::model) return program_of_model(file, settings);
+  if (kind == FileKind::model) return program_of_model(arguments, file, settings);
+  if (!text_of(arguments, "batch").empty())
+    throw InputError("--batch",
+                     "is for a model that vramlab fit made; " + file + " is a recording. Fit it first.");
   if (!settings.empty())
     throw InputError("--set",
                      "is for a model that vramlab fit made; " + file + " is a recording. Fit it first.");
@@ -102,7 +151,9 @@ AdvisedProgram read_program(const Arguments& arguments) {
   const auto most = std::ranges::max_element(programs, {}, [](const ClientProgram& program) {
     return replay_program(program, {.settings = program.settings}).highest_reserved;
   });
-  return {.program = std::move(*most), .step_seconds = {}, .others = programs.size() - 1};
+  AdvisedProgram advised{.others = programs.size() - 1};
+  advised.variants.front().program = std::move(*most);
+  return advised;
 }
 
 const Gpu* recorded_gpu(const ClientProgram& program) {
@@ -146,9 +197,9 @@ void read_card(const Arguments& arguments, const ClientProgram& program, AdviceQ
   }
 }
 
-AdviceQuestion read_advice_question(const Arguments& arguments, const AdvisedProgram& advised) {
+AdviceQuestion read_advice_question(const Arguments& arguments, const ProgramVariant& asked) {
   AdviceQuestion question;
-  question.settings = advised.program.settings;
+  question.settings = asked.program.settings;
   if (arguments.contains("alloc-conf")) {
     AllocatorSettings base;
     base.torch = question.settings.torch;
@@ -158,7 +209,7 @@ AdviceQuestion read_advice_question(const Arguments& arguments, const AdvisedPro
     throw InputError("--alloc-conf",
                      "backend:cudaMallocAsync cannot be replayed: where the driver puts its blocks "
                      "is not known. Give other settings, \"\" for the defaults.");
-  read_card(arguments, advised.program, question);
+  read_card(arguments, asked.program, question);
   for (const std::string& word : texts_of(arguments, "only")) {
     const auto way = std::ranges::find(kWayNames, word);
     if (way == kWayNames.end()) {
@@ -170,11 +221,9 @@ AdviceQuestion read_advice_question(const Arguments& arguments, const AdvisedPro
   const std::string times = text_of(arguments, "times");
   std::optional<MeasuredGrid> grid;
   if (!times.empty()) grid = read_grid_file(times);
-  if (advised.step_seconds) {
-    question.step_seconds = SourcedFigure{*advised.step_seconds, "the model's"};
-  } else {
-    question.step_seconds = step_time(advised.program, operands(arguments).front(), grid ? &*grid : nullptr);
-  }
+  question.step_seconds = asked.step_seconds;
+  if (!question.step_seconds)
+    question.step_seconds = step_time(asked.program, operands(arguments).front(), grid ? &*grid : nullptr);
   question.threads = chosen_threads(arguments);
   return question;
 }
@@ -183,12 +232,14 @@ int run_advise(const Arguments& arguments, Output& output) {
   Words inputs = operands(arguments);
   if (const std::string times = text_of(arguments, "times"); !times.empty()) inputs.push_back(times);
   require_output_names(with_siblings(inputs), {text_of(arguments, "json"), output.report_file()});
-  const AdvisedProgram advised = read_program(arguments);
-  const AdviceQuestion question = read_advice_question(arguments, advised);
-  Advice advice = advise(advised.program, question);
+  AdvisedProgram advised = read_program(arguments);
+  const ClientProgram& program = advised.variants.front().program;
+  const AdviceQuestion question = read_advice_question(arguments, advised.variants.front());
+  if (!question.allows(Way::parts)) advised.variants.resize(1);
+  Advice advice = advise(advised.variants, question);
   if (advised.others > 0) {
     advice.notes.push_back(fmt::format("Of {} devices this is the one with the most memory: device {}.",
-                                       advised.others + 1, advised.program.device));
+                                       advised.others + 1, program.device));
   }
   for (const std::string& sentence : advice_verdict(advice, question)) output.line(sentence);
   output.next_table(front_table(advice, question));
@@ -200,13 +251,13 @@ int run_advise(const Arguments& arguments, Output& output) {
   if (!advice.units.empty()) output.next_table(units_table(advice));
   if (!advice.notes.empty()) output.line("");
   for (const std::string& note : advice.notes) output.line("note: " + note);
-  for (const std::string& warning : advised.program.warnings) output.line("warning: " + warning);
+  for (const std::string& warning : program.warnings) output.line("warning: " + warning);
   if (output.wants_report()) {
     output.add_section(
-        advice_section(advice, question, std::filesystem::path{advised.program.file}.filename().string()));
+        advice_section(advice, question, std::filesystem::path{program.file}.filename().string()));
   }
   output.write_report();
-  Json json{{"file", advised.program.file}, {"device", advised.program.device}};
+  Json json{{"file", program.file}, {"device", program.device}};
   json.update(advice_json(advice, question));
   if (!advised.parameters.is_null()) {
     json["parameters"] = advised.parameters;

@@ -42,9 +42,9 @@ void need_marks(const Texts& snapshots, const Texts& marks, const Texts& setting
 
 // Fits each of `snapshots` with its file of `marks` and takes its model at `settings` (batch=16); parameters
 // that none names are in the middle of their recorded range. Throws InputError where marks are missing, a
-// setting names no parameter, or one that never moved.
+// setting names no parameter, or one that never moved. `part`: in parts of so much of a parameter (batch=2).
 AskedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const Texts& settings,
-                               const ReadOptions& options) {
+                               const std::string& part, const ReadOptions& options) {
   need_marks(snapshots, marks, settings);
   require_names_once(settings, "--set");
   AskedPrograms predicted;
@@ -60,8 +60,10 @@ AskedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const
     for (const std::string& setting : settings) question.set(setting);
     predicted.parameters.update(point_json(question));
     if (!model.in_recorded_range(model.with_items(question.point))) predicted.outside_range = true;
+    std::optional<BatchPart> parts;
+    if (!part.empty()) parts = read_batch_part(model, question.point, part, "--part");
     ClientProgram program =
-        predicted_program(model, question.point, read_client_programs(snapshots[i], options).front());
+        predicted_program(model, question.point, read_client_programs(snapshots[i], options).front(), parts);
     for (const std::string& warning : fitted.warnings) program.notes.push_back("fit: " + warning);
     programs.push_back(std::move(program));
     if (i == 0) recorded = ranges_text(model.spec().recorded);
@@ -70,7 +72,9 @@ AskedPrograms predict_programs(const Texts& snapshots, const Texts& marks, const
   std::string point;
   for (const auto& [name, value] : predicted.parameters.items())
     point += fmt::format(" {}={}", name, value.dump());
-  predicted.sentence = fmt::format("Three steps at{}, predicted from steps recorded at {}.", point, recorded);
+  const std::string in_parts = part.empty() ? "" : " in parts of " + part;
+  predicted.sentence =
+      fmt::format("Three steps at{}{}, predicted from steps recorded at {}.", point, in_parts, recorded);
   if (predicted.outside_range) predicted.sentence += " These parameters lie outside what was recorded.";
   return predicted;
 }
@@ -79,8 +83,12 @@ AskedPrograms recorded_or_predicted(const Arguments& arguments, const Output& ou
   const Texts marks = texts_of(arguments, "marks");
   const Texts settings = texts_of(arguments, "set");
   ReadOptions options{.torch = chosen_torch_version(arguments), .device = {}};
-  if (!marks.empty() || !settings.empty()) {
-    return predict_programs(operands(arguments), marks, settings, options);
+  const std::string part = text_of(arguments, "part");
+  if (!marks.empty() || !settings.empty())
+    return predict_programs(operands(arguments), marks, settings, part, options);
+  if (!part.empty()) {
+    throw InputError("--part",
+                     "needs a step whose size is known for smaller batches. Give --marks and --set as well.");
   }
   KeptPrograms nowhere;
   KeptPrograms& kept =

@@ -47,6 +47,8 @@ void add_whatif_options(Options& options) {
       "with --set: marks of the recorded steps, once for every snapshot")(
       "set", po::value<Texts>()->value_name("NAME=N"),
       "fit the recording and ask for other parameters, batch=16; repeatable")(
+      "part", text_value("NAME=N"),
+      "with --set: the step in parts of so much of a parameter, whose gradients add up: batch=2")(
       "recompute", po::value<Texts>()->value_name("PLACE"),
       "as if what this line calls were computed again in backward (torch.utils.checkpoint): model.py:403, or "
       "some of its repeats, model.py:403#0,2,5-8; repeatable")(

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "lab/advise/front.hpp"
 #include "lab/advise/selection.hpp"
 #include "lab/parallel.hpp"
 
@@ -16,13 +17,11 @@ namespace vramlab {
 namespace {
 
 constexpr std::size_t kBudgets = 12;     // between the program as it is and the least
-constexpr std::size_t kMostFront = 12;   // points that are shown
 constexpr std::size_t kRefinements = 5;  // between the last point that does not fit and the first that does
 // What a copy takes beside its bytes: 64 KiB to pinned memory 9.8 µs, back 6.5 µs, less the bytes at 55 GB/s;
 // H200, torch 2.11, driver 580.
 constexpr double kSecondsPerCopy = 7e-6;
 constexpr std::size_t kMostMoments = 20'000;
-constexpr Bytes kHardlyLess = 100;  // a peak that is lower by one in so many bytes is the same (R10.8)
 constexpr double kSameCost = 1e-3;  // of a step: the solver prefers the first of equal changes by less
 
 /// What a choice may contain: a unit treated in one way, or the optimizer's state.
@@ -392,45 +391,12 @@ class Adviser {
     points_[i].exact = points_[i].time_ratio <= points_[i].least_ratio + kSameCost;
   }
 
-  // A point that is not cheaper than one that needs hardly more memory is left out.
   void finish() {
-    std::vector<std::size_t> order(points_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(
-        order, {}, [&](std::size_t i) { return std::pair(points_[i].time_ratio, points_[i].peak_reserved); });
-    Bytes least = kNeverFull;
-    bool fits = false;
-    for (const std::size_t i : order) {
-      AdvicePoint& point = points_[i];
-      const bool first_fit = point.fits.value_or(false) && !fits;
-      if (point.peak_reserved + least / kHardlyLess >= least && !first_fit) continue;
-      least = std::min(least, point.peak_reserved);
-      fits = fits || first_fit;
+    for (const std::size_t i : front_of(points_)) {
       bound(i);
-      advice_.front.push_back(std::move(point));
+      advice_.front.push_back(std::move(points_[i]));
     }
-    while (advice_.front.size() > kMostFront) drop_one();
-    for (std::size_t i = 0; i < advice_.front.size() && !advice_.best; ++i) {
-      if (advice_.front[i].fits.value_or(false)) advice_.best = i;
-    }
-  }
-
-  // The one that is nearest to its neighbours; never the ends or the first that fits.
-  void drop_one() {
-    std::vector<AdvicePoint>& front = advice_.front;
-    const auto first_fit =
-        std::ranges::find_if(front, [](const auto& one) { return one.fits.value_or(false); });
-    std::size_t nearest = 1;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 1; i + 1 < front.size(); ++i) {
-      if (front.begin() + static_cast<std::ptrdiff_t>(i) == first_fit) continue;
-      const double gap = (front[i + 1].time_ratio - front[i - 1].time_ratio) *
-                         static_cast<double>(front[i - 1].peak_reserved - front[i + 1].peak_reserved);
-      if (gap >= least) continue;
-      least = gap;
-      nearest = i;
-    }
-    front.erase(front.begin() + static_cast<std::ptrdiff_t>(nearest));
+    advice_.best = first_fit(advice_.front);
   }
 
   const ClientProgram& program_;

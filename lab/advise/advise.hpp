@@ -25,8 +25,14 @@ struct SourcedFigure {
 };
 
 /// The ways that may be combined.
-enum class Way : std::uint8_t { recompute, offload, optimizer };
-inline constexpr std::array<std::string_view, 3> kWayNames{"recompute", "offload", "optimizer"};
+enum class Way : std::uint8_t { recompute, offload, optimizer, parts };
+inline constexpr std::array<std::string_view, 4> kWayNames{"recompute", "offload", "optimizer", "parts"};
+
+/// A step done in parts of its batch whose gradients add up: "batch" in parts of 2.
+struct StepParts {
+  std::string name;       ///< of the parameter
+  std::int64_t size = 0;  ///< of a part, the last may be smaller; 0 = the step is done whole
+};
 
 struct AdviceQuestion {
   AllocatorSettings settings;
@@ -62,6 +68,7 @@ struct AdvicePoint {
   std::vector<std::size_t> recomputed;  ///< in Advice::units
   std::vector<std::size_t> offloaded;
   bool optimizer_in_host = false;
+  StepParts part;  ///< what the rest is about is done in each of them
   Bytes host_bytes = 0;
   double time_ratio = 1;     ///< of the step to that without any change
   double least_ratio = 1;    ///< no choice with a modelled peak this low costs less
@@ -87,6 +94,17 @@ struct Advice {
 /// Replays every point before it is returned; equal at any number of threads. Throws InputError where the
 /// card is smaller than its context.
 Advice advise(const ClientProgram& program, const AdviceQuestion& question);
+
+/// A program, and what its step is of the one that is asked about.
+struct ProgramVariant {
+  ClientProgram program;
+  StepParts part;
+  double time_ratio = 1;                      ///< of its step to that of the first variant
+  std::optional<SourcedFigure> step_seconds;  ///< of its step
+};
+
+/// The same of the first variant, and, where that does not fit, of all of them together. At least one.
+Advice advise(const std::vector<ProgramVariant>& variants, const AdviceQuestion& question);
 
 /// How long the step with the most memory took: in a second pass of the recorder (`times`, with the marks
 /// beside the snapshot), else by the history's own times. Empty where neither says.

@@ -17,8 +17,13 @@ std::string unit_names(const Advice& advice, const std::vector<std::size_t>& num
   return names_of(advice.places, units);
 }
 
+std::string part_text(const StepParts& part) {
+  return part.size == 0 ? "" : fmt::format("{} in parts of {}", part.name, part.size);
+}
+
 std::string point_text(const Advice& advice, const AdvicePoint& point) {
-  std::string text = unit_names(advice, point.recomputed);
+  std::string text = part_text(point.part);
+  if (!point.recomputed.empty()) text += (text.empty() ? "" : "; ") + unit_names(advice, point.recomputed);
   if (!point.offloaded.empty())
     text += (text.empty() ? "" : "; ") + std::string{"to host: "} + unit_names(advice, point.offloaded);
   if (point.optimizer_in_host)
@@ -98,6 +103,7 @@ Json names_json(const Advice& advice, const std::vector<std::size_t>& numbers) {
 
 Json point_json(const Advice& advice, const AdvicePoint& point) {
   return {{"units", names_json(advice, point.recomputed)},
+          {"part", point.part.size == 0 ? Json(nullptr) : Json{{point.part.name, point.part.size}}},
           {"offloaded", names_json(advice, point.offloaded)},
           {"optimizer_state_in_host_memory", point.optimizer_in_host},
           {"peak_allocated_bytes", point.peak_allocated},
@@ -210,6 +216,12 @@ Table units_table(const Advice& advice) {
 
 std::vector<std::string> pytorch_lines(const Advice& advice, const AdvicePoint& point) {
   std::vector<std::string> lines;
+  if (point.part.size > 0) {
+    lines.push_back(
+        fmt::format("for part in batch.split({}): loss(part).backward()  # of {}, its loss times "
+                    "its share; zero_grad before, optimizer.step behind",
+                    point.part.size, point.part.name));
+  }
   add_lines(advice, point.recomputed, "checkpoint(module, ..., use_reentrant=False)", lines);
   add_lines(advice, point.offloaded,
             "with torch.autograd.graph.saved_tensors_hooks(to_host, to_card): module(...)", lines);

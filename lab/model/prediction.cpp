@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "models/accumulation.hpp"
 #include "models/layers/layers_model.hpp"
 #include "models/measured.hpp"
 #include "models/recorded_model.hpp"
@@ -70,7 +71,7 @@ PredictionQuestion::PredictionQuestion(const WorkloadModel& asked) : model(&aske
   for (const Parameter& range : ranges) point.push_back(range.low + (range.high - range.low) / 2);
 }
 
-void PredictionQuestion::set(const std::string& setting) {
+void PredictionQuestion::set(const std::string& setting, const std::string& option) {
   const std::size_t equals = setting.find('=');
   const std::string name = setting.substr(0, equals);
   std::int64_t value = 0;
@@ -78,21 +79,21 @@ void PredictionQuestion::set(const std::string& setting) {
   const char* begin = equals == std::string::npos ? end : setting.data() + equals + 1;
   const auto [rest, error] = std::from_chars(begin, end, value);
   if (error != std::errc{} || rest != end) {
-    throw InputError("--set",
+    throw InputError(option,
                      '"' + setting + "\" is not a setting. Write a name and a whole number: batch=8.");
   }
   if (const RecordedVariable* fixed = find_fixed(*model, name)) {
     if (fixed->value == value) return;
-    throw InputError("--set " + name,
+    throw InputError(option + ' ' + name,
                      fmt::format("{0} was {1} in every recorded step, so nothing is known of {2}. "
                                  "Record steps at two or more values of {0} and fit again.",
                                  name, fixed->value, value));
   }
-  const std::size_t place = find_parameter(*model, name, "--set");
+  const std::size_t place = find_parameter(*model, name, option);
   const Parameter& range = model->parameters().parameters[place];
   if (value < range.low || value > range.high) {
-    throw InputError("--set " + name, fmt::format("{} is outside what the model is meant for, {} to {}.",
-                                                  value, range.low, range.high));
+    throw InputError(option + ' ' + name, fmt::format("{} is outside what the model is meant for, {} to {}.",
+                                                      value, range.low, range.high));
   }
   point[place] = value;
 }
@@ -214,8 +215,26 @@ class ProgramAuthor {
 
 }  // namespace
 
+BatchPart read_batch_part(const WorkloadModel& model, const Point& point, const std::string& text,
+                          const std::string& option) {
+  PredictionQuestion asked(model);
+  const std::string name = text.substr(0, text.find('='));
+  if (const RecordedVariable* fixed = find_fixed(model, name)) {
+    throw InputError(option, fmt::format("{0} was {1} in every recorded step, so nothing is known of smaller "
+                                         "ones. Record steps at two or more values of {0} and fit again.",
+                                         name, fixed->value));
+  }
+  asked.set(text, option);
+  const std::size_t place = find_parameter(model, name, option);
+  if (asked.point[place] >= point[place]) {
+    throw InputError(option, fmt::format("parts of {} are not smaller than the step's {}, {}.",
+                                         asked.point[place], name, point[place]));
+  }
+  return {place, std::max<std::int64_t>(1, asked.point[place])};
+}
+
 ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
-                                const ClientProgram& recording) {
+                                const ClientProgram& recording, const std::optional<BatchPart>& part) {
   ClientProgram program;
   program.file = recording.file;
   program.device = recording.device;
@@ -231,7 +250,8 @@ ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
   program.torch_from = recording.torch_from;
   ProgramAuthor author(program);
   author.perform(model.build(), "built");
-  const StepProgram step = model.step(point);
+  const StepProgram step =
+      part ? step_in_parts(model, point, part->parameter, part->size) : model.step(point);
   for (int number = 1; number <= kSteps; ++number) author.perform(step, fmt::format("step {}", number));
   return program;
 }

@@ -1,6 +1,7 @@
 // What a model says of steps at given parameters on a given card.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct PredictionQuestion {
   explicit PredictionQuestion(const WorkloadModel& asked);
 
   /// Reads "batch=8". Throws InputError for a parameter the model does not have, one that never moved in its
-  /// recording, or a value outside its range.
-  void set(const std::string& setting);
+  /// recording, or a value outside its range; `option` is what it was given with.
+  void set(const std::string& setting, const std::string& option = "--set");
 
   /// What the card holds besides the allocator: as the model's recording had it on such a card, else the
   /// context alone; of one of several ranks what was recorded, if that is more.
@@ -72,9 +73,21 @@ LargestValue find_largest(PredictionQuestion question, const std::string& parame
 
 // What a fitted model would ask of its allocator at given parameters, as a program for what-if replays.
 
-/// Building and three steps of `model` at `point`, with a mark after each. Settings, limit and card are those
-/// of `recording`, which the model was fitted from. A workspace is asked for once and may not stay away.
+/// A step done in parts of one of its parameters, whose gradients add up.
+struct BatchPart {
+  std::size_t parameter = 0;
+  std::int64_t size = 1;  ///< at least 1; the last part may be smaller
+};
+
+/// Reads "batch=2", which must be less than what `point` has and not below the model's range. Throws
+/// InputError, naming `option`.
+BatchPart read_batch_part(const WorkloadModel& model, const Point& point, const std::string& text,
+                          const std::string& option);
+
+/// Building and three steps of `model` at `point`, with a mark after each, in parts where `part` is given.
+/// Settings, limit and card are those of `recording`, which the model was fitted from. A workspace is asked
+/// for once and may not stay away.
 ClientProgram predicted_program(const WorkloadModel& model, const Point& point,
-                                const ClientProgram& recording);
+                                const ClientProgram& recording, const std::optional<BatchPart>& part = {});
 
 }  // namespace vramlab

@@ -186,7 +186,8 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
            by: str = "frame", depth: Optional[int] = None, torch_version: Optional[str] = None,
            export: Optional[Path] = None, report: Optional[Path] = None, threads: int = 0,
            picture: Optional[Path] = None, folded: Optional[Path] = None, details: bool = False,
-           mark: Optional[str] = None, recompute: Any = None, every: Optional[int] = None) -> Answer:
+           mark: Optional[str] = None, recompute: Any = None, every: Optional[int] = None,
+           part: Optional[str] = None) -> Answer:
     """Whether a recorded program would fit under other allocator settings or on another card.
 
         vramlab.whatif("snapshot.pickle", conf="expandable_segments:True", capacity="24GiB").rows[0].fits
@@ -194,7 +195,7 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
     snapshot: of torch.cuda.memory._dump_snapshot; one, or one a rank. conf: as PYTORCH_CUDA_ALLOC_CONF, "" is the
     default; gpu: a card of ask("gpus"); capacity, limit: sizes of a card and of what may be reserved. Each one or
     several; there is a row for every combination. at={"batch": 16}, with marks, asks for other parameters than the
-    recorded ones. mark, a label, asks who holds the memory there (--at). recompute="model.py:403", every=2: as if these
+    recorded ones, and part="batch=2" for the step in such parts. mark, a label, asks who holds the memory there (--at). recompute="model.py:403", every=2: as if these
     calls were computed again in backward. The options are those of `vramlab help whatif`.
     """
     return _ask("whatif", *_options(
@@ -204,27 +205,28 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
         marks=_paths("marks", marks), smallest=bool(smallest), oom=_file("oom", oom), by=by, depth=depth,
         torch_version=torch_version, export=_file("export", export), report=_file("report", report),
         jobs=whole("threads", threads, 0, 1024), picture=_file("picture", picture), folded=_file("folded", folded),
-        details=bool(details), at=mark, recompute=_many("recompute", recompute), every=every),
+        details=bool(details), at=mark, recompute=_many("recompute", recompute), every=every, part=part),
         *_some("snapshot", snapshot))
 
 
 def advise(recording: Path, *, capacity: Any = None, gpu: Optional[str] = None, limit: Any = None,
            conf: Optional[str] = None, only: Any = None, times: Optional[Path] = None,
-           host_bandwidth: Optional[float] = None, at: Optional[Mapping[str, int]] = None,
+           host_bandwidth: Optional[float] = None, at: Optional[Mapping[str, int]] = None, batch: Optional[str] = None,
            torch_version: Optional[str] = None, report: Optional[Path] = None, threads: int = 0) -> Answer:
     """What to compute again in backward, or keep in host memory, so that a recorded program fits a card.
 
         answer = vramlab.advise("snapshot.pickle", capacity="12GiB")
         answer.front[answer.best].pytorch
 
-    recording: a snapshot, or a model of fit with at={"batch": 16}. capacity, gpu, limit: the card, and what may be
-    reserved. only: "recompute", "offload", "optimizer", one or several. times: of the recorder's second pass.
+    recording: a snapshot, or a model of fit with at={"batch": 16}; batch names the parameter of a model that may be cut
+    into parts. capacity, gpu, limit: the card, and what may be reserved. only: "recompute", "offload", "optimizer",
+    "parts", one or several. times: of the recorder's second pass.
     """
     return _ask("advise", *_options(
         capacity=[_size("capacity", one) for one in _many("capacity", capacity)], gpu=gpu,
         limit=[_size("limit", one) for one in _many("limit", limit)], alloc_conf=conf, only=_many("only", only),
         times=_file("times", times), host_bandwidth=None if host_bandwidth is None else str(host_bandwidth),
-        set=_point("at", at), torch_version=torch_version, report=_file("report", report),
+        set=_point("at", at), batch=batch, torch_version=torch_version, report=_file("report", report),
         jobs=whole("threads", threads, 0, 1024)), *_some("recording", recording))
 
 
