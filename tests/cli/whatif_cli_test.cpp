@@ -103,6 +103,24 @@ TEST_F(WhatIfCliTest, AdviseOfAModelSaysThatNothingWasRecorded) {
   EXPECT_EQ(answer["step_seconds_from"], "the model's");
 }
 
+// The shipped decoder: parts of its batch are tried as well, where they are asked for alone, no units.
+TEST_F(WhatIfCliTest, AdviseOfAModelTriesSmallerPartsOfItsBatch) {
+  const std::string model = "'" VRAMLAB_SOURCE_DIR "/models/llama.json' ";
+  const std::string step = "--set batch=8 --set seq=512 --limit 3400MiB --only parts ";
+  const Ran asked = run("advise " + model + step + "--json a.json");
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_THAT(asked.out, HasSubstr("batch in parts of 2"));
+  EXPECT_THAT(asked.out, HasSubstr("for part in batch.split(2): loss(part).backward()"));
+  const Json answer = Json::parse(read_input_file(folder.file("a.json")));
+  EXPECT_EQ(answer["front"][0]["part"], nullptr);
+  EXPECT_EQ(answer["front"][answer["best"].get<std::size_t>()]["part"], (Json{{"batch", 2}}));
+  EXPECT_THAT(run("advise " + model + step + "--batch rows").err,
+              HasSubstr("is not a parameter of the model"));
+  const std::string decoder = "'" VRAMLAB_SOURCE_DIR "/tests/data/recomputed/decoder.none.pickle.gz' ";
+  EXPECT_THAT(run("advise " + decoder + "--batch batch").err, HasSubstr("is a recording. Fit it first."));
+  EXPECT_THAT(run("whatif " + decoder + "--part batch=2").err, HasSubstr("Give --marks and --set as well."));
+}
+
 TEST_F(WhatIfCliTest, AdviseSaysWhatFitsAndWhatIsWrong) {
   const std::string decoder = "'" VRAMLAB_SOURCE_DIR "/tests/data/recomputed/decoder.none.pickle.gz' ";
   const Ran fits = run("advise " + decoder + "--limit 240MiB --only recompute --json a.json --report a.html");

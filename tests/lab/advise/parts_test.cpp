@@ -1,24 +1,20 @@
 // A step in parts of its batch, predicted from steps done whole, against a program that really did so.
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/error.hpp"
-#include "lab/advise/advise.hpp"
 #include "lab/model/file.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/prediction.hpp"
 #include "models/accumulation.hpp"
+#include "recordings/replay/program_replay.hpp"
 
 namespace vramlab {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 MemoryOp make(std::uint32_t slot, Bytes size) { return {MemoryOpKind::allocate, slot, size}; }
 MemoryOp drop(std::uint32_t slot) { return {MemoryOpKind::free, slot, 0}; }
@@ -50,14 +46,14 @@ TEST(PartsTest, GradientsStayAndTheOptimizerMovesOnce) {
   EXPECT_EQ(step.duration, SimTime{20});
 }
 
-// programs-h200/accum: the decoder whose steps the shipped model was fitted to, in parts of 2.
+// tests/data/grids/llama-in-parts.json: the decoder whose steps the shipped model was fitted to, in parts
+// of 2.
 TEST(PartsTest, ADecoderInPartsNeedsWhatItReallyNeeded) {
-  const fs::path grid = fs::path{VRAMLAB_SOURCE_DIR} / "../shared/data/programs-h200/accum.grid.json";
-  if (!fs::exists(grid)) GTEST_SKIP() << "no " << grid;
+  const MeasuredGrid grid = read_grid_file(VRAMLAB_SOURCE_DIR "/tests/data/grids/llama-in-parts.json");
   const std::unique_ptr<WorkloadModel> model = load_model_file(VRAMLAB_SOURCE_DIR "/models/llama.json");
   std::vector<double> allocated;
   std::vector<double> reserved;
-  for (const GridRow& row : read_grid_file(grid).rows) {
+  for (const GridRow& row : grid.rows) {
     const std::int64_t batch = row.parameters.at("batch");
     const std::int64_t seq = row.parameters.at("seq");
     if (batch == 2) continue;  // one part
@@ -68,11 +64,8 @@ TEST(PartsTest, ADecoderInPartsNeedsWhatItReallyNeeded) {
     };
     allocated.push_back(std::abs(error(outcome.highest_allocated, row.peak_allocated)));
     reserved.push_back(std::abs(error(outcome.highest_reserved, row.peak_reserved)));
-    if (std::getenv("SHOW") != nullptr)
-      std::printf("%ld %ld %.4f %.4f\n", static_cast<long>(batch), static_cast<long>(seq),
-                  error(outcome.highest_allocated, row.peak_allocated),
-                  error(outcome.highest_reserved, row.peak_reserved));
   }
+  ASSERT_EQ(allocated.size(), 28U);
   std::ranges::sort(allocated);
   std::ranges::sort(reserved);
   EXPECT_LT(allocated.back(), 0.01);
