@@ -205,6 +205,53 @@ bool is_permutation(const A& a, const B& b) {
   return std::is_permutation(begin(a), end(a), begin(b), end(b));
 }
 
+template <class Range, class Compare = less, class Projection = identity>
+auto nth_element(Range&& range, decltype(begin(range)) nth, Compare compare = {},
+                 Projection projection = {}) {
+  std::nth_element(begin(range), nth, end(range), by(compare, projection));
+  return end(range);
+}
+
+template <class Value>
+struct least_and_most {
+  Value min;
+  Value max;
+};
+
+template <class Range, class Compare = less, class Projection = identity>
+auto minmax(Range&& range, Compare compare = {}, Projection projection = {}) {
+  const auto [least, most] = std::minmax_element(begin(range), end(range), by(compare, projection));
+  return least_and_most<decay_t<decltype(*least)>>{*least, *most};
+}
+
+template <class A, class B>
+struct both_places {
+  A in1;
+  B in2;
+};
+
+template <class A, class B>
+auto mismatch(A&& a, B&& b) {
+  const auto [in_a, in_b] = std::mismatch(begin(a), end(a), begin(b), end(b));
+  return both_places<decay_t<decltype(in_a)>, decay_t<decltype(in_b)>>{in_a, in_b};
+}
+
+template <class A, class B, class Out>
+Out set_intersection(const A& a, const B& b, Out out) {
+  return std::set_intersection(begin(a), end(a), begin(b), end(b), out);
+}
+
+template <class A, class B>
+bool includes(const A& a, const B& b) {
+  return std::includes(begin(a), end(a), begin(b), end(b));
+}
+
+template <class Range>
+auto reverse(Range&& range) {
+  std::reverse(begin(range), end(range));
+  return end(range);
+}
+
 template <class Range, class Out>
 Out copy(Range&& range, Out out) {
   return std::copy(begin(range), end(range), out);

@@ -256,7 +256,8 @@ class Judge {
     const auto& golden = a_.program.segments;
     const auto& now = b_.program.segments;
     if (golden.empty() || now.empty() || found_.moved_frees > 0 || waits(b_.program)) return false;
-    return !std::ranges::equal(golden, now, {}, &SegmentPlace::size, &SegmentPlace::size);
+    return !std::ranges::equal(golden, now,
+                               [](const SegmentPlace& a, const SegmentPlace& b) { return a.size == b.size; });
   }
 
   void decide() {

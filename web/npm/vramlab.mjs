@@ -77,7 +77,7 @@ const module = await createVramlab({
   quit: (status, ending) => { throw ending; },
   preRun: [(module) => {
     module.FS.init(reader(), out.put, err.put);
-    Object.assign(module.ENV, process.env);
+    Object.assign(module.ENV, process.env, {PATH: ''});  // no other program can be started from here
     mountFolders(module);
   }],
 });
