@@ -56,6 +56,7 @@ class ProgramReplay {
   }
 
   void run() {
+    if (told_.actions != nullptr) told_.actions->reserve(program_.actions.size());
     try {
       for (std::size_t i = 0; i < program_.actions.size(); ++i) {
         allocation_ = {};

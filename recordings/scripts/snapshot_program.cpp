@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 using Action = TraceEntry::Action;
 using Kind = ClientAction::Kind;
 
+// Of so many actions one more: blocks of before the recording, deferred frees. A longer list is grown.
+constexpr std::size_t kMoreActions = 16;
+
 class ProgramWriter {
  public:
   /// `known`: the program but for its actions.
@@ -33,7 +36,8 @@ class ProgramWriter {
         ends_(uses_.size(), false),
         next_unknown_stream_(std::numeric_limits<StreamId>::max()),
         program_(std::move(known)) {
-    program_.actions.reserve(trace_.size());
+    const auto actions = static_cast<std::size_t>(std::ranges::count_if(trace_, is_action));
+    program_.actions.reserve(actions + actions / kMoreActions + marks_.size());
   }
 
   /// Puts what was in use before the recording began in front (R11.12).
@@ -72,6 +76,12 @@ class ProgramWriter {
   }
 
  private:
+  // Most frees complete in the next entry, which is no action of its own then.
+  static bool is_action(const TraceEntry& entry) {
+    return entry.action == Action::alloc || entry.action == Action::free_requested ||
+           entry.action == Action::oom;
+  }
+
   void add(const ClientAction& action, std::size_t entry) {
     program_.actions.push_back(action);
     program_.actions.back().source = static_cast<std::uint32_t>(entry);

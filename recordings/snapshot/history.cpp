@@ -107,6 +107,12 @@ std::vector<int> devices_to_answer(const TorchSnapshot& snapshot, std::optional<
 
 std::vector<TraceStep> cut_into_steps(std::span<const TraceEntry> trace, std::span<const std::size_t> cuts) {
   std::vector<TraceStep> steps;
+  const auto ends_step = [](const TraceEntry& entry) {
+    return entry.action == Action::alloc || entry.action == Action::oom ||
+           entry.action == Action::free_requested;
+  };
+  const auto actions = static_cast<std::size_t>(std::ranges::count_if(trace, ends_step));
+  steps.reserve(actions + cuts.size() + 1);  // of a long history growing would take twice the memory
   TraceStep open;
   const auto close = [&](TraceStep::Kind kind, std::size_t action, std::size_t end) {
     open.kind = kind;
