@@ -58,6 +58,10 @@ endfunction()
 # For a library that fits, counts or prints, once a run or less: g++ compiles it in three fifths to four fifths of the
 # time. What steps and replays go through (sim, models, policies, recordings) keeps the level of the build.
 function(vramlab_build_quickly target)
+  if(EMSCRIPTEN)  # a page is fetched, so what is rarely passed through is small
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Oz>)
+    return()
+  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 

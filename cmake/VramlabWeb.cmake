@@ -13,7 +13,7 @@ endforeach()
 
 enable_language(C)
 set(CMAKE_UNITY_BUILD ON)
-set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")  # web/CMakeLists.txt says what has more
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-w)  # sizes have 32 bits here, and every release build warns about the rest
 add_compile_options(-fwasm-exceptions $<$<COMPILE_LANGUAGE:CXX>:-include$<SEMICOLON>${PROJECT_SOURCE_DIR}/web/library.hpp>)
@@ -59,5 +59,7 @@ vramlab_from_source(boost_iostreams ${sources}/boost/libs/iostreams/src/gzip.cpp
   ${sources}/boost/libs/iostreams/src/zlib.cpp ${sources}/boost/libs/iostreams/src/zstd.cpp)
 target_link_libraries(boost_iostreams PUBLIC zlib zstd)
 set_target_properties(yaml-cpp boost_program_options boost_iostreams PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+vramlab_build_quickly(yaml-cpp)
+vramlab_build_quickly(boost_program_options)
 add_library(Boost::program_options ALIAS boost_program_options)
 add_library(Boost::iostreams ALIAS boost_iostreams)

@@ -14,6 +14,7 @@
 #include "cli/output/output.hpp"
 #include "cli/verb.hpp"
 #include "lab/scenario/file.hpp"
+#include "report/html_page.hpp"
 
 /// Says to plugins/plugin_loader.cpp that there is no dynamic loader.
 extern "C" const char vramlab_is_static;
@@ -104,6 +105,18 @@ EMSCRIPTEN_KEEPALIVE const char* web_page(const WebSession* session) { return se
 EMSCRIPTEN_KEEPALIVE const char* web_text(const WebSession* session) { return session->answer.text.c_str(); }
 EMSCRIPTEN_KEEPALIVE const char* web_error(const WebSession* session) {
   return session->ending.error.c_str();
+}
+
+/// The answer was taken: its texts need no memory here.
+EMSCRIPTEN_KEEPALIVE void web_taken(WebSession* session) {
+  session->answer = {};
+  session->ending = {};
+}
+
+/// The page of --report with marks where title, version and data go; empty where it was built without.
+EMSCRIPTEN_KEEPALIVE const char* web_template() {
+  const std::string_view page = vramlab::html_template();
+  return page.empty() ? "" : page.data();
 }
 
 EMSCRIPTEN_KEEPALIVE void web_forget(WebSession* session) { *session = {}; }

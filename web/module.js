@@ -50,8 +50,12 @@ Module['ask'] = (words, texts = {}, page = false) => {
     };
   } finally {
     _free(question);
+    _web_taken(session);
   }
 };
+
+/** The page of --report, with %TITLE%, %VERSION% and %DATA% where these go. */
+Module['reportTemplate'] = () => UTF8ToString(_web_template());
 
 /** Drops what is kept of the recordings that `ask` has read. */
 Module['forget'] = () => {

@@ -82,8 +82,10 @@ void Output::write_report() {
     titles += section["title"].get<std::string>();
   }
   if (call_ != nullptr && call_->wants_page) {
-    call_->page =
-        Json{{"title", titles}, {"sections", sections_}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+    Json page{{"title", titles}, {"sections", nullptr}};
+    page["sections"].swap(sections_);  // maps are long: no copy is made
+    call_->page = page.dump(-1, ' ', false, Json::error_handler_t::replace);
+    page["sections"].swap(sections_);
   }
   if (!report_file_.empty()) {
     write(report_file_, report_page("vramlab: " + titles, sections_, VRAMLAB_VERSION));
@@ -115,10 +117,10 @@ void Output::reads(const std::vector<std::string>& files) {
 void Output::json(const Json& json) {
   if (json_file_.empty() && call_ == nullptr) return;
   // Names of files may hold bytes that are not UTF-8; JSON may not.
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-  if (call_ != nullptr) call_->json = text;
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   if (json_file_ == "-" && call_ == nullptr) return print_to(nullptr, text);
   if (!json_file_.empty() && json_file_ != "-") write(json_file_, text);
+  if (call_ != nullptr) call_->json = std::move(text);
 }
 
 void Output::print(const std::string& text) const {

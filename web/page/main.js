@@ -1,10 +1,11 @@
 // The page that runs the program in the browser: what is dropped or pasted, and the answers to it.
 import { bytes, make } from '../../report/html/src/look.js';
+import { memoryParts } from '../../report/html/src/memory.js';
 import { forgetRemoved, lookButton, part, printing } from '../../report/html/src/sections.js';
 import { ways } from './begin.js';
-import { furtherConfs, growable, kWritesReport, pageOf, rowWords, tryOthers } from './recording.js';
+import { furtherConfs, growable, rowWords, tryOthers } from './recording.js';
 import { Cancelled, compiled, Session, shippedFiles } from './session.js';
-import { shareBar } from './share.js';
+import { keepTemplate, pageOf, shareBar } from './share.js';
 import { differences, explained, plans, terminal } from './views.js';
 import { Work } from './work.js';
 
@@ -29,7 +30,7 @@ function state(name) { document.documentElement.dataset.state = name; }
 
 /** The answer to `words`; throws what the program says where it has none. */
 async function ask(asked, words, more = {}) {
-  const answer = await asked.ask([...words, ...(more.words ?? [])], more);
+  const answer = await asked.ask(words, more);
   if (answer.code !== 0 && !(answer.code === 1 && answer.json)) throw new Error(answer.error || `${words[0]} ended with code ${answer.code}`);
   kept.push({ json: answer.json, text: answer.text });
   return answer;
@@ -110,30 +111,48 @@ function furtherQuestions(made, names) {
   return buttons;
 }
 
+/** The JSON of an answer with further rows. */
+function withRows(text, rows) {
+  const json = JSON.parse(text);
+  json.rows.push(...rows);
+  return `${JSON.stringify(json, null, 2)}\n`;
+}
+
 const isLong = (files) => files.reduce((sum, { name, data }) => sum + data.size * (kPacked.test(name) ? kPacking : 1), 0) > kLong;
 
+/** Comes back when the browser has drawn what is there, and answered to whoever uses it; a hidden tab draws nothing. */
+const drawn = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, 200);
+});
+
 async function showRecording(made, names, answer, long) {
-  const report = kWritesReport.report(answer);
-  const json = JSON.parse(answer.json);
-  const [section] = report.data.sections;
-  const shown = part(section);
-  let added = 0;
+  keepTemplate(made);
+  const [section] = answer.page.sections;
+  const [settings, ...views] = memoryParts(section);
+  const shown = part(section, [settings()]);
+  const added = [];  // rows, as JSON has them
   const cards = JSON.parse((await made.ask(['gpus'])).json).map(({ id }) => id);
   const another = async (row) => {
     const other = await ask(made, ['whatif', ...names, ...rowWords(row), ...(long ? ['--rows'] : [])], { page: true });
-    json.rows.push(...JSON.parse(other.json).rows);
-    ++added;
-    return JSON.parse(other.page).sections[0].settings;
+    added.push(...other.rows);
+    return other.page.sections[0].settings;
   };
   growable(shown, section, cards, another);
   const name = names[0].replace(/(\.pickle)?(\.gz|\.zst)?$/i, '');
   shown.insertBefore(shareBar([
-    ['Save as a page', `${name}.html`, () => pageOf(report)],
-    ['Save as JSON', `${name}.json`, () => (added ? `${JSON.stringify(json, null, 2)}\n` : answer.json)],
+    ['Save as a page', `${name}.html`, () => pageOf(answer.page)],
+    ['Save as JSON', `${name}.json`, () => (added.length ? withRows(answer.json, added) : answer.json)],
   ], furtherQuestions(made, names)), shown.querySelector('.settings-part'));
-  shown.append(terminal(answer));
+  const below = terminal(answer);
+  shown.append(below);
   show([shown]);
-  if (long) await tryOthers(section, shown.querySelector('.settings-part'), furtherConfs(json.rows[0].alloc_conf), another);
+  for (const view of views) {
+    await drawn();
+    below.before(view());
+  }
+  await drawn();
+  if (long) await tryOthers(section, shown.querySelector('.settings-part'), furtherConfs(answer.rows[0].alloc_conf), another);
 }
 
 async function takeFiles(list) {
@@ -148,7 +167,7 @@ async function takeFiles(list) {
   return during(`Reading ${names.join(', ')}`, new Session({ files }), async (made) => {
     const long = isLong(files);
     const conf = long ? ['--alloc-conf', 'recorded'] : [];
-    await showRecording(made, names, await ask(made, ['whatif', ...names, ...conf], kWritesReport), long);
+    await showRecording(made, names, await ask(made, ['whatif', ...names, ...conf], { page: true }), long);
   });
 }
 
@@ -162,11 +181,11 @@ function takeMessage(text) {
 async function takeScenario(path) {
   const texts = await shipped;
   return during(`Comparing policies in ${path.replace(/^.*\/|\.json$/g, '')}`, new Session({ texts }), async (made) => {
-    const answer = await ask(made, ['compare', path.slice(1)], kWritesReport);
-    const report = kWritesReport.report(answer);
+    const answer = await ask(made, ['compare', path.slice(1)], { page: true });
+    keepTemplate(made);
     const name = path.replace(/^.*\/|\.json$/g, '');
-    const parts = report.data.sections.map(part);
-    parts[0].insertBefore(shareBar([['Save as a page', `${name}.html`, () => pageOf(report)], ['Save as JSON', `${name}.json`, () => answer.json]]),
+    const parts = answer.page.sections.map((section) => part(section));
+    parts[0].insertBefore(shareBar([['Save as a page', `${name}.html`, () => pageOf(answer.page)], ['Save as JSON', `${name}.json`, () => answer.json]]),
       parts[0].querySelector('h2').nextSibling);
     parts.at(-1).append(terminal(answer));
     show(parts);

@@ -2,24 +2,8 @@
 import { make } from '../../report/html/src/look.js';
 import { settingsTable } from '../../report/html/src/memory.js';
 
-const kReport = '/out/report.html';
-const kBegin = '<script type="application/json" id="data">';
-const kEnd = '</script>';
 const kConfs = ['expandable_segments:True', 'max_split_size_mb:64', 'max_split_size_mb:256', 'roundup_power2_divisions:8', 'garbage_collection_threshold:0.8',
   'per_process_memory_fraction:0.5', 'expandable_segments:True,garbage_collection_threshold:0.8'];
-
-/** The report page that the program wrote, taken apart: {before, data, after}. */
-export function reportOf(bytes) {
-  const page = new TextDecoder().decode(bytes);
-  const from = page.indexOf(kBegin) + kBegin.length;
-  const to = page.indexOf(kEnd, from);
-  return { before: page.slice(0, from), data: JSON.parse(page.slice(from, to)), after: page.slice(to) };
-}
-
-/** The page again, with what `data` is now. */
-export const pageOf = ({ before, data, after }) => before + JSON.stringify(data).replaceAll('<', '\\u003c') + after;
-
-export const kWritesReport = { words: ['--report', kReport], outputs: [kReport], report: (answer) => reportOf(answer.files[kReport]) };
 
 /** Settings worth trying on a recording that is too long to try them all before the first answer. */
 const kTried = ['', ...kConfs.slice(0, 4)];

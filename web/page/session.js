@@ -1,11 +1,17 @@
 // Instances of the program, each in a worker of its own. The WebAssembly is compiled once.
+import { decompress } from 'fzstd';
 
-const text = (id) => document.getElementById(id).textContent;
+/** Bytes of a block of the page, which is written in base64. */
+function packed(id) {
+  const text = atob(document.getElementById(id).textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
 
-/** Bytes of a block of the page that is packed with gzip and written in base64. */
+/** The same of one that is packed with gzip. */
 async function unpacked(id) {
-  const packed = Uint8Array.from(atob(text(id)), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const stream = new Blob([packed(id)]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -14,7 +20,7 @@ let workerUrl = null;
 
 /** The program, compiled; begun when the page is opened. */
 export function compiled() {
-  module ??= unpacked('program').then((bytes) => WebAssembly.compile(bytes));
+  module ??= new Promise((done) => setTimeout(done)).then(() => WebAssembly.compile(decompress(packed('program'))));
   return module;
 }
 
@@ -73,14 +79,18 @@ export class Session {
     });
   }
 
-  /** The answer to a command line: {code, json, text, error, page, files}; `outputs` are paths that it writes, `page`
-   *  says that the data of the report page are wanted. Throws Cancelled, or an Error if the instance died.
-   *  Questions wait for each other. */
-  ask(words, { texts = {}, outputs = [], page = false } = {}) {
+  /** The answer to a command line: {code, json, text, error}; with `page` also `page`, the data of the report page, and
+   *  `rows` of the JSON. Throws Cancelled, or an Error if the instance died. Questions wait for each other. */
+  ask(words, { texts = {}, page = false } = {}) { return this.inTurn({ ask: { words, texts, page } }); }
+
+  /** The page of --report, with %TITLE%, %VERSION% and %DATA% where these go. */
+  template() { return this.inTurn({ template: true }); }
+
+  inTurn(message) {
     this.begun ??= this.start();
     const answer = Promise.allSettled([this.before]).then(() => this.begun).then(() => {
       if (this.ended) throw new Cancelled();
-      return this.send({ ask: { words, texts, outputs, page } });
+      return this.send(message);
     });
     this.before = answer;
     return answer;

@@ -1,6 +1,6 @@
 // One instance of the program in a worker: it reads files where they are, and answers what it is asked.
 // `createVramlab` stands before this text. A worker is thrown away to cancel, and after a failure.
-const kTold = 100;  // ms between two tellings of the time line
+const kTold = 100;  // ms between two tellings of progress, or of the time line
 let program = null;
 
 const folders = (path) => path.split('/').slice(1, -1).map((_, i, parts) => `/${parts.slice(0, i + 1).join('/')}`);
@@ -26,6 +26,16 @@ function timeLine() {
   };
 }
 
+/** Tells how far a file is read, and that it is. */
+function progressTeller() {
+  let told = 0;
+  return (progress) => {
+    if (progress.read < progress.total && performance.now() - told < kTold) return;
+    told = performance.now();
+    postMessage({ progress });
+  };
+}
+
 async function begin({ module, files, texts }) {
   program = await createVramlab({
     instantiateWasm: (imports, done) => {
@@ -35,32 +45,41 @@ async function begin({ module, files, texts }) {
     print() {},
     printErr() {},
   });
-  program.onProgress = (progress) => { postMessage({ progress }); };
+  program.onProgress = progressTeller();
   program.onTimeline = timeLine();
   for (const [path, text] of Object.entries(texts)) write(path, text);
-  write('/out/empty', '');
   program.FS.mkdir('/in');
   if (files.length) program.FS.mount(program.WORKERFS, { blobs: files }, '/in');
   program.FS.chdir(files.length ? '/in' : '/');
 }
 
-/** The file that the program wrote, taken out of its file system. */
-function taken(path) {
-  if (!program.FS.analyzePath(path).exists) return null;
-  const bytes = program.FS.readFile(path);
-  program.FS.unlink(path);
-  return bytes;
+/** The data of a page with the cells of its maps in one array each, which goes to the page without being copied:
+ *  {data, buffers}. */
+function packed(text) {
+  const data = JSON.parse(text);
+  const buffers = [];
+  for (const { settings } of data.sections) {
+    for (const { map } of settings?.rows ?? []) {
+      if (!map) continue;
+      map.cells = Float64Array.from(map.cells.flat());
+      buffers.push(map.cells.buffer);
+    }
+  }
+  return { data, buffers };
 }
 
-function ask({ words, texts, outputs, page }) {
+function ask({ words, texts, page }) {
   const answer = program.ask(words, texts, page);
-  const files = Object.fromEntries(outputs.map((path) => [path, taken(path)]));
-  return { ...answer, files };
+  if (!answer.page) return [{ answer }, []];
+  const { data, buffers } = packed(answer.page);
+  return [{ answer: { ...answer, page: data, rows: JSON.parse(answer.json).rows } }, buffers];
 }
 
 onmessage = async ({ data }) => {
   try {
-    postMessage({ answer: data.begin ? await begin(data.begin) : ask(data.ask) });
+    if (data.begin) postMessage({ answer: await begin(data.begin) });
+    else if (data.template) postMessage({ answer: program.reportTemplate() });
+    else postMessage(...ask(data.ask));
   } catch (error) {
     postMessage({ failure: String(error?.message ?? error) });
   }

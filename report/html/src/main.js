@@ -5,6 +5,6 @@ import { lookButton, part, printing } from './sections.js';
 const report = JSON.parse(document.getElementById('data').textContent);
 document.getElementById('page').append(
   make('header', {}, make('h1', {}, report.title), lookButton()),
-  make('main', { id: 'content' }, ...report.sections.map(part)));
+  make('main', { id: 'content' }, ...report.sections.map((section) => part(section))));
 printing();
 document.documentElement.dataset.ready = 'yes';

@@ -67,14 +67,17 @@ function pins(section) {
     [number('idle'), text('held by'), number('size of the holder'), text('since'), text('freed by')], rows, 'wordy');
 }
 
-export function memory(section) {
-  const part = (title, ...children) => make('div', { class: 'part' }, make('h3', {}, title), ...children);
-  const parts = [make('div', { class: 'settings-part' }, ...settingsTable(section))];
-  if (section.timeline) parts.push(part('Over the history', ...timelineChart(section.timeline)));
-  if (section.categories?.length) parts.push(part('Who holds it', categories(section)));
-  if (section.moment) parts.push(part('Where it lies', blockMap(section, section.moment)));
-  if (section.flame) parts.push(part('Where it was allocated', flameGraph(section.flame)));
-  if (section.pins?.length) parts.push(part('Pins', pins(section), section.pins_tried && make('p', { class: 'hint' }, section.pins_tried)));
-  if (section.failures) parts.push(part('Failures', table('Requests that failed', section.failures.columns, section.failures.rows)));
+/** The parts of the view, each made when it is called: one after the other they freeze no page. */
+export function memoryParts(section) {
+  const part = (title, content) => () => make('div', { class: 'part' }, make('h3', {}, title), ...content());
+  const parts = [() => make('div', { class: 'settings-part' }, ...settingsTable(section))];
+  if (section.timeline) parts.push(part('Over the history', () => timelineChart(section.timeline)));
+  if (section.categories?.length) parts.push(part('Who holds it', () => [categories(section)]));
+  if (section.moment) parts.push(part('Where it lies', () => [blockMap(section, section.moment)]));
+  if (section.flame) parts.push(part('Where it was allocated', () => [flameGraph(section.flame)]));
+  if (section.pins?.length) parts.push(part('Pins', () => [pins(section), section.pins_tried && make('p', { class: 'hint' }, section.pins_tried)]));
+  if (section.failures) parts.push(part('Failures', () => [table('Requests that failed', section.failures.columns, section.failures.rows)]));
   return parts;
 }
+
+export const memory = (section) => memoryParts(section).map((part) => part());

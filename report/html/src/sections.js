@@ -43,15 +43,15 @@ export function lookButton() {
   return button;
 }
 
-/** The part of a page that shows `section`, one of the sections of lab/page. */
-export function part(section) {
+/** The part of a page that shows `section`, one of the sections of lab/page, with these views of it. */
+export function part(section, views = kViews[section.kind](section)) {
   return make('section', {}, make('h2', {}, section.title),
     section.verdict ? make('p', { class: 'verdict' }, section.verdict) : null,
     section.head ? make('p', { class: 'head' }, section.head) : null,
     section.rule ? make('p', { class: 'head' }, section.rule) : null,
     section.description ? make('p', { class: 'description' }, section.description) : null,
     ...(section.notes ?? []).map((note) => make('p', { class: 'note' }, note)),
-    ...kViews[section.kind](section));
+    ...views);
 }
 
 // Paper is white, and nobody can scroll it: everything is drawn, in the light look, at its width.

@@ -18,6 +18,9 @@ function fill(look, state) {
   return ['', look['live-1'], look['live-2'], look['live-3'], look.live][state];
 }
 
+/** Cells, five numbers each, out of one array of numbers. */
+export const grouped = (numbers) => Array.from({ length: numbers.length / 5 }, (_, i) => Array.from(numbers.subarray(5 * i, 5 * i + 5)));
+
 // Rows are pieces of address space; a range is a stretch of rows without a hole.
 function placeOf(section, row) {
   const range = section.ranges[Math.max(0, lastAtMost(section.ranges, row))];
@@ -72,7 +75,7 @@ function options(section, zoom, look) {
     series: [
       line('reserved', section.reserved, look.reserved),
       line('live', section.live, look.live),
-      { id: 'map', type: 'custom', xAxisIndex: 1, yAxisIndex: 1, data: section.cells, progressive: 0, clip: true,
+      { id: 'map', type: 'custom', xAxisIndex: 1, yAxisIndex: 1, data: Array.isArray(section.cells) ? section.cells : grouped(section.cells), progressive: 0, clip: true,
         encode: { x: [0, 1], y: [2, 3] },
         renderItem: (params, api) => {
           const [x, y] = api.coord([api.value(0), api.value(2)]);
