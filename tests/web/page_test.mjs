@@ -82,7 +82,7 @@ function done(tab) {
 
 // One file, within its bound; its policy refuses every connection.
 async function policy(browser) {
-  assert.ok(statSync(page).size < 5e6, `${statSync(page).size} bytes`);
+  assert.ok(statSync(page).size < 3e6, `${statSync(page).size} bytes`);
   const tab = await opened(browser);
   const rule = await tab.evaluate(`document.querySelector('meta[http-equiv]').content`);
   for (const part of ["default-src 'none'", "connect-src 'none'", 'worker-src blob:', "'wasm-unsafe-eval'"]) assert.ok(rule.includes(part), part);

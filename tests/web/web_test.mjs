@@ -1,23 +1,25 @@
 // What scripts/build-web made against the native program: node web_test.mjs PART PROGRAM SOURCE_FOLDER
 // Equal to the byte: what is printed, said on standard error and written, and the exit codes.
 import assert from 'node:assert/strict';
-import {spawnSync} from 'node:child_process';
+import {spawn, spawnSync} from 'node:child_process';
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {join, relative} from 'node:path';
 import {gunzipSync} from 'node:zlib';
 
 const [part, native, source] = process.argv.slice(2);
 const built = join(source, 'build/web');
 const web = join(built, 'npm/vramlab.mjs');
-if (!existsSync(web)) {
-  console.log('skipped: there is no build/web/npm (scripts/setup web, then scripts/build-web).');
-  process.exit(77);
-}
+if (!existsSync(web)) skip('there is no build/web/npm (scripts/setup web, then scripts/build-web).');
 const folder = mkdtempSync(join(tmpdir(), 'vramlab-web-'));
 const environment = {...process.env};
 delete environment.VRAMLAB_PLUGIN_PATH;
+
+function skip(why) {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+}
 
 /** A module of its own, as a page has it. */
 function instance(options = {}) {
@@ -40,6 +42,63 @@ function same(words, options = {}) {
   return found;
 }
 
+/** The native program without CBC, which no module can start: {code, json, error} when it has ended. */
+function nativeAnswer(words) {
+  const child = spawn(native, [...words, '--json', '-'], {cwd: source, env: {...environment, PATH: ''}});
+  const [out, err] = [[], []];
+  child.stdout.on('data', (piece) => out.push(piece));
+  child.stderr.on('data', (piece) => err.push(piece));
+  const text = (pieces) => Buffer.concat(pieces).toString();
+  return new Promise((done) => child.on('close', (code) => done({code, json: text(out), error: text(err)})));
+}
+
+/** All files of folders, as paths from the source folder. */
+const allFiles = (folders) => folders.flatMap((folder) => readdirSync(join(source, folder), {recursive: true, withFileTypes: true})
+  .filter((one) => one.isFile()).map((one) => relative(source, join(one.path, one.name)))).sort();
+
+/** Questions about every recording, message and scenario among `files`. */
+function questions(files) {
+  const asked = [];
+  const snapshots = files.filter((name) => /\.pickle(\.gz)?$/.test(name));
+  snapshots.forEach((file, i) => {
+    const before = snapshots[Math.max(0, i - 1)];
+    asked.push(['whatif', file], ['whatif', file, '--capacity', '3GiB', '--details', '--by', 'stack'], ['verify', file], ['plan', file], ['advise', file, '--capacity', '2GiB'],
+               ['diff', file, before], ['judge', before, file], ['explain', file]);
+  });
+  for (const file of files) {
+    if (/\.txt$/.test(file)) asked.push(['explain', file]);
+    if (/oracle\/.*\.json\.gz$/.test(file)) asked.push(['verify', file]);
+    if (/(scenarios|cases)\/.*\.(json|yaml)$/.test(file)) asked.push(['compare', file]);
+    if (/\.csv$/.test(file)) asked.push(['plan', file], ['whatif', file]);
+  }
+  return asked;
+}
+
+/** Asks a module and the native program the same; says which answers differ. */
+async function compareAnswers(asked) {
+  const module = await instance();
+  for (const place of [source, join(source, '../shared')].filter(existsSync)) {
+    module.FS.mkdirTree(place);
+    module.FS.mount(module.FS.filesystems.NODEFS, {root: place}, place);
+  }
+  module.FS.chdir(source);
+  const untimed = (json) => json.replace(/"seconds": [\d.e-]+/g, '"seconds"');
+  const differ = [];
+  let refused = 0;
+  for (const words of asked) {
+    const expected = nativeAnswer(words);
+    const {code, json, error} = module.ask(words);
+    const {code: nativeCode, json: nativeJson, error: nativeError} = await expected;
+    const same = code === nativeCode && untimed(json) === untimed(nativeJson) && error === nativeError;
+    if (!same) differ.push(words.join(' '));
+    if (nativeCode > 1) ++refused;
+    module.forget();
+  }
+  console.log(`${asked.length} questions, of which ${refused} are refused`);
+  assert.deepEqual(differ, []);
+  return asked.length - refused;
+}
+
 const under = (place) => readdirSync(join(source, place)).sort().map((name) => join(place, name));
 
 const parts = {
@@ -48,6 +107,16 @@ const parts = {
     const ran = run('python3', ['scripts/guards', '--check', '--fast', '--no-pictures'],
                     {env: {...environment, VRAMLAB: web}});
     assert.equal(ran.status, 0, ran.stdout + ran.stderr);
+  },
+
+  // Every verb that answers in JSON, of everything that lies here and, where it is there, beside the tree.
+  async fixtures() {
+    assert.ok(await compareAnswers(questions(allFiles(['tests/data', 'docs/examples', 'scenarios']))) > 150);
+  },
+  async shared() {
+    const folders = ['../shared/data', '../shared/cases'].filter((name) => existsSync(join(source, name)));
+    if (folders.length < 2) return skip('there is no ../shared/data and no ../shared/cases.');
+    assert.ok(await compareAnswers(questions(allFiles(folders))) > 300);
   },
 
   recordings() {

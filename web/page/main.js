@@ -9,9 +9,10 @@ import { keepTemplate, pageOf, shareBar } from './share.js';
 import { differences, explained, plans, terminal } from './views.js';
 import { Work } from './work.js';
 
-// WebAssembly addresses 4 GiB; the tab took 3.8 times the size of a pickle of 1 GiB (bench/web_page.mjs).
+// WebAssembly addresses 4 GiB, and takes 1.3 times the size of a pickle with stacks (docs/web.md); others say more in fewer
+// bytes. What passes here and is too large all the same is refused by the program, in a line.
 const kMemory = 2 ** 32;
-const kMemoryOfFile = 3.8;
+const kMemoryOfFile = 1.5;
 const kLong = 128 * 2 ** 20;  // bytes of files from which on settings are tried one by one, after the first answer
 const kPacking = 10;          // times that packed files grow, about
 const kPacked = /\.(gz|zst)$/i;
