@@ -1,18 +1,24 @@
 // Instances of the program, each in a worker of its own. The WebAssembly is compiled once.
 import { decompress } from 'fzstd';
+import { bytesOf } from './letters.mjs';
 
-/** Bytes of a block of the page, which is written in base64. */
-function packed(id) {
-  const text = atob(document.getElementById(id).textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
-  return bytes;
+const block = (id) => document.getElementById(id);
+
+/** Bytes of a block of the page that is packed with gzip and written in base64. */
+async function unpacked(id) {
+  const packed = Uint8Array.from(atob(block(id).textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The same of one that is packed with gzip. */
-async function unpacked(id) {
-  const stream = new Blob([packed(id)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+const turn = () => new Promise((done) => setTimeout(done));
+
+/** The bytes of the WebAssembly; whoever uses the page meanwhile is answered. */
+async function unpackedProgram() {
+  await turn();
+  const packed = bytesOf(block('program').textContent, Number(block('program').dataset.bytes));
+  await turn();
+  return decompress(packed);
 }
 
 let module = null;
@@ -20,7 +26,7 @@ let workerUrl = null;
 
 /** The program, compiled; begun when the page is opened. */
 export function compiled() {
-  module ??= new Promise((done) => setTimeout(done)).then(() => WebAssembly.compile(decompress(packed('program'))));
+  module ??= unpackedProgram().then((bytes) => WebAssembly.compile(bytes));
   return module;
 }
 
