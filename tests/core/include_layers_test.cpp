@@ -34,7 +34,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"cli",
      {"core", "plan", "sim/memory", "models", "policies", "plugins", "sim/runs", "recordings", "fit", "lab",
       "report", "cuda"}},
-    {"web", {"cli", "lab"}},
+    {"web", {"cli", "lab", "report"}},
 };
 
 // Third-party headers that a folder may use; every other folder must do without them.
