@@ -5,6 +5,7 @@ import { bytes, make } from './look.js';
 const kRow = 22;
 const kLeastShare = 0.002;  // of the width: what is narrower is left out
 const kNamed = 0.03;
+const kAtOnce = 600;  // frames: thousands in one go would hold the page up
 
 /** A frame without the folders that all share: the last two parts of its path. */
 const shortName = (name) => name.replace(/^\S*[/\\](?=[^/\\\s]*[/\\][^/\\\s]*)/, '');
@@ -26,18 +27,27 @@ function frames(part, whole, left, depth, out) {
 export function flameGraph(root) {
   const host = make('div', { class: 'flame' });
   const path = [root];
+  const frame = ({ part, left, width, depth }) => {
+    const text = `${part.name}: ${bytes(part.bytes)}, ${(100 * part.bytes / root.bytes).toFixed(1)} %`;
+    return make('button', { type: 'button', title: text, 'aria-label': text, onclick: () => zoomTo(part),
+      style: `left:${(100 * left).toFixed(3)}%;width:calc(${(100 * width).toFixed(3)}% - 1px);top:${depth * kRow}px;--hue:${hueOf(part.name)}${width > kNamed ? '' : ';padding:0'}` },
+      width > kNamed ? shortName(part.name) : '');
+  };
+  let shown = null;
+  const add = (all, from) => {
+    if (all !== shown) return;  // another part was chosen meanwhile
+    host.append(...all.slice(from, from + kAtOnce).map(frame));
+    if (from + kAtOnce < all.length) setTimeout(() => add(all, from + kAtOnce), 20);
+  };
   const show = () => {
     const top = path.at(-1);
     const all = [];
     frames(top, top.bytes, 0, path.length - 1, all);
     path.slice(0, -1).forEach((part, depth) => all.push({ part, left: 0, width: 1, depth }));
     host.style.height = `${(Math.max(...all.map(({ depth }) => depth)) + 1) * kRow}px`;
-    host.replaceChildren(...all.map(({ part, left, width, depth }) => {
-      const text = `${part.name}: ${bytes(part.bytes)}, ${(100 * part.bytes / root.bytes).toFixed(1)} %`;
-      return make('button', { type: 'button', title: text, 'aria-label': text, onclick: () => zoomTo(part),
-        style: `left:${(100 * left).toFixed(3)}%;width:calc(${(100 * width).toFixed(3)}% - 1px);top:${depth * kRow}px;--hue:${hueOf(part.name)}${width > kNamed ? '' : ';padding:0'}` },
-        width > kNamed ? shortName(part.name) : '');
-    }));
+    host.replaceChildren();
+    shown = all;
+    add(all, 0);
   };
   const lineTo = (part, wanted) => {
     if (part === wanted) return [part];
