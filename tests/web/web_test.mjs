@@ -206,7 +206,7 @@ const parts = {
 
   // What needs more memory than there may be is refused by its name, and the next question is answered.
   async memory() {
-    const module = await instance({mostMemory: 20 << 20});
+    const module = await instance({mostMemory: 18 << 20});
     const names = ['sr_limits', 'bert', 'resnet'];
     for (const name of names) {
       module.FS.writeFile(`/${name}.pickle.gz`, readFileSync(join(source, `tests/data/recorded/${name}.pickle.gz`)));
