@@ -135,7 +135,7 @@ const parts = {
     }
     const message = readFileSync(join(source, 'docs/examples/oom-neighbour.txt'));
     same(['explain', '-'], {input: message});
-    same(['compare', 'scenarios/ratchet.json', '--json', '/dev/stdout', '--quiet', '-j', '3']);
+    same(['compare', 'scenarios/ratchet.json', '--json', '-', '--quiet', '-j', '3']);
   },
 
   // Files that are cut, and files with a byte changed, in a fixed number of ways: the same line, and the next file is
