@@ -5,10 +5,11 @@ import {spawn, spawnSync} from 'node:child_process';
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
-import {join, relative} from 'node:path';
+import {join, relative, resolve} from 'node:path';
 import {gunzipSync} from 'node:zlib';
 
-const [part, native, source] = process.argv.slice(2);
+const [part, ...places] = process.argv.slice(2);
+const [native, source] = places.map((place) => resolve(place));
 const built = join(source, 'build/web');
 const web = join(built, 'npm/vramlab.mjs');
 if (!existsSync(web)) skip('there is no build/web/npm (scripts/setup web, then scripts/build-web).');
