@@ -26,10 +26,10 @@ void add_plugin_option(Options& options) {
       "plugin", po::value<std::vector<std::string>>()->composing()->default_value({}, "")->value_name("FILE"),
       "a shared library with further policies; may be given several times (docs/plugins.md)")(
       "isolate", po::bool_switch(),
-      "try each policy of a plugin in a process of its own first: what crashes, exits or never answers ends "
-      "its own run only");
+      "make each run of a plugin's policy in a process of its own, and take its answers from there: what "
+      "crashes, exits or never answers ends its own run only");
   options.add_options()("isolate-limit", po::value<std::int64_t>()->default_value(60)->value_name("SECONDS"),
-                        "with --isolate: how long a run may take there");
+                        "with --isolate: how long an answer may take");
 }
 
 std::shared_ptr<const PolicySet> chosen_policies(const Arguments& arguments, Output& output) {
@@ -52,6 +52,10 @@ std::optional<std::chrono::seconds> chosen_isolation(const Arguments& arguments)
   if (limit < 1 || limit > kMost) {
     throw InputError("--isolate-limit",
                      fmt::format("{} is out of range; allowed is 1 to {} seconds.", limit, kMost));
+  }
+  if (text_of(arguments, "device") == "cuda") {
+    throw InputError("--isolate",
+                     "makes a run in two processes, and --device cuda has one card. Leave one out.");
   }
   return std::chrono::seconds{limit};
 }
@@ -103,6 +107,7 @@ unsigned chosen_threads(const Arguments& arguments) {
     throw InputError(
         "--jobs", fmt::format("{} is out of range; allowed is 1 to {}, or 0 for all cores.", threads, kMost));
   }
+  if (chosen_isolation(arguments)) return 1;  // its runs take two processes, which threads would not survive
   return threads != 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
 }
 

@@ -1,4 +1,4 @@
-// Policies of plugins that may end the program, crash or never answer: each is tried in a process of its own.
+// Policies of plugins that may end the program, crash or never answer: each run has a process of its own.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,9 @@
 
 namespace vramlab {
 
-/// `document` as it is, but that a policy of a plugin which took the program with it has become one whose
-/// runs end at their first question, with what it did as the reason: it ended the program, crashed, or took
-/// longer than `limit`. For that every entry of "policies" that is a plugin's runs once in a process of its
-/// own, on a pretended card. Equal questions get equal answers, so that its run in this process goes the same
-/// way. What else is wrong with the document is not looked at. Throws InputError where the system makes no
-/// process.
+/// `document` with its own plugins loaded, whose policies of plugins are asked in another process
+/// (plugins/isolated_policies.hpp, with its conditions). What else is wrong with the document is not looked
+/// at.
 ScenarioDocument isolated(ScenarioDocument document, std::chrono::seconds limit);
 
 }  // namespace vramlab

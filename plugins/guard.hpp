@@ -142,11 +142,6 @@ class Guard {
 /// them. A composer without an option `guardian` gets the guardian of batches and its options.
 void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code);
 
-/// `known`, in which every run of the policy `name` of a plugin ends at its first question: it `did` what no
-/// policy may.
-std::shared_ptr<const PolicySet> with_fault(const std::shared_ptr<const PolicySet>& known,
-                                            const std::string& name, const std::string& did);
-
 /// `given` with every value as its description's type has it. Throws InputError with every problem.
 OptionMap checked_options(const std::string& policy, const std::vector<Field>& options,
                           const OptionMap& given);

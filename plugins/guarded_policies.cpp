@@ -317,34 +317,7 @@ void add_guardian(ComposerEntry& kind) {
   kind.make = GuardianMaker{kind.name, own, kind.options, std::move(kind.make)};
 }
 
-/// Makes policies whose guard has a fault from the beginning.
-template <class GuardedPolicy, class Made, class... Setting>
-void put_fault(Registry<Made, Setting...>& known, const std::string& name, const std::string& did) {
-  for (PolicyKind<Made, Setting...>& kind : known.entries) {
-    if (kind.name != name) continue;
-    kind.make = [name, did](const OptionMap&, Setting...) -> std::unique_ptr<Made> {
-      Guard guard{name, nullptr};
-      try {
-        guard.fail(did);
-      } catch (const PolicyFault&) {
-        // The guard has it.
-      }
-      return std::make_unique<GuardedPolicy>(std::move(guard), nullptr);
-    };
-  }
-}
-
 }  // namespace
-
-std::shared_ptr<const PolicySet> with_fault(const std::shared_ptr<const PolicySet>& known,
-                                            const std::string& name, const std::string& did) {
-  auto all = std::make_shared<PolicySet>(*known);
-  put_fault<GuardedTuner>(all->tuners, name, did);
-  put_fault<GuardedAdmitter>(all->admitters, name, did);
-  put_fault<GuardedSearcher>(all->searchers, name, did);
-  put_fault<GuardedComposer>(all->composers, name, did);
-  return all;
-}
 
 void add_guarded(PolicySet& known, const PolicySet& added, const PluginCode& code) {
   add_family<GuardedTuner>(known.tuners, added.tuners, code);

@@ -91,6 +91,13 @@ void add_tuners(PolicySet& policies) {
                          throw std::runtime_error("no room for me");
                        }});
   policies.tuners.add(
+      {.name = "exiting-constructor",
+       .summary = "hostile",
+       .options = {},
+       .profiles = {},
+       .default_profile = {},
+       .make = [](const OptionMap&, const ParameterSpace&) -> std::unique_ptr<Tuner> { std::exit(7); }});
+  policies.tuners.add(
       {.name = "null",
        .summary = "hostile",
        .options = {},
@@ -134,6 +141,11 @@ void add_tuners(PolicySet& policies) {
     ::raise(SIGSEGV);
     return TunerAnswer{};
   });
+  add_tuner(policies, "crashes-late", [](const TunerQuestion&, auto& state) {
+    state.emplace_back();
+    if (state.size() == 3) ::raise(SIGKILL);
+    return TunerAnswer{};
+  });
   add_tuner(policies, "never-answers", [](const TunerQuestion&, auto&) -> TunerAnswer {
     for (;;) ::pause();
   });
@@ -166,6 +178,7 @@ class SearcherOf final : public Searcher {
   SearcherOf(SearcherAnswer answer, ProbeDepth depth) : answer_(std::move(answer)), depth_(depth) {}
   SearcherAnswer decide(const SearcherQuestion&, const Observation&) override {
     if (answer_.reason == "throw") throw std::runtime_error("lost the way");
+    if (answer_.reason == "abort") std::abort();
     return answer_;
   }
   [[nodiscard]] ProbeDepth depth() const override { return depth_; }
@@ -189,6 +202,7 @@ void add_searcher(PolicySet& policies, const std::string& name, const SearcherAn
 void add_searchers(PolicySet& policies) {
   using Action = SearcherAnswer::Action;
   add_searcher(policies, "search-throws", {.action = Action::probe, .batch = 1, .reason = "throw"});
+  add_searcher(policies, "search-aborts", {.action = Action::probe, .batch = 1, .reason = "abort"});
   add_searcher(policies, "search-nan",
                {.action = Action::found, .batch = std::numeric_limits<std::int64_t>::min(), .reason = ""});
   add_searcher(policies, "search-no-action", {.action = static_cast<Action>(99), .batch = 1, .reason = ""});
@@ -218,6 +232,7 @@ class ComposerOf final : public Composer {
   }
   AfterOom told(const BatchOutcome&) override {
     if (fault_ == "told") throw std::runtime_error("would not hear");
+    if (fault_ == "exit") std::exit(5);
     return AfterOom::ask;
   }
   [[nodiscard]] AccumulationRule accumulation() const override {
@@ -239,8 +254,8 @@ class ComposerOf final : public Composer {
 };
 
 void add_composers(PolicySet& policies) {
-  for (const char* fault : {"all", "throw", "nothing", "unknown", "twice", "clean-up", "prediction", "told",
-                            "rule", "save", "long-save", "restore", "refuse"}) {
+  for (const char* fault : {"all", "exit", "throw", "nothing", "unknown", "twice", "clean-up", "prediction",
+                            "told", "rule", "save", "long-save", "restore", "refuse"}) {
     policies.composers.add({.name = std::string("compose-") + fault,
                             .summary = "hostile",
                             .options = {},
@@ -277,6 +292,7 @@ class AdmitterOf final : public Admitter {
   }
   [[nodiscard]] std::optional<Bytes> available(const CardView& card) const override {
     if (fault_ == "available") throw std::runtime_error("cannot say");
+    while (fault_ == "loop") ::pause();
     return card.total;
   }
 
@@ -286,7 +302,7 @@ class AdmitterOf final : public Admitter {
 
 void add_admitters(PolicySet& policies) {
   for (const char* fault :
-       {"throw", "job", "cards", "no-card", "promise", "batch", "for-ever", "rules", "available"}) {
+       {"throw", "job", "cards", "no-card", "promise", "batch", "for-ever", "rules", "available", "loop"}) {
     policies.admitters.add(
         {.name = std::string("admit-") + fault,
          .summary = "hostile",

@@ -18,11 +18,12 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // A run of 20 steps whose second policy is `use`; the first is `fixed`.
-Comparison training_with(const std::string& use) {
+Comparison training_with(const std::string& use,
+                         const std::shared_ptr<const PolicySet>& known = loaded("hostile")) {
   Json json = Json::parse(bent_scenario("\"iterations\": 100", "\"iterations\": 20"));
   json.erase("expect");
   json["policies"].push_back({{"use", use}});
-  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", loaded("hostile"))));
+  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", known)));
 }
 
 struct TunerCase {
@@ -34,13 +35,15 @@ struct TunerCase {
 class HostileTuner : public testing::TestWithParam<TunerCase> {};
 
 TEST_P(HostileTuner, EndsItsOwnRunAndNoOther) {
-  const Comparison comparison = training_with(GetParam().use);
-  const TrainingRun& run = comparison.find(GetParam().use)->run;
-  EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
-  EXPECT_EQ(run.iterations.size(), GetParam().steps);
-  EXPECT_EQ(run.final_point, (Point{8}));
-  EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 20u);
-  EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+  for (const auto& known : here_and_isolated("hostile")) {
+    const Comparison comparison = training_with(GetParam().use, known);
+    const TrainingRun& run = comparison.find(GetParam().use)->run;
+    EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
+    EXPECT_EQ(run.iterations.size(), GetParam().steps);
+    EXPECT_EQ(run.final_point, (Point{8}));
+    EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 20u);
+    EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -73,24 +76,26 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // The same run, whose process dies after step 5 with a checkpoint after every second one.
-Comparison restarted_with(const std::string& use) {
+Comparison restarted_with(const std::string& use, const std::shared_ptr<const PolicySet>& known) {
   Json json = Json::parse(bent_scenario("\"iterations\": 100", "\"iterations\": 20"));
   json.erase("expect");
   json["faults"] = {{"restart", {{"after", 5}, {"checkpoint_every", 2}}}};
   json["policies"].push_back({{"use", use}});
-  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", loaded("hostile"))));
+  return compare_policies(read_training(parse_document(json.dump(), "hostile.json", known)));
 }
 
 class HostileState : public testing::TestWithParam<TunerCase> {};
 
 TEST_P(HostileState, EndsItsOwnRunAndNoOther) {
-  const Comparison comparison = restarted_with(GetParam().use);
-  const TrainingRun& run = comparison.find(GetParam().use)->run;
-  EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
-  EXPECT_EQ(run.iterations.size(), GetParam().steps);
-  EXPECT_EQ(run.final_point, (Point{8}));
-  EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 21u);
-  EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+  for (const auto& known : here_and_isolated("hostile")) {
+    const Comparison comparison = restarted_with(GetParam().use, known);
+    const TrainingRun& run = comparison.find(GetParam().use)->run;
+    EXPECT_THAT(run.ended_early, StartsWith(GetParam().reason));
+    EXPECT_EQ(run.iterations.size(), GetParam().steps);
+    EXPECT_EQ(run.final_point, (Point{8}));
+    EXPECT_EQ(comparison.find("fixed")->run.iterations.size(), 21u);
+    EXPECT_EQ(comparison.find("fixed")->run.ended_early, "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

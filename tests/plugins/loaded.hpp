@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
+#include "plugins/isolated_policies.hpp"
 #include "plugins/plugin_loader.hpp"
 
 namespace vramlab {
@@ -16,6 +18,15 @@ inline std::string test_plugin(const std::string& name) {
 /// The built-in policies and those of that plugin.
 inline std::shared_ptr<const PolicySet> loaded(const std::string& name) {
   return with_plugin(builtin_policies(), test_plugin(name));
+}
+
+/// The same in a process of their own.
+inline std::shared_ptr<const PolicySet> loaded_apart(const std::string& name, int limit = 60) {
+  return isolated_policies(loaded(name), std::chrono::seconds{limit});
+}
+
+inline std::vector<std::shared_ptr<const PolicySet>> here_and_isolated(const std::string& name) {
+  return {loaded(name), loaded_apart(name)};
 }
 
 /// What is said of a file that is not loaded; empty if it is.

@@ -82,16 +82,17 @@ TEST_P(TrainingTwins, GiveEqualResultsAndTraces) {
   const TrainingScenario builtin = read_training(parse_document(json.dump(), file_of(GetParam())));
   Comparison ours{all_results(builtin)};
   const Json twins = with_twins(json, labels_of(ours.policies));
-  const TrainingScenario plugin =
-      read_training(parse_document(twins.dump(), file_of(GetParam()), loaded("twins")));
-  Comparison theirs{all_results(plugin)};
-  ASSERT_EQ(theirs.policies.size(), ours.policies.size());
-  ASSERT_EQ(theirs.policies.back().policy, "skeleton-twin");
-  EXPECT_EQ(text_of(comparison_json(plugin, theirs, {})), text_of(comparison_json(builtin, ours, {})));
-  for (std::size_t i = 0; i < ours.policies.size(); ++i) {
-    EXPECT_EQ(trace_of(plugin, theirs.policies[i].run), trace_of(builtin, ours.policies[i].run))
-        << ours.policies[i].label;
-    EXPECT_EQ(theirs.policies[i].run.log, ours.policies[i].run.log);
+  for (const auto& known : here_and_isolated("twins")) {
+    const TrainingScenario plugin = read_training(parse_document(twins.dump(), file_of(GetParam()), known));
+    Comparison theirs{all_results(plugin)};
+    ASSERT_EQ(theirs.policies.size(), ours.policies.size());
+    ASSERT_EQ(theirs.policies.back().policy, "skeleton-twin");
+    EXPECT_EQ(text_of(comparison_json(plugin, theirs, {})), text_of(comparison_json(builtin, ours, {})));
+    for (std::size_t i = 0; i < ours.policies.size(); ++i) {
+      EXPECT_EQ(trace_of(plugin, theirs.policies[i].run), trace_of(builtin, ours.policies[i].run))
+          << ours.policies[i].label;
+      EXPECT_EQ(theirs.policies[i].run.log, ours.policies[i].run.log);
+    }
   }
 }
 
@@ -111,10 +112,12 @@ TEST(Twins, SearchersGiveEqualResults) {
     if (!json.contains("policies")) continue;
     const SearchScenario builtin = read_search(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_searchers(builtin);
-    const SearchScenario plugin =
-        read_search(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
-    EXPECT_EQ(text_of(search_json(plugin, compare_searchers(plugin))), text_of(search_json(builtin, ours)))
-        << name;
+    for (const auto& known : here_and_isolated("twins")) {
+      const SearchScenario plugin =
+          read_search(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), known));
+      EXPECT_EQ(text_of(search_json(plugin, compare_searchers(plugin))), text_of(search_json(builtin, ours)))
+          << name;
+    }
   }
 }
 
@@ -123,10 +126,12 @@ TEST(Twins, ComposersGiveEqualResults) {
     const Json json = without_expectations(name);
     const EpochScenario builtin = read_epoch(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_composers(builtin);
-    const EpochScenario plugin =
-        read_epoch(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
-    EXPECT_EQ(text_of(epoch_json(plugin, compare_composers(plugin))), text_of(epoch_json(builtin, ours)))
-        << name;
+    for (const auto& known : here_and_isolated("twins")) {
+      const EpochScenario plugin =
+          read_epoch(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), known));
+      EXPECT_EQ(text_of(epoch_json(plugin, compare_composers(plugin))), text_of(epoch_json(builtin, ours)))
+          << name;
+    }
   }
 }
 
@@ -135,9 +140,12 @@ TEST(Twins, AdmittersGiveEqualResults) {
     const Json json = without_expectations(name);
     const JobsScenario builtin = read_jobs(parse_document(json.dump(), file_of(name)));
     const auto ours = compare_queues(builtin);
-    const JobsScenario plugin =
-        read_jobs(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), loaded("twins")));
-    EXPECT_EQ(text_of(jobs_json(plugin, compare_queues(plugin))), text_of(jobs_json(builtin, ours))) << name;
+    for (const auto& known : here_and_isolated("twins")) {
+      const JobsScenario plugin =
+          read_jobs(parse_document(with_twins(json, labels_of(ours)).dump(), file_of(name), known));
+      EXPECT_EQ(text_of(jobs_json(plugin, compare_queues(plugin))), text_of(jobs_json(builtin, ours)))
+          << name;
+    }
   }
 }
 
