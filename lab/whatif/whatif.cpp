@@ -142,7 +142,10 @@ void find_smallest(const Job& job, Bytes most, bool without_retry) {
   std::map<Bytes, Trial> known;
   const auto trial = [&](Bytes size) -> const Trial& {
     const auto [at, is_new] = known.try_emplace(size);
-    if (is_new) at->second = replay_at(job, size);
+    if (is_new) {
+      at->second = replay_at(job, size);
+      ++job.row->trials;
+    }
     return at->second;
   };
   job.row->smallest = bisect(most, [&](Bytes size) { return trial(size).serves_all; });

@@ -81,6 +81,7 @@ struct WhatIfRow {
   /// by bisection to 2 MiB. Empty if not looked for, or if no size works.
   std::optional<Bytes> smallest;
   std::optional<Bytes> smallest_without_retry;
+  std::size_t trials = 0;               ///< replays that looking for these two took
   std::size_t program = 0;              ///< the rank it is of
   std::optional<Bytes> fraction_limit;  ///< of per_process_memory_fraction in `conf`, on this card
   bool lower_bound = false;          ///< the file itself shows more reserved than the replay of its history
