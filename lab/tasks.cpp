@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -45,7 +46,12 @@ void Threads::perform(const std::vector<Task>& tasks, std::vector<std::size_t> w
 }
 
 std::vector<std::size_t> longest_first(const std::vector<Task>& tasks, std::vector<std::size_t> wanted) {
-  std::ranges::stable_sort(wanted, std::ranges::greater{}, [&](std::size_t i) { return tasks[i].length; });
+  // One of unknown length may be the longest.
+  const auto unknown_first = [](double length) {
+    return length > 0 ? length : std::numeric_limits<double>::infinity();
+  };
+  std::ranges::stable_sort(wanted, std::ranges::greater{},
+                           [&](std::size_t i) { return unknown_first(tasks[i].length); });
   return wanted;
 }
 

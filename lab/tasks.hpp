@@ -55,7 +55,8 @@ class Threads : public Workers {
   unsigned threads_;
 };
 
-/// `wanted` with the longest of `tasks` first; those of one length keep their order.
+/// `wanted` with the longest of `tasks` first, those of unknown length before them; those of one length keep
+/// their order.
 std::vector<std::size_t> longest_first(const std::vector<Task>& tasks, std::vector<std::size_t> wanted);
 
 /// Does all of `tasks` on up to `threads` threads. Returns their results in the order of the tasks.

@@ -281,7 +281,7 @@ class Writer {
         rounds_(spec.tensors.size()),
         outside_used_(spec.program.size(), 0),
         old_is_freed_(spec.kept, false) {
-    writer_.reserve(spec.program.size());
+    writer_.reserve(static_cast<std::size_t>(operations()));
     for (const RecordedGroup& group : spec.groups) {
       occurs_.push_back(shape ? (group.in >> *shape & 1) != 0 : neighbours_.occurs(group));
     }
@@ -304,11 +304,28 @@ class Writer {
   }
 
  private:
+  [[nodiscard]] std::size_t end_of_loop(std::size_t begin) const {
+    std::size_t end = begin + 1;
+    while (spec_.program[end].kind != Kind::end) ++end;
+    return end;
+  }
+
+  // At most so many, as far as they are not refused later.
+  [[nodiscard]] std::int64_t operations() const {
+    auto count = static_cast<std::int64_t>(spec_.program.size());
+    for (std::size_t at = 0; at < spec_.program.size(); ++at) {
+      if (spec_.program[at].kind != Kind::loop) continue;
+      const auto inside = static_cast<std::int64_t>(end_of_loop(at) - at);
+      const std::int64_t rounds = values_.rounds(spec_.loops[spec_.program[at].what]);
+      count += inside * std::min(rounds, kMostOperations / inside);
+    }
+    return std::min(count, kMostOperations);
+  }
+
   // Returns the place of the loop's end.
   std::size_t write_loop(std::size_t begin) {
     const RecordedLoop& loop = spec_.loops[spec_.program[begin].what];
-    std::size_t end = begin + 1;
-    while (spec_.program[end].kind != Kind::end) ++end;
+    const std::size_t end = end_of_loop(begin);
     const std::int64_t rounds = values_.rounds(loop);
     if (rounds > kMostOperations / static_cast<std::int64_t>(end - begin)) {
       throw InputError("",

@@ -173,7 +173,10 @@ void StepRunner::use_share(double share) {
 }
 
 void StepRunner::catch_up() {
-  if (!process_is_current_) process_.restore(cache_.state(*state_));
+  if (process_is_current_) return;
+  card_.set_others(0);  // until the restored state has taken its own
+  process_.restore(cache_.state(*state_));
+  card_.set_others(others_);
   process_is_current_ = true;
 }
 
@@ -209,11 +212,18 @@ void StepRunner::set_others(Bytes bytes) {
   serve_others();
 }
 
+// Others get what the process leaves them. Where the process is behind, its remembered state says how much
+// that is: to put that back for it would take longer than most steps.
 void StepRunner::serve_others() {
-  catch_up();
-  others_ = card_.set_others(others_wanted_);
+  if (process_is_current_) {
+    others_ = card_.set_others(others_wanted_);
+  } else {
+    const Bytes taken = cache_.state(*state_).segments.taken;
+    others_ = std::min(others_wanted_, setup_.card_total - setup_.context_bytes - taken);
+  }
 }
 
+// Only with the cache off is the card where the run is, too.
 Bytes StepRunner::available() const {
   const Bytes reserved = total_of(stats_.reserved_bytes);
   const Bytes limit = setup_.allocator.limit.value_or(setup_.card_total);

@@ -88,6 +88,7 @@ TEST(StepRunner, TheStepCacheChangesNothing) {
       cached.set_others(static_cast<Bytes>(i) * 10_MiB);
     }
     ASSERT_EQ(full.stats(), cached.stats()) << "after step " << i;
+    ASSERT_EQ(full.view().device_free, cached.view().device_free) << "after step " << i;
   }
   EXPECT_GT(failed, 0);
   EXPECT_GT(cached.cache_hits(), 200u);
@@ -130,6 +131,29 @@ TEST(StepRunner, OtherProcessesTakeWhatBecomesFree) {
   runner.empty_cache();
   EXPECT_EQ(runner.run({6}).result, StepResult::oom);
   EXPECT_EQ(runner.run({3}).result, StepResult::ok);
+}
+
+// Wanted and not granted, step after step: what steps of the cache leave is what the full ones do.
+TEST(StepRunner, OthersThatWaitForMemoryGetTheSameFromRememberedSteps) {
+  const JaggedWorkload workload;
+  StepRunner full{workload, setup_with(false)};
+  StepRunner cached{workload, setup_with(true)};
+  for (int i = 0; i < 200; ++i) {
+    if (i % 50 == 5) {
+      full.set_others(7_GiB);
+      cached.set_others(7_GiB);
+    } else if (i % 50 == 30) {
+      EXPECT_EQ(full.empty_cache(), cached.empty_cache());
+    } else if (i % 50 == 40) {
+      full.set_others(0);
+      cached.set_others(0);
+    }
+    const Point point{3 + i % 3};
+    expect_equal(full.run(point), cached.run(point));
+    ASSERT_EQ(full.stats(), cached.stats()) << "after step " << i;
+    ASSERT_EQ(full.view().device_free, cached.view().device_free) << "after step " << i;
+  }
+  EXPECT_GT(cached.cache_hits(), 50u);
 }
 
 TEST(StepRunner, RefusesACardThatCannotHoldTheWeights) {

@@ -45,6 +45,8 @@ class OracleSearch {
       : scenario_(scenario), parameters_(scenario.setup.bounds.parameters) {
     const auto settled = static_cast<int>(scenario.model->first_steps()) + 2;
     probe_steps_ = std::max(3, settled);  // the first step makes the optimizer's state
+    probe_cards_ = cards_of(scenario.setup);
+    for (ProcessSetup& card : probe_cards_) card.use_step_cache = false;  // hardly a step comes twice
     leak_ahead_ = leak_ahead(scenario.setup.faults, scenario.setup.iterations, probe_steps_);
     choose_strides();
   }
@@ -240,7 +242,7 @@ class OracleSearch {
   // empty if one is not safe or leaves no room for the leak that surely follows. Faults that may meet or not
   // are left to the full run.
   std::optional<double> probe(const Point& point, const Faults& faults, Bytes leak_ahead) const {
-    CardRunner runner{*scenario_.model, cards_of(scenario_.setup)};
+    CardRunner runner{*scenario_.model, probe_cards_};
     StepOutcome step;
     Bytes besides = 0;
     const auto is_safe = [&](Bytes peak) {
@@ -271,6 +273,7 @@ class OracleSearch {
 
   const TrainingScenario& scenario_;
   const std::vector<Parameter>& parameters_;
+  std::vector<ProcessSetup> probe_cards_;
   int probe_steps_ = 3;
   Bytes leak_ahead_ = 0;  ///< what leaks after the probe, before the last step
   Point strides_;         ///< by parameter; that of the first is not used
