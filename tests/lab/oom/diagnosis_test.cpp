@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "lab/oom/reasoning.hpp"
 #include "recordings/logs/oracle_log.hpp"
 #include "sim/memory/oom_report.hpp"
 
@@ -259,6 +260,32 @@ TEST(RecordedFailures, OfDevice1AreDueToTheNeighbour) {
   if (!fs::exists(kShared)) GTEST_SKIP() << "no " << kShared;
   EXPECT_EQ(causes_in(kShared),
             (std::map<OomCause, int>{{OomCause::fraction_limit, 1495}, {OomCause::other_processes, 331}}));
+}
+
+// Free memory is read first, then each process: parts may exceed the card by what neighbours changed between,
+// at most a sixteenth of the card (figure_checks.cpp) and at most what they hold. By hand, in whole bytes.
+TEST(FigureChecks, WhatNeighboursMayHaveMovedEndsAtASixteenthAndAtWhatTheyHold) {
+  constexpr std::int64_t kGiB = 1LL << 30;
+  const auto outcome = [](std::int64_t excess, std::int64_t others) {
+    OomMessage message;
+    message.others.push_back({});
+    OomSizes sizes;
+    sizes.total = SizeRange::exactly(16 * kGiB);
+    sizes.others = SizeRange::exactly(others);
+    sizes.others_listed = true;
+    sizes.reserved = SizeRange::exactly(8 * kGiB);
+    sizes.own_context = SizeRange::exactly(8 * kGiB - others + excess);  // nothing is free
+    const auto checks = check_figures(message, sizes, {});
+    const auto one =
+        std::ranges::find_if(checks, [](const auto& check) { return check.what.starts_with("free + all"); });
+    return one->outcome;
+  };
+  using Outcome = FigureCheck::Outcome;
+  EXPECT_EQ(outcome(0, 2 * kGiB), Outcome::holds);
+  EXPECT_EQ(outcome(kGiB, 2 * kGiB), Outcome::explained);  // 16 GiB / 16
+  EXPECT_EQ(outcome(kGiB + 1, 2 * kGiB), Outcome::broken);
+  EXPECT_EQ(outcome(kGiB / 2, kGiB / 2), Outcome::explained);
+  EXPECT_EQ(outcome(kGiB / 2 + 1, kGiB / 2), Outcome::broken);
 }
 
 TEST(MemoryStatsDiagnosis, NamesWhatTheCountersCanTell) {
