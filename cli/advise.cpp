@@ -32,7 +32,7 @@ void add_advise_options(Options& options) {
       "gpu", text_value("NAME"), "the card to fit on, one of vramlab gpus")(
       "limit", text_value("SIZE"), "the most that the allocator may reserve")(
       "alloc-conf", po::value<std::string>()->value_name("STRING"),
-      "settings to replay under, as in PYTORCH_CUDA_ALLOC_CONF (default: the recording's)")(
+      "settings to replay under, as in PYTORCH_ALLOC_CONF (default: the recording's)")(
       "only", po::value<Words>()->value_name("WAY"),
       "recompute, offload, optimizer (its state in host memory) or parts (of the batch, of a model made by "
       "fit "

@@ -33,7 +33,8 @@ void add_predict_options(Options& options) {
       ("set", po::value<Texts>()->composing(), "a parameter's value, batch=8; repeatable; default the recorded middle")
       ("gpu", po::value<std::string>()->default_value("h100-80gb"), "the card")
       ("limit", po::value<std::string>(), "what the allocator may reserve, 12GiB; default the whole card")
-      ("alloc-conf", po::value<std::string>()->default_value(""), "allocator settings, as PYTORCH_CUDA_ALLOC_CONF")
+      ("alloc-conf", po::value<std::string>()->default_value(""), "allocator settings, as PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF)")
+      ("backend", po::value<std::string>()->default_value("native"), "what serves the program: native, cudaMallocAsync, direct, bfc (also bfc:0.9, bfc:grow), fixed-pool")
       ("world", po::value<std::int64_t>(), "of a model of several ranks: how many there are; default the most recorded")
       ("largest", po::value<std::string>(), "the parameter whose largest value that fits is wanted")
       ("against", po::value<std::string>(), "a grid of measured points; prints the model's errors")
@@ -135,6 +136,11 @@ PredictionQuestion read_question(const Arguments& arguments, const WorkloadModel
   PredictionQuestion question(model);
   question.gpu = &find_gpu(text_of(arguments, "gpu"), "--gpu");
   question.allocator.settings = parse_allocator_settings(text_of(arguments, "alloc-conf"));
+  try {
+    question.allocator.backend = parse_backend(text_of(arguments, "backend"));
+  } catch (const InputError& error) {
+    throw InputError("--backend", error.problems().front().what);
+  }
   if (arguments.contains("limit")) {
     const auto limit = parse_bytes(text_of(arguments, "limit"));
     if (!limit || *limit == 0) {
@@ -267,6 +273,7 @@ int predict(const Arguments& arguments, const RankWorkloads& workloads, Output& 
                 prediction.allocator_ooms);
   }
   add_ranks(workloads, question, deciding, output, json);
+  for (const std::string& note : allocator_notes(question.allocator)) output.line("note: " + note);
   if (prediction.outside_range) output.line("warning: these parameters lie outside what was recorded.");
   output.next_table(prediction_table(question, prediction));
   const Texts notes = notes_of_model(operands(arguments).front());

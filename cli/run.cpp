@@ -120,13 +120,21 @@ int run_run(const Arguments& arguments, Output& output) {
   scenario.setup.make_performer = device.performer;
   require_cards({.make_performer = device.performer, .device_cards = device.cards}, scenario,
                 1 + scenario.setup.more_cards.size(), "/more_devices");
+  const BackendChoice& backend = scenario.setup.process.allocator.backend;
+  if (!backend.is_native() && (scenario.setup.make_performer || !exported.empty())) {
+    throw InputError(file + ": /allocator/backend",
+                     fmt::format("{} goes with native only: the history and a real card are the caching "
+                                 "allocator's.",
+                                 exported.empty() ? "--device cuda" : "--export"));
+  }
   cut_short(scenario, arguments["first-iterations"].as<std::int64_t>());
   WatchedRun watched;
   Comparison comparison;
-  if (exported.empty() && !output.wants_report()) {
+  const bool maps = output.wants_report() && backend.is_native();
+  if (exported.empty() && !maps) {
     comparison.policies.push_back(run_policy(scenario, entry));
   } else {
-    const HistoryWanted wanted{exported, output.wants_report(), arguments["max-entries"].as<std::uint64_t>()};
+    const HistoryWanted wanted{exported, maps, arguments["max-entries"].as<std::uint64_t>()};
     comparison.policies.push_back(watched.run(scenario, entry, wanted));
   }
   const PolicyResult& result = comparison.policies.front();
@@ -134,6 +142,7 @@ int run_run(const Arguments& arguments, Output& output) {
   if (result.search) output.line(search_line(scenario, result));
   if (scenario.setup.make_performer) output.line(kOnCard);
   if (scenario.context_assumed) output.line(assumed_context_text(scenario));
+  for (const std::string& note : scenario.notes) output.line(note);
   output.next_table(metrics_table(result));
   if (arguments["log"].as<bool>()) {
     for (const std::string& line : result.run.log) output.line(line);
@@ -153,7 +162,9 @@ int run_run(const Arguments& arguments, Output& output) {
   }
   if (output.wants_report()) {
     output.add_section(training_section(scenario, comparison, {verdict(scenario, result), ""}));
-    if (const auto map = watched.history->map()) {
+    if (!maps) {
+      output.line("The report has no map of segments: only the native allocator keeps a history.");
+    } else if (const auto map = watched.history->map()) {
       output.add_section(
           segments_section(*map, "Memory of " + result.label,
                            {"", fmt::format("{} entries of the allocator's history", map->entries)}));

@@ -38,9 +38,12 @@ constexpr std::size_t kWidestConf = 26;
 
 void add_whatif_options(Options& options) {
   options.add_options()("alloc-conf", po::value<Texts>()->value_name("STRING"),
-                        "settings to try, as in PYTORCH_CUDA_ALLOC_CONF, or recorded; repeatable (default: a "
-                        "set worth trying)")("gpu", po::value<Texts>()->value_name("NAME"),
-                                             "a card of vramlab gpus; repeatable")(
+                        "settings to try, as in PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF), or recorded; "
+                        "repeatable (default: a set worth trying)")(
+      "backend", po::value<Texts>()->value_name("NAME"),
+      "another allocator, a row behind those of settings: cudaMallocAsync, direct, bfc, fixed-pool; bfc:0.9 "
+      "takes this share of the card, bfc:grow as it needs; repeatable")(
+      "gpu", po::value<Texts>()->value_name("NAME"), "a card of vramlab gpus; repeatable")(
       "capacity", po::value<Texts>()->value_name("SIZE"), "a card of this size, such as 24GiB; repeatable")(
       "limit", po::value<Texts>()->value_name("SIZE"), "the most the allocator may reserve; repeatable")(
       "marks", po::value<Texts>()->value_name("FILE"),
@@ -102,6 +105,16 @@ void add_oom_card(const std::string& file, WhatIfQuestion& question) {
 WhatIfQuestion read_question(const Arguments& arguments) {
   WhatIfQuestion question;
   question.confs = texts_of(arguments, "alloc-conf");
+  for (const std::string& name : texts_of(arguments, "backend")) {
+    try {
+      question.backends.push_back(parse_backend(name));
+    } catch (const InputError& error) {
+      throw InputError("--backend " + name, error.problems().front().what);
+    }
+    if (question.backends.back().is_native()) {
+      throw InputError("--backend native", "is PyTorch's own allocator, which --alloc-conf asks for.");
+    }
+  }
   for (const std::string& name : texts_of(arguments, "gpu")) {
     const Gpu& gpu = find_gpu(name, "--gpu");
     question.cards.push_back({.name = std::string{gpu.id},
@@ -397,7 +410,7 @@ void add_page(const std::vector<ClientProgram>& programs, const WhatIfAnswer& an
     const ClientProgram& program = programs[row.program];
     const std::string room = room_name(row);
     add(cells(program, row, smallest, attempts), room,
-        answer.holders.empty() ? Json(nullptr) : map_of(program, row));
+        answer.holders.empty() || !row.backend.is_native() ? Json(nullptr) : map_of(program, row));
     if (answer.least.empty() || (i + 1 < answer.rows.size() && room_name(answer.rows[i + 1]) == room))
       continue;
     add(planned_cells(answer, row.room_of_card(), smallest, attempts), room, nullptr);

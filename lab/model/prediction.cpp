@@ -136,7 +136,7 @@ Prediction predict_step(const PredictionQuestion& question) {
   const StepProgram step = question.model->step(question.point);
   prediction.fits = perform(question.model->build());
   for (int i = 0; i < kSteps && prediction.fits; ++i) prediction.fits = perform(step);
-  const MemoryStats& stats = process.allocator().stats();
+  const MemoryStats& stats = process.memory().stats();
   prediction.peak_allocated = static_cast<Bytes>(stats.allocated_bytes.all().peak);
   prediction.peak_reserved = static_cast<Bytes>(stats.reserved_bytes.all().peak);
   prediction.allocator_ooms = static_cast<std::uint64_t>(stats.num_ooms);

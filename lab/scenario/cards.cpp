@@ -34,8 +34,15 @@ const Record<DeviceSection>& device_table() {
 const Record<AllocatorSection>& allocator_table() {
   using A = AllocatorSection;
   static const Record<A> table{
-      {"conf", &A::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
+      {"conf", &A::conf, "", 0, 0,
+       "the string of PYTORCH_ALLOC_CONF, before 2.9 PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
       {"torch_version", &A::torch_version, "", 0, 0, "whose allocator it is, from 2.1 on"},
+      {"backend", one_of<&A::backend>(backend_names()), "", 0, 0,
+       "what serves the program: PyTorch's caching allocator or another one"},
+      {"mem_fraction", &A::mem_fraction, "", 0.001, 1,
+       "of `bfc`: its share of the card, XLA_PYTHON_CLIENT_MEM_FRACTION (default: 0.75, that of JAX)"},
+      {"preallocate", &A::preallocate, "", 0, 0,
+       "of `bfc`: whether it takes its share at once, XLA_PYTHON_CLIENT_PREALLOCATE (default: yes)"},
   };
   return table;
 }
@@ -47,8 +54,8 @@ class CardsReader {
       : sections_(sections), file_(file), problems_(problems) {}
 
   ScenarioCards read() {
-    problems_.guarded("/allocator",
-                      [&] { allocator_.settings = allocator_settings(sections_.allocator, problems_); });
+    problems_.guarded("/allocator", [&] { allocator_ = allocator_options(sections_.allocator, problems_); });
+    cards_.notes = allocator_notes(allocator_);
     read_device(sections_.device, "/device");
     const std::vector<DeviceSection>& more = sections_.more_devices;
     for (std::size_t i = 0; i < more.size(); ++i) {
@@ -145,7 +152,7 @@ std::vector<Row<CardSections>> device_rows() {
 
 std::vector<Row<CardSections>> allocator_rows() {
   return {{"allocator", object_of(&CardSections::allocator, allocator_table()), "", 0, 0,
-           "settings of the caching allocator"}};
+           "the allocator and its settings"}};
 }
 
 void require_limit_on_card(Bytes limit, Bytes card, const std::string& where) {
@@ -160,8 +167,9 @@ ScenarioCards read_cards(const CardSections& sections, const std::filesystem::pa
   return CardsReader{sections, file, problems}.read();
 }
 
-AllocatorSettings allocator_settings(const AllocatorSection& section, FileProblems& problems) {
-  AllocatorSettings settings;
+AllocatorOptions allocator_options(const AllocatorSection& section, FileProblems& problems) {
+  AllocatorOptions options;
+  AllocatorSettings& settings = options.settings;
   const auto read = [&](const char* key, const auto& take) {
     try {
       take();
@@ -174,7 +182,27 @@ AllocatorSettings allocator_settings(const AllocatorSection& section, FileProble
   };
   read("torch_version", [&] { settings.torch = parse_torch_version(section.torch_version); });
   if (section.conf) read("conf", [&] { settings = parse_allocator_settings(*section.conf, settings); });
-  return settings;
+  options.backend.kind = section.backend;
+  if (settings.backend == AllocatorBackend::cuda_malloc_async) {
+    if (options.backend.is_native()) options.backend.kind = BackendKind::cuda_malloc_async;
+    settings.backend = AllocatorBackend::native;  // of the caching allocator, which serves nothing then
+  }
+  const bool is_bfc = options.backend.kind == BackendKind::bfc;
+  if (!is_bfc && (section.mem_fraction || section.preallocate)) {
+    problems.add(section.mem_fraction ? "/allocator/mem_fraction" : "/allocator/preallocate",
+                 "is of \"backend\": \"bfc\" only.");
+  }
+  options.backend.share = section.mem_fraction.value_or(options.backend.share);
+  options.backend.preallocate = section.preallocate.value_or(options.backend.preallocate);
+  return options;
+}
+
+std::vector<std::string> allocator_notes(const AllocatorOptions& options) {
+  if (!options.backend.is_native()) return {backend_note(options.backend)};
+  std::vector<std::string> notes = keys_without_effect(options.settings.text);
+  const std::string newer = newer_version_note(options.settings.torch);
+  if (!newer.empty()) notes.push_back(newer);
+  return notes;
 }
 
 std::shared_ptr<const WorkloadModel> read_workload_model(

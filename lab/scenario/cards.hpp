@@ -29,6 +29,9 @@ struct DeviceSection {
 struct AllocatorSection {
   std::optional<std::string> conf;
   std::string torch_version = to_text(AllocatorSettings{}.torch);
+  BackendKind backend{};
+  std::optional<double> mem_fraction;
+  std::optional<bool> preallocate;
 };
 
 /// What a file says of cards and their allocators.
@@ -65,6 +68,7 @@ struct ScenarioCards {
   bool context_assumed = false;      ///< of one of them
   std::vector<ProcessSetup> cards;   ///< "device", then those of "more_devices"
   std::vector<OtherProcess> others;  ///< on all of them
+  std::vector<std::string> notes;    ///< what must be known of their allocator
 };
 
 /// Throws InputError at `where` for a `limit` above the `card`: shares of the limit would be of memory that
@@ -75,8 +79,12 @@ void require_limit_on_card(Bytes limit, Bytes card, const std::string& where);
 ScenarioCards read_cards(const CardSections& sections, const std::filesystem::path& file,
                          FileProblems& problems);
 
-/// Reads "allocator".
-AllocatorSettings allocator_settings(const AllocatorSection& section, FileProblems& problems);
+/// Reads "allocator". A backend in `conf` is that of the options, too.
+AllocatorOptions allocator_options(const AllocatorSection& section, FileProblems& problems);
+
+/// What must be known of answers with these options, a sentence each: rules of another version, settings
+/// without effect, an allocator that is approximate.
+std::vector<std::string> allocator_notes(const AllocatorOptions& options);
 
 /// The model of a workload, spread over cards by `layers` if there are any. Throws InputError; `file` is the
 /// scenario's.

@@ -96,6 +96,7 @@ Json least_json(const LeastMemory& least) {
 std::string left_on_the_table(const WhatIfAnswer& answer) {
   if (answer.least.empty()) return "";
   const auto better = [](const WhatIfRow& a, const WhatIfRow& b) {
+    if (a.backend.is_native() != b.backend.is_native()) return a.backend.is_native();
     if ((a.fit() == Fit::no) != (b.fit() == Fit::no)) return b.fit() == Fit::no;
     return a.outcome.highest_reserved < b.outcome.highest_reserved;
   };

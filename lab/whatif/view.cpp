@@ -8,6 +8,7 @@
 
 #include "lab/whatif/recording.hpp"
 #include "sim/memory/oom_report.hpp"
+#include "sim/memory/others/backends.hpp"
 
 namespace vramlab {
 namespace {
@@ -21,7 +22,8 @@ using Rows = std::span<const WhatIfRow>;
 
 Bytes reserved(const WhatIfRow& row) { return row.outcome.highest_reserved; }
 
-/// The rows of each card and limit; they follow each other.
+/// The rows of each card and limit; they follow each other. Those of other allocators, which come last, are
+/// no advice on settings.
 std::vector<Rows> groups(const WhatIfAnswer& answer) {
   const Rows rows = answer.rows;
   std::vector<Rows> found;
@@ -31,7 +33,11 @@ std::vector<Rows> groups(const WhatIfAnswer& answer) {
            rows[end].limit == rows[first].limit) {
       ++end;
     }
-    found.push_back(rows.subspan(first, end - first));
+    const auto is_native = [](const WhatIfRow& row) { return row.backend.is_native(); };
+    const auto native =
+        static_cast<std::size_t>(std::count_if(rows.begin() + static_cast<std::ptrdiff_t>(first),
+                                               rows.begin() + static_cast<std::ptrdiff_t>(end), is_native));
+    if (native > 0) found.push_back(rows.subspan(first, native));
     first = end;
   }
   return found;
@@ -282,6 +288,10 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
   for (const WhatIfRow& row : answer.rows) {
     assumed |= assumes_context(row);
     for (const std::string& note : row.card.notes) add(note);
+    if (!row.backend.is_native()) add(backend_note(row.backend));
+    if (row.backend.is_native()) {
+      for (const std::string& key : keys_without_effect(row.conf)) add(key);
+    }
     if (row.card.capacity && row.card.context_recorded) {
       add(
           fmt::format("usable = total - {:.0f} MiB that lay outside the allocator in the recording, as its "
@@ -314,6 +324,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
                     static_cast<double>(kContextBytes) / static_cast<double>(1_MiB)));
   }
   for (const ClientProgram& program : programs) {
+    if (const std::string note = newer_version_note(program.settings.torch); !note.empty()) add(note);
     if (program.attempts > 0) {
       add("Requests that failed are not replayed. Had they succeeded, their steps would have gone on and may "
           "have needed more than anything in the recording.");
@@ -352,7 +363,7 @@ Json first_oom_json(const ClientProgram& program, const WhatIfRow& row) {
             {"allocated_bytes", failed.oom.allocated},
             {"reserved_bytes", failed.oom.reserved},
             {"stream", action.stream}};
-  json["message"] = oom_message(failed.oom);
+  json["message"] = backend_oom_message(row.backend, failed.oom);
   json["details"] = oom_details(failed.oom);
   return json;
 }
@@ -439,11 +450,15 @@ Json whatif_mark_json(const MarkFigures& mark) {
           {"active_bytes", stats.active_bytes.all().current},
           {"retries", stats.num_alloc_retries},
           {"ooms", stats.num_ooms},
+          {"oom_rejections", stats.num_oom_rejections},
           {"segments", stats.segment.all().current},
           {"peak_allocated_bytes", stats.allocated_bytes.all().peak},
           {"peak_reserved_bytes", stats.reserved_bytes.all().peak},
           {"peak_requested_bytes", stats.requested_bytes.all().peak},
           {"inactive_split_bytes", stats.inactive_split_bytes.all().current},
+          {"inactive_split_blocks", stats.inactive_split.all().current},
+          {"active_blocks", stats.active.all().current},
+          {"oversize_blocks", stats.oversize_allocations.value().current},
           {"device_allocs", stats.num_device_alloc},
           {"device_frees", stats.num_device_free}};
 }
@@ -451,7 +466,8 @@ Json whatif_mark_json(const MarkFigures& mark) {
 Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
   const ProgramOutcome& outcome = row.outcome;
   const MemoryStats& stats = outcome.stats;
-  Json json{{"alloc_conf", row.conf},
+  Json json{{"alloc_conf", row.backend.is_native() ? row.conf : ""},
+            {"backend", to_text(row.backend)},
             {"gpu", row.card.gpu},
             {"card", row.card.name},
             {"capacity_bytes", or_null(row.card.capacity)},
@@ -466,6 +482,7 @@ Json whatif_row_json(const ClientProgram& program, const WhatIfRow& row) {
             {"failed_in_recording", row.failed_in_recording},
             {"ooms", outcome.ooms},
             {"allocator_ooms", stats.num_ooms},
+            {"oom_rejections", stats.num_oom_rejections},
             {"retries", stats.num_alloc_retries},
             {"unreplayed_attempts", program.attempts},
             {"attempts_that_would_succeed", outcome.attempts_served()},

@@ -41,9 +41,10 @@ AllocatorSettings settings_of(const std::string& conf, const ClientProgram& prog
     throw InputError(std::move(problems));
   }
   if (settings.backend != AllocatorBackend::native) {
-    throw InputError(
-        "--alloc-conf " + conf,
-        "backend:cudaMallocAsync cannot be replayed: where the driver puts its blocks is not known.");
+    throw InputError("--alloc-conf " + conf,
+                     "backend:cudaMallocAsync cannot be replayed: where the driver puts its blocks is not "
+                     "known. --backend "
+                     "cudaMallocAsync answers roughly.");
   }
   return settings;
 }
@@ -80,6 +81,13 @@ WhatIfCard recorded_card(const ClientProgram& program) {
   return card;
 }
 
+// Without a share of its own, and with regions as they are needed.
+BackendChoice growing(BackendChoice backend) {
+  backend.share = 1;
+  backend.preallocate = false;
+  return backend;
+}
+
 ReplaySetup setup_of(const WhatIfRow& row, const AllocatorSettings& settings) {
   ReplaySetup setup;
   setup.settings = settings;
@@ -87,6 +95,9 @@ ReplaySetup setup_of(const WhatIfRow& row, const AllocatorSettings& settings) {
   setup.total = row.never_full() ? (row.limit ? *row.limit + row.card.context + kBesideLimit : kNeverFull)
                                  : *row.card.capacity - row.card.others;
   setup.limit = row.least_limit();
+  setup.backend = row.backend;
+  // A share of a card that is never full says nothing.
+  if (row.never_full()) setup.backend = growing(setup.backend);
   return setup;
 }
 
@@ -199,7 +210,8 @@ void fill(Job& job, const WhatIfQuestion& question) {
   ShownPlaces shown;
   PlacedBlocks placed;
   ReplayKeeps keeps;
-  if (question.maps) keeps.history = &surveyed;
+  const bool maps = question.maps && row.backend.is_native();
+  if (maps) keeps.history = &surveyed;
   if (job.keep_peak) {
     keeps.places = &shown.places;
     keeps.actions = &shown.actions;
@@ -222,7 +234,7 @@ void fill(Job& job, const WhatIfQuestion& question) {
     PassedHistory passed{see};
     replay_program(program, setup, {.history = &passed});
   };
-  if (question.maps) {
+  if (maps) {
     SegmentMapMaker maker{survey};
     kept.history([&](const TraceEntry& entry) { maker.add(entry); });
     kept.map = maker.finish();
@@ -235,6 +247,7 @@ void fill(Job& job, const WhatIfQuestion& question) {
     ReplaySetup unlimited = setup_of(row, job.settings);
     unlimited.total = kNeverFull;
     unlimited.limit.reset();
+    unlimited.backend = growing(unlimited.backend);
     ReplayKeeps free_keeps;
     if (job.keep_peak && !fits) {
       shown = {};
@@ -242,7 +255,10 @@ void fill(Job& job, const WhatIfQuestion& question) {
       free_keeps = {.places = &shown.places, .actions = &shown.actions};
     }
     const ProgramOutcome free_run = replay_program(program, unlimited, free_keeps);
-    const Bytes most = free_run.highest_reserved + largest_attempt(program);
+    Bytes most = free_run.highest_reserved + largest_attempt(program);
+    if (row.backend.kind == BackendKind::bfc) {  // has only its share
+      most = static_cast<Bytes>(static_cast<double>(most) / row.backend.share);
+    }
     if (searched) find_smallest(job, std::max(most, kPage), question.smallest);
   }
   if (job.keep_peak) {
@@ -287,7 +303,7 @@ std::optional<Bytes> fraction_limit(const AllocatorSettings& settings, const Wha
   return static_cast<Bytes>(fraction * static_cast<double>(*card.capacity));  // R9.1
 }
 
-// `settings`: those of each string of the question.
+// `settings`: those of each string of the question, and default ones for each backend.
 std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQuestion& question,
                                   const std::vector<AllocatorSettings>& settings, std::size_t rank) {
   const bool own = question.cards.empty();
@@ -304,10 +320,12 @@ std::vector<WhatIfRow> empty_rows(const ClientProgram& program, const WhatIfQues
       if (limit && is_known && !question.limits.empty()) {
         require_limit_on_card(*limit, *card.capacity, card.name);
       }
-      for (std::size_t i = 0; i < question.confs.size(); ++i) {
+      for (std::size_t i = 0; i < settings.size(); ++i) {
+        const bool native = i < question.confs.size();
         WhatIfRow row;
-        row.conf = question.confs[i];
-        row.recorded_conf = row.conf == program.settings.text;
+        if (!native) row.backend = question.backends[i - question.confs.size()];
+        row.conf = native ? question.confs[i] : "backend:" + to_text(row.backend);
+        row.recorded_conf = native && row.conf == program.settings.text;
         row.card = card;
         row.limit = limit;
         row.program = rank;
@@ -407,6 +425,7 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
       settings[i].push_back(settings_of(conf, programs[i]));
       if (programs[i].on_windows) settings[i].back().expandable_segments = false;  // a warning there (R9.5)
     }
+    settings[i].resize(question.confs.size() + question.backends.size());
     answer.ranks.push_back(empty_rows(programs[i], question, settings[i], i));
   }
   if (question.peaks) answer.holders.resize(programs.size());
@@ -414,7 +433,7 @@ WhatIfAnswer answer_whatif(const std::vector<ClientProgram>& programs, const Wha
   for (std::size_t i = 0; i < programs.size(); ++i) {
     for (std::size_t row = 0; row < answer.ranks[i].size(); ++row) {
       // Pins are held against the other settings of the same card.
-      const bool same_card = row < settings[i].size();
+      const bool same_card = row < question.confs.size();
       jobs.push_back({&programs[i], settings[i][row % settings[i].size()], &answer.ranks[i][row],
                       question.peaks && row == 0,
                       question.peaks && same_card ? &answer.holders[i] : nullptr});

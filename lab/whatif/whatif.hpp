@@ -45,6 +45,7 @@ struct WhatIfQuestion {
   std::vector<std::string> confs;  ///< settings, "recorded" = the first program's; empty = those worth trying
   std::vector<WhatIfCard> cards;   ///< empty = the recording's own, with its limit
   std::vector<std::optional<Bytes>> limits;  ///< empty = none
+  std::vector<BackendChoice> backends;       ///< other allocators to try, a row each behind those of `confs`
   bool smallest = false;                     ///< look for the smallest sizes too
   // What to keep of the replays beside their outcomes.
   bool peaks = false;     ///< of the first row of each program: what was held at its peak, and by what
@@ -82,6 +83,7 @@ struct WhatIfRow {
   std::optional<Bytes> smallest;
   std::optional<Bytes> smallest_without_retry;
   std::size_t trials = 0;               ///< replays that looking for these two took
+  BackendChoice backend{};              ///< what serves the program; not native: `conf` is empty
   std::size_t program = 0;              ///< the rank it is of
   std::optional<Bytes> fraction_limit;  ///< of per_process_memory_fraction in `conf`, on this card
   bool lower_bound = false;          ///< the file itself shows more reserved than the replay of its history

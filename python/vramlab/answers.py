@@ -187,16 +187,17 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
            export: Optional[Path] = None, report: Optional[Path] = None, threads: int = 0,
            picture: Optional[Path] = None, folded: Optional[Path] = None, details: bool = False,
            mark: Optional[str] = None, recompute: Any = None, every: Optional[int] = None,
-           part: Optional[str] = None) -> Answer:
+           part: Optional[str] = None, backend: Any = None) -> Answer:
     """Whether a recorded program would fit under other allocator settings or on another card.
 
         vramlab.whatif("snapshot.pickle", conf="expandable_segments:True", capacity="24GiB").rows[0].fits
 
-    snapshot: of torch.cuda.memory._dump_snapshot; one, or one a rank. conf: as PYTORCH_CUDA_ALLOC_CONF, "" is the
+    snapshot: of torch.cuda.memory._dump_snapshot; one, or one a rank. conf: as PYTORCH_ALLOC_CONF, "" is the
     default; gpu: a card of ask("gpus"); capacity, limit: sizes of a card and of what may be reserved. Each one or
     several; there is a row for every combination. at={"batch": 16}, with marks, asks for other parameters than the
-    recorded ones, and part="batch=2" for the step in such parts. mark, a label, asks who holds the memory there (--at). recompute="model.py:403", every=2: as if these
-    calls were computed again in backward. The options are those of `vramlab help whatif`.
+    recorded ones, and part="batch=2" for the step in such parts. mark, a label, asks who holds the memory there (--at).
+    recompute="model.py:403", every=2: as if these calls were computed again in backward. backend: other allocators,
+    "bfc". The options are those of `vramlab help whatif`.
     """
     return _ask("whatif", *_options(
         alloc_conf=_many("conf", conf), gpu=_many("gpu", gpu),
@@ -205,8 +206,8 @@ def whatif(snapshot: Any, *, conf: Any = None, gpu: Any = None, capacity: Any = 
         marks=_paths("marks", marks), smallest=bool(smallest), oom=_file("oom", oom), by=by, depth=depth,
         torch_version=torch_version, export=_file("export", export), report=_file("report", report),
         jobs=whole("threads", threads, 0, 1024), picture=_file("picture", picture), folded=_file("folded", folded),
-        details=bool(details), at=mark, recompute=_many("recompute", recompute), every=every, part=part),
-        *_some("snapshot", snapshot))
+        details=bool(details), at=mark, recompute=_many("recompute", recompute), every=every, part=part,
+        backend=_many("backend", backend)), *_some("snapshot", snapshot))
 
 
 def advise(recording: Path, *, capacity: Any = None, gpu: Optional[str] = None, limit: Any = None,
@@ -287,14 +288,14 @@ def fit(snapshot: Any, output: Path, *, marks: Any = None, parameters: Optional[
 
 def predict(model: Path, *, at: Optional[Mapping[str, int]] = None, gpu: Optional[str] = None,
             limit: Optional[Size] = None, conf: Optional[str] = None, largest: Optional[str] = None,
-            against: Optional[Path] = None, world: Optional[int] = None) -> Answer:
+            against: Optional[Path] = None, world: Optional[int] = None, backend: Optional[str] = None) -> Answer:
     """Memory and time of a step of a model: vramlab.predict("model.json", at={"batch": 16}).peak_reserved_bytes.
 
     Parameters that `at` does not name are in the middle of what was recorded. largest="batch" looks for the largest
     that fits; against=FILE gives the errors against measured points; world=8 asks a model of several ranks for 8.
     """
     return _ask("predict", *_options(set=_point("at", at), gpu=gpu, limit=None if limit is None else _size("limit", limit),
-                                    alloc_conf=conf or None, largest=largest, against=_file("against", against),
+                                    alloc_conf=conf or None, largest=largest, against=_file("against", against), backend=backend,
                                     world=None if world is None else whole("world", world, 1, 65536)),
                "--", _path("model", model))
 

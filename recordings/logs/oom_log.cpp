@@ -164,9 +164,10 @@ void read_smi(std::string_view text, OomLog& log) {
 
 // What the message itself advises ("try setting PYTORCH_CUDA_ALLOC_CONF=…") was not in force.
 std::vector<std::string> settings_in(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNames{
-      "expandable_segments:", "max_split_size_mb:", "garbage_collection_threshold:",
-      "roundup_power2_divisions:", "backend:"};
+  constexpr std::array<std::string_view, 7> kNames{
+      "expandable_segments:",      "max_split_size_mb:", "garbage_collection_threshold:",
+      "roundup_power2_divisions:", "backend:",           "expandable_segments_reserve:",
+      "throw_on_cudamalloc_oom:"};
   std::vector<std::string> settings;
   for (const std::string_view name : kNames) {
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
@@ -233,7 +234,8 @@ OomLog read_oom_log(std::string_view text) {
   log.settings = settings_in(text);
   log.torch_version = version_in(text);
   log.is_before_2_5 = holds(text, "torch.cuda.OutOfMemoryError") || holds(text, "total capacty");
-  for (const std::string_view name : {"XLA_PYTHON_CLIENT_MEM_FRACTION=", "TF_FORCE_GPU_ALLOW_GROWTH="}) {
+  for (const std::string_view name :
+       {"XLA_PYTHON_CLIENT_MEM_FRACTION=", "XLA_CLIENT_MEM_FRACTION=", "TF_FORCE_GPU_ALLOW_GROWTH="}) {
     if (holds(text, name)) log.settings_of_frameworks.emplace_back(name);
   }
   log.platform = platform_of(text);

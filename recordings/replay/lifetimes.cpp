@@ -1,6 +1,7 @@
 #include "recordings/replay/lifetimes.hpp"
 
 #include <set>
+#include <unordered_map>
 
 #include "sim/memory/caching/rounding.hpp"
 
@@ -12,8 +13,7 @@ using Kind = ClientAction::Kind;
 /// Follows a program's actions in their order.
 class LifetimeReader {
  public:
-  explicit LifetimeReader(const ClientProgram& program)
-      : program_(program), lifetimes_(program.blocks), on_other_streams_(program.blocks) {}
+  explicit LifetimeReader(const ClientProgram& program) : program_(program), lifetimes_(program.blocks) {}
 
   std::vector<Lifetime> read() {
     for (std::size_t i = 0; i < program_.actions.size(); ++i) take(program_.actions[i], i);
@@ -26,20 +26,24 @@ class LifetimeReader {
       case Kind::alloc:
         return begin(action, at);
       case Kind::record_stream:
-        on_other_streams_[action.block] = true;
+        other_streams_[action.block].insert(action.stream);
         return;
       case Kind::free:
         lifetimes_[action.block].freed = at;
         // A deferred free comes back with its `finish`, or when all streams are waited for.
-        if (!on_other_streams_[action.block]) return give_back(action.block, at);
+        if (!other_streams_.contains(action.block)) return give_back(action.block, at);
         waiting_.insert(action.block);
         return;
       case Kind::finish:
         if (waiting_.erase(action.block) > 0) give_back(action.block, at);
         return;
       case Kind::sync:
-        for (const ProgramBlock block : waiting_) give_back(block, at);
-        waiting_.clear();
+        for (const ProgramBlock block : waiting_) {
+          std::set<StreamId>& streams = other_streams_[block];
+          action.detail == 1 ? static_cast<void>(streams.erase(action.stream)) : streams.clear();
+          if (streams.empty()) give_back(block, at);
+        }
+        std::erase_if(waiting_, [this](ProgramBlock block) { return other_streams_[block].empty(); });
         return;
       case Kind::capture_begin:
         ++captures_;
@@ -75,7 +79,7 @@ class LifetimeReader {
 
   const ClientProgram& program_;
   std::vector<Lifetime> lifetimes_;
-  std::vector<bool> on_other_streams_;
+  std::unordered_map<ProgramBlock, std::set<StreamId>> other_streams_;  ///< not waited for yet
   std::set<ProgramBlock> waiting_;
   std::uint32_t step_ = 0;
   int captures_ = 0;

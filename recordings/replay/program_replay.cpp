@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "recordings/replay/backend_replay.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/segments/sim_segments.hpp"
 
@@ -19,7 +20,7 @@ AllocatorOptions options_of(const ReplaySetup& setup) {
     throw InputError(
         "backend:cudaMallocAsync",
         "cannot be replayed: where the driver puts its blocks is not known (vramlab verify takes "
-        "them from a recording).");
+        "them from a recording; vramlab whatif --backend cudaMallocAsync answers roughly).");
   }
   AllocatorOptions options;
   options.settings = setup.settings;
@@ -130,8 +131,8 @@ class ProgramReplay {
         if (setup_.probe_attempts) probe(action);
         return;
       case Kind::sync:
-        if (told_.user != nullptr) told_.user->wait_for_all();
-        return allocator_.finish_events();
+        if (told_.user != nullptr) told_.user->wait_for_all();  // of one stream: more than was asked
+        return action.detail == 1 ? allocator_.finish_stream(action.stream) : allocator_.finish_events();
       case Kind::empty_cache:
         return allocator_.empty_cache();
       case Kind::reset_peak:
@@ -320,6 +321,7 @@ ReplayedProgram replay_program_on(SegmentSource& source, const ClientProgram& pr
 
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               const ReplayKeeps& keeps) {
+  if (!setup.backend.is_native()) return replay_on_backend(program, setup, keeps.actions);
   SimulatedCard card(setup.total, setup.context);
   SimSegments segments(card, DriverAddresses::of_recording(program.segments));
   if (keeps.places != nullptr) keeps.places->assign(program.blocks, {});

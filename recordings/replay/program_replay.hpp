@@ -16,6 +16,7 @@
 #include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
 #include "sim/memory/memory_stats.hpp"
+#include "sim/memory/others/backend_choice.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 #include "sim/memory/segments/sim_segments.hpp"
 
@@ -31,6 +32,7 @@ struct ReplaySetup {
   Bytes context = kContextBytes;  ///< of the card, taken by the process's context
   std::optional<Bytes> limit;   ///< most bytes the allocator may reserve; empty = the settings decide (R9.1)
   bool probe_attempts = false;  ///< try the requests that failed in the recording, without a trace
+  BackendChoice backend{};      ///< what serves the program; not native: no attempts are probed
   bool until_oom = false;       ///< nothing after a failed request is of interest, a probed one included
 };
 
@@ -140,8 +142,11 @@ struct ReplayKeeps {
 
 /// Replays the whole program. New segments lie where the recorded ones did for as long as the same ones are
 /// asked for; after that they get addresses by the fitted policy of the driver (R10.7).
-/// Throws InputError if the settings are of another backend than native, or the card is smaller than its
-/// context.
+///
+/// Another backend than native serves requests and frees as they come: streams, pools, captures and settings
+/// mean nothing to it, requests that failed in the recording are not tried, and of `keeps` it knows `actions`
+/// only. Throws InputError if the settings are of another backend than native, or the card is smaller than
+/// its context.
 ProgramOutcome replay_program(const ClientProgram& program, const ReplaySetup& setup,
                               const ReplayKeeps& keeps = {});
 

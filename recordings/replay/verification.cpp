@@ -67,6 +67,10 @@ std::vector<VerifiedRecording> verify_snapshot(InputFile& file, const ReadOption
       result = replay_snapshot(snapshot, device, {.truth = truth ? &*truth : nullptr, .limit = std::nullopt});
     }
     std::ranges::copy(warnings, std::back_inserter(result.warnings));
+    std::ranges::copy(snapshot_notes(snapshot), std::back_inserter(result.warnings));
+    if (const std::string newer = newer_version_note(version.torch); !newer.empty()) {
+      result.warnings.push_back(newer);
+    }
     recordings.push_back({.file = file.name(),
                           .kind = "snapshot",
                           .device = device,

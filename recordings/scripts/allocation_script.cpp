@@ -32,7 +32,7 @@ const std::vector<OpRule>& op_rules() {
       {Kind::alloc, {id, bytes}, {stream, pool}},
       {Kind::free, {id}, {}},
       {Kind::record_stream, {id, stream}, {}},
-      {Kind::sync, {}, {}},
+      {Kind::sync, {}, {stream}},
       {Kind::empty_cache, {}, {}},
       {Kind::reset_peak, {}, {}},
       {Kind::settings, {}, {text}},
@@ -51,7 +51,12 @@ std::string in_quotes(std::string_view value) { return '"' + std::string(value.s
 
 class ScriptReader {
  public:
-  explicit ScriptReader(const std::string& name) : name_(name) { program_.file = name; }
+  ScriptReader(const std::string& name, std::optional<TorchVersion> torch) : name_(name) {
+    program_.file = name;
+    if (!torch) return;
+    program_.torch_from = "given";
+    program_.settings.torch = settings_.torch = *torch;
+  }
 
   ClientProgram read(std::string_view source) {
     const std::vector<CsvRecord> records = csv_records(source);
@@ -166,6 +171,9 @@ class ScriptReader {
         return read_free(action);
       case Kind::record_stream:
         return find_live(action);
+      case Kind::sync:
+        action.detail = cells_[stream].empty() ? 0 : 1;
+        return true;
       case Kind::settings:
         return read_settings(action);
       case Kind::pool_new:
@@ -351,12 +359,13 @@ class ScriptReader {
 
 }  // namespace
 
-ClientProgram parse_allocation_script(std::string_view text, const std::string& name) {
-  return ScriptReader(name).read(text);
+ClientProgram parse_allocation_script(std::string_view text, const std::string& name,
+                                      std::optional<TorchVersion> torch) {
+  return ScriptReader(name, torch).read(text);
 }
 
-std::vector<ClientProgram> script_programs(InputFile& file, const ReadOptions& /*options*/) {
-  return {parse_allocation_script(file.rest(), file.name())};
+std::vector<ClientProgram> script_programs(InputFile& file, const ReadOptions& options) {
+  return {parse_allocation_script(file.rest(), file.name(), options.torch)};
 }
 
 }  // namespace vramlab

@@ -8,6 +8,7 @@
 //   free           id               ignored if its alloc failed
 //   record_stream  id,stream        stream = the other one
 //   sync                            all streams have done their work; deferred frees can complete
+//                                   + stream: of this stream only
 //   empty_cache, reset_peak
 //   settings       text             parsed at run time over the settings in force
 //   pool_new       pool,text        a MemPool; text = plain (default), use_on_oom or no_split
@@ -20,6 +21,8 @@
 // streams are handles, 0 the default stream. Pool 0 means the default pools unless a pool_new names it.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,7 +34,9 @@ namespace vramlab {
 /// Reads a script: one program. Throws InputError with all problems of the file, each with its line.
 std::vector<ClientProgram> script_programs(InputFile& file, const ReadOptions& options);
 
-/// The same from text; `name` stands for the file in errors.
-ClientProgram parse_allocation_script(std::string_view text, const std::string& name);
+/// The same from text; `name` stands for the file in errors. `torch`: whose settings it has; empty = the
+/// default's.
+ClientProgram parse_allocation_script(std::string_view text, const std::string& name,
+                                      std::optional<TorchVersion> torch = {});
 
 }  // namespace vramlab

@@ -32,7 +32,7 @@ struct ClientAction {
     record_stream,  ///< block, stream = the other one
     finish,         ///< block: whatever its deferred free waits for is done (R3.8)
     attempt,  ///< bytes, stream: a request that failed in the recording; bytes are rounded already (R4.10)
-    sync,     ///< every stream has done all its work
+    sync,     ///< every stream has done all its work, or only `stream` where detail = 1
     empty_cache,
     reset_peak,
     settings,       ///< detail = place in `texts` of the string, parsed over the settings in force (R9.4)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -387,6 +388,7 @@ std::vector<ClientProgram> snapshot_programs(InputFile& file, const ReadOptions&
     try {
       programs.push_back(program_of(snapshot, device, options));
       programs.back().warnings = warnings;
+      std::ranges::copy(snapshot_notes(snapshot), std::back_inserter(programs.back().notes));
     } catch (const InputError& error) {
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) problem.where = file.name() + ": " + problem.where;

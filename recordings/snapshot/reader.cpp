@@ -7,68 +7,19 @@
 
 #include "core/error.hpp"
 #include "recordings/pickle/pickle.hpp"
+#include "recordings/snapshot/snapshot_keys.hpp"
 #include "recordings/snapshot/torch_snapshot.hpp"
 
 namespace vramlab {
 namespace {
+
+using namespace snapshot_reading;
 
 using Action = TraceEntry::Action;
 using State = SnapshotBlock::State;
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kRoundupClasses = 16;
-
-// Every key that is read, whatever dict it belongs to. Each text of a document is looked up once, and after
-// that a key is its place in this list; 0 = unknown.
-constexpr std::array<std::string_view, 38> kKeys{
-    "",
-    "segments",
-    "device_traces",
-    "allocator_settings",
-    "device",
-    "address",
-    "total_size",
-    "allocated_size",
-    "active_size",
-    "requested_size",
-    "stream",
-    "segment_type",
-    "segment_pool_id",
-    "is_expandable",
-    "blocks",
-    "state",
-    "history",
-    "real_size",
-    "action",
-    "addr",
-    "device_free",
-    "size",
-    "time_us",
-    "pool_id",
-    "frames",
-    "name",
-    "filename",
-    "line",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "max_split_size",
-    "garbage_collection_threshold",
-    "expandable_segments",
-    "roundup_power2_divisions",
-    "external_annotations",
-    "stage",
-    "user_metadata",
-    "compile_context",
-    "made_without_card",
-};
-using Field = std::uint8_t;
-
-constexpr Field field_named(std::string_view key) {
-  const auto* const found = std::find(kKeys.begin(), kKeys.end(), key);
-  return found == kKeys.end() ? Field{0} : static_cast<Field>(found - kKeys.begin());
-}
-
-// A key that the list lacks does not compile.
-consteval Field known(std::string_view key) { return field_named(key) != 0 ? field_named(key) : throw key; }
 
 // Newer versions have further actions.
 Action action_named(std::string_view name) {
@@ -77,42 +28,6 @@ Action action_named(std::string_view name) {
   }
   return Action::other;
 }
-
-/// A history that is being read, of a length that is not known yet: grows without copying what it holds, and
-/// becomes a vector without needing the memory twice.
-class TraceEntries {
- public:
-  [[nodiscard]] std::size_t size() const { return size_; }
-
-  void push_back(const TraceEntry& entry) {
-    if (chunks_.empty() || chunks_.back().size() == kChunk) {
-      chunks_.emplace_back();
-      if (chunks_.size() > 1) chunks_.back().reserve(kChunk);  // the first one grows as it may
-    }
-    chunks_.back().push_back(entry);
-    ++size_;
-  }
-
-  /// All entries; none are left.
-  std::vector<TraceEntry> take() {
-    const std::size_t size = std::exchange(size_, 0);
-    if (chunks_.size() == 1) return std::move(std::exchange(chunks_, {}).front());
-    std::vector<TraceEntry> all;
-    all.reserve(size);
-    for (std::vector<TraceEntry>& chunk : chunks_) {
-      all.insert(all.end(), chunk.begin(), chunk.end());
-      std::vector<TraceEntry>().swap(chunk);
-    }
-    chunks_.clear();
-    return all;
-  }
-
- private:
-  static constexpr std::size_t kChunk = 1 << 20;  // large enough to go back to the system at once
-
-  std::vector<std::vector<TraceEntry>> chunks_;
-  std::size_t size_ = 0;
-};
 
 /// Turns the values of a pickle into a snapshot (R11.1 to R11.8).
 class SnapshotReader : public PickleListTaker {
@@ -156,6 +71,8 @@ class SnapshotReader : public PickleListTaker {
         if (field == known("allocator_settings")) unless_bad([&] { read_settings(value); });
         if (field == known("external_annotations")) unless_bad([&] { read_annotations(value); });
         if (field == known("made_without_card")) snapshot_.made = parse_made_without_card(text(value), name_);
+        if (field == known("host_segments")) unless_bad([&] { read_host_segments(value); });
+        if (field == known("host_traces")) unless_bad([&] { read_host_traces(value); });
       });
     }
     if (!is_snapshot) fail("is a pickle, but no memory snapshot: it has neither segments nor device_traces.");
@@ -437,6 +354,7 @@ class SnapshotReader : public PickleListTaker {
       }
       if (field == known("pool_id")) entry.pool = pool_number(read_pool(value));
       if (field == known("frames")) entry.stack = read_stack(value);
+      if (field == known("forward_frames") && value.is_container()) ++snapshot_.forward_stacks;
       if (field == known("user_metadata")) unless_bad([&] { read_label(value, "", entry); });
       if (field == known("compile_context") && entry.label == 0)
         unless_bad([&] { read_label(value, "torch.compile ", entry); });
@@ -512,6 +430,52 @@ class SnapshotReader : public PickleListTaker {
     return known->second;
   }
 
+  // --- Pinned memory of the host: only what there is of it. Its dicts are read as far as they are those of
+  // segments. ---
+
+  void read_host_segments(PickleValue list) {
+    SnapshotHost& host = host_memory();
+    each_element(list, [&](PickleValue segment) {
+      unless_bad([&] {
+        Bytes total = 0;
+        std::optional<Bytes> in_use;
+        Bytes in_blocks = 0;
+        each_field(segment, [&](Field field, PickleValue value) {
+          if (field == known("total_size")) total = bytes(value);
+          if (field == known("allocated_size")) in_use = bytes(value);
+          if (field == known("blocks")) in_blocks = in_use_of(value);
+        });
+        ++host.segments;
+        host.bytes += total;
+        host.in_use += in_use.value_or(in_blocks);
+      });
+    });
+  }
+
+  Bytes in_use_of(PickleValue blocks) {
+    Bytes sum = 0;
+    each_element(blocks, [&](PickleValue block) {
+      Bytes size = 0;
+      bool held = false;
+      each_field(block, [&](Field field, PickleValue value) {
+        if (field == known("size")) size = bytes(value);
+        if (field == known("state")) held = text(value) == name_of(State::active_allocated);
+      });
+      if (held) sum += size;
+    });
+    return sum;
+  }
+
+  // Entries, or a list of them for each device.
+  void read_host_traces(PickleValue list) {
+    SnapshotHost& host = host_memory();
+    each_element(list, [&](PickleValue one) {
+      host.entries += one.kind() == PickleValue::Kind::list ? items(one).size() : 1;
+    });
+  }
+
+  SnapshotHost& host_memory() { return snapshot_.host ? *snapshot_.host : snapshot_.host.emplace(); }
+
   // --- Settings ---
 
   void read_settings(PickleValue dict) {
@@ -520,6 +484,9 @@ class SnapshotReader : public PickleListTaker {
       if (value == PickleValue{}) return;  // None
       unless_bad([&] {
         if (field == known("PYTORCH_CUDA_ALLOC_CONF")) settings.conf = text(value);
+        if (field == known("PYTORCH_ALLOC_CONF") && !settings.conf) settings.conf = text(value);
+        if (field == known("trace_alloc_overflowed")) settings.trace_overflowed = truth(value);
+        if (field == known("trace_alloc_max_entries")) settings.trace_max_entries = number(value);
         if (field == known("max_split_size")) settings.max_split_size = number(value);
         if (field == known("garbage_collection_threshold")) {
           settings.garbage_collection_threshold = document_.real(value);

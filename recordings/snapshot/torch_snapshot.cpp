@@ -19,11 +19,11 @@ const char* name_of(SnapshotBlock::State state) {
 }
 
 WriterVersion writer_version(const TorchSnapshot& snapshot) {
-  constexpr TorchVersion kPoolsInEntries{2, 12};  // R11.3
+  const TorchVersion pools_in_entries = version_rule(TorchRule::pools_in_entries).from;  // R11.3
   if (snapshot.torch) return {*snapshot.torch, "given"};
   TorchVersion least = first_version_with(snapshot.settings.conf.value_or(""));
   for (const std::vector<TraceEntry>& trace : snapshot.traces) {
-    if (!trace.empty() && trace.front().pool >= 0) least = std::max(least, kPoolsInEntries);
+    if (!trace.empty() && trace.front().pool >= 0) least = std::max(least, pools_in_entries);
   }
   if (least > TorchVersion{}) return {least, "inferred"};
   return {};
@@ -61,6 +61,30 @@ AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot, std::vect
     std::copy(divisions.begin(), divisions.end(), settings.roundup_power2_divisions.begin());
   }
   return settings;
+}
+
+std::vector<std::string> snapshot_notes(const TorchSnapshot& snapshot) {
+  std::vector<std::string> notes;
+  if (snapshot.settings.trace_overflowed.value_or(false)) {
+    const auto most = snapshot.settings.trace_max_entries;
+    notes.push_back(
+        "The history lost its oldest entries" +
+        (most ? ": it holds " + std::to_string(*most) + " at most (max_entries of _record_memory_history)."
+              : std::string(".")));
+  }
+  if (snapshot.host) {
+    const SnapshotHost& host = *snapshot.host;
+    notes.push_back("Pinned memory of the host: " + format_bytes(host.bytes) + " in " +
+                    std::to_string(host.segments) + " segments, " + format_bytes(host.in_use) + " in use, " +
+                    std::to_string(host.entries) +
+                    " entries of its history. It is not of the card, and not replayed.");
+  }
+  if (snapshot.forward_stacks > 0) {
+    notes.push_back(
+        std::to_string(snapshot.forward_stacks) +
+        " entries also name where in the forward pass their backward began; only their own stacks are used.");
+  }
+  return notes;
 }
 
 std::vector<std::string> file_warnings(const TorchSnapshot& snapshot, const std::string& file) {

@@ -103,6 +103,17 @@ struct SnapshotSettings {
   std::optional<double> garbage_collection_threshold;
   std::optional<bool> expandable_segments;
   std::vector<std::uint64_t> roundup_power2_divisions;  ///< 16 values, or none
+  std::optional<bool> trace_overflowed;           ///< the history lost its oldest entries (after torch 2.11)
+  std::optional<std::int64_t> trace_max_entries;  ///< how many the history can hold
+};
+
+/// Pinned memory of the host, where it was recorded (`host_segments` and `host_traces`, after torch 2.11). It
+/// is no memory of the card, and no replay needs it.
+struct SnapshotHost {
+  std::uint64_t segments = 0;
+  Bytes bytes = 0;            ///< of all of them
+  Bytes in_use = 0;           ///< in blocks that the program holds
+  std::uint64_t entries = 0;  ///< of its history
 };
 
 /// Something that the program noted beside the allocator: PyTorch's `external_annotations`.
@@ -124,6 +135,9 @@ struct TorchSnapshot {
   std::vector<SnapshotAnnotation> annotations;  ///< of all devices, as the file has them
   /// `user_metadata` of the entries, else `compile_context`; [0] = none.
   std::vector<std::string> labels{""};
+
+  std::optional<SnapshotHost> host;
+  std::uint64_t forward_stacks = 0;  ///< entries that also name where in the forward pass their backward began
 
   std::optional<TorchVersion> torch;  ///< that wrote it, where somebody says so; no file of PyTorch does
   std::optional<MadeWithoutCard> made;  ///< no card took part; empty for a recording of a card
@@ -170,6 +184,10 @@ WriterVersion writer_version(const TorchSnapshot& snapshot);
 /// `warnings` (null = not wanted) gets a sentence with its place.
 AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot,
                                         std::vector<std::string>* warnings = nullptr);
+
+/// What a snapshot tells beside the memory of its cards, one sentence each: a history that lost its
+/// beginning, pinned memory of the host.
+std::vector<std::string> snapshot_notes(const TorchSnapshot& snapshot);
 
 /// All that could not be read of a snapshot: its own warnings, and those of its settings.
 std::vector<std::string> file_warnings(const TorchSnapshot& snapshot, const std::string& file);

@@ -61,6 +61,12 @@ struct OutOfMemory {
       true;  ///< the message ends with the hint on expandable segments (docs/allocator-rules.md, section 15)
   OomAttempts tried;
   IdleMemory idle;
+  /// throw_on_cudamalloc_oom: rejected before the driver was asked, because reserved memory would go above
+  /// this, the configured memory fraction. Not counted in num_ooms, and no entry of the history.
+  std::optional<Bytes> rejected_above;
+  /// No expandable segment is large enough for the request: they reserve so much
+  /// (expandable_segments_reserve).
+  std::optional<Bytes> segment_reserve;
 };
 
 /// Either an allocation or the reason why there is none.

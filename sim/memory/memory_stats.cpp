@@ -68,12 +68,14 @@ void MemoryStats::reset_sums() {
   for (const auto& [name, member] : kStatArrays) (this->*member).reset_sums();
   for (const auto& [name, member] : kSingles) (this->*member).reset_sums();
   for (const auto& [name, member] : kEvents) this->*member = 0;
+  num_oom_rejections = 0;
 }
 
 void MemoryStats::repeat(const MemoryStats& before, const MemoryStats& after) {
   for (const auto& [name, member] : kStatArrays) (this->*member).repeat(before.*member, after.*member);
   for (const auto& [name, member] : kSingles) (this->*member).repeat(before.*member, after.*member);
   for (const auto& [name, member] : kEvents) this->*member += after.*member - before.*member;
+  num_oom_rejections += after.num_oom_rejections - before.num_oom_rejections;
 }
 
 const std::vector<std::string>& stat_names() {

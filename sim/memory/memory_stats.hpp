@@ -167,7 +167,8 @@ struct MemoryStats {
   std::int64_t num_sync_all_streams = 0;
   std::int64_t num_device_alloc = 0;
   std::int64_t num_device_free = 0;
-  std::int64_t max_split_size = -1;  ///< as it was when the allocator was made; −1 = unlimited (R8.4)
+  std::int64_t num_oom_rejections = 0;  ///< by throw_on_cudamalloc_oom; not a key before torch 2.12
+  std::int64_t max_split_size = -1;     ///< as it was when the allocator was made; −1 = unlimited (R8.4)
 
   /// Every peak becomes the current value (R8.5).
   void reset_peaks();
@@ -193,7 +194,8 @@ inline constexpr std::pair<const char*, StatArray MemoryStats::*> kStatArrays[] 
     {"requested_bytes", &MemoryStats::requested_bytes},
 };
 
-/// The 122 keys of torch.cuda.memory_stats(), sorted, such as "allocated_bytes.all.current" (R8.6).
+/// The 122 keys of torch.cuda.memory_stats() up to torch 2.11, sorted, such as "allocated_bytes.all.current"
+/// (R8.6); `num_oom_rejections`, which came later, is not among them.
 const std::vector<std::string>& stat_names();
 
 /// The values of `stats` in the order of `stat_names()`.

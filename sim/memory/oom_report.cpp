@@ -60,6 +60,16 @@ std::vector<std::string> oom_details(const OutOfMemory& oom) {
   add(oom.tried.collected, "given back by garbage collection");
   add(oom.tried.oversize_released, "given back from oversize blocks");
   add(oom.tried.cache_released, "given back from the cache");
+  if (oom.rejected_above) {
+    lines.push_back("rejected before the driver was asked: above the configured fraction, " +
+                    oom_size(*oom.rejected_above) + " (throw_on_cudamalloc_oom)");
+    return lines;
+  }
+  if (oom.segment_reserve) {
+    lines.push_back("larger than a whole expandable segment, which reserves " +
+                    oom_size(*oom.segment_reserve) +
+                    " of addresses (expandable_segments_reserve): no allocation reaches over two");
+  }
   lines.emplace_back(oom.tried.limit_refused ? "the limit refused the last try"
                                              : "the device had too little free");
   add(oom.idle.same_kind, "idle in blocks of the same pool and stream, each too small");
@@ -68,6 +78,11 @@ std::vector<std::string> oom_details(const OutOfMemory& oom) {
   add(oom.idle.other_pools, "idle in private pools");
   add(oom.idle.waiting, "freed, but other streams may still read it");
   return lines;
+}
+
+std::string jax_oom_message(const OutOfMemory& oom) {
+  return "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate " +
+         std::to_string(oom.requested) + " bytes.";
 }
 
 std::string async_oom_message(const OutOfMemory& oom, int device) {

@@ -32,6 +32,10 @@ std::string oom_message(const OutOfMemory& oom, const OomSurroundings& surroundi
 /// line each for what is not zero; empty for an absurd size.
 std::vector<std::string> oom_details(const OutOfMemory& oom);
 
+/// The message of JAX (jaxlib up to 0.4) where its allocator finds no room: it names the bytes asked for, and
+/// nothing else. As reported in jax-ml/jax issue 13428.
+std::string jax_oom_message(const OutOfMemory& oom);
+
 /// The message of backend:cudaMallocAsync, in several lines.
 std::string async_oom_message(const OutOfMemory& oom, int device = 0);
 

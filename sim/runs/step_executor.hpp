@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "models/workload_model.hpp"
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/caching_allocator.hpp"
+#include "sim/memory/others/backends.hpp"
 #include "sim/memory/segments/sim_segments.hpp"
 
 namespace vramlab {
@@ -93,10 +95,17 @@ class SimulatedProcess {
         segments_(card, places_.empty() ? DriverAddresses::of_training_process()
                                         : DriverAddresses::of_recording(places_)),
         allocator_(segments_, options),
-        executor_(allocator_) {}
+        other_(options.backend.is_native() ? nullptr
+                                           : make_backend(segments_, options.backend, options.limit)),
+        executor_(memory()) {}
   SimulatedProcess(const SimulatedProcess&) = delete;
   SimulatedProcess& operator=(const SimulatedProcess&) = delete;
 
+  /// What serves the program: the caching allocator, or that of another backend.
+  [[nodiscard]] Allocator& memory() { return other_ ? *other_ : allocator_; }
+  [[nodiscard]] const Allocator& memory() const { return const_cast<SimulatedProcess*>(this)->memory(); }
+
+  /// The caching allocator, which holds nothing where the backend is another one.
   [[nodiscard]] CachingAllocator& allocator() { return allocator_; }
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
   [[nodiscard]] StepExecutor& executor() { return executor_; }
@@ -104,7 +113,7 @@ class SimulatedProcess {
   /// Time spent in cudaMalloc, cudaFree and their like so far (R10.6).
   [[nodiscard]] SimTime driver_time() const { return segments_.driver_time(); }
 
-  /// A copy of the whole state; `restore` puts it back, block ids included.
+  /// A copy of the whole state; `restore` puts it back, block ids included. Of the caching allocator only.
   struct State {
     SimSegments::State segments;
     CachingAllocator::State allocator;
@@ -120,6 +129,7 @@ class SimulatedProcess {
   std::vector<SegmentPlace> places_;
   SimSegments segments_;
   CachingAllocator allocator_;
+  std::unique_ptr<Allocator> other_;  ///< empty = the caching allocator serves the program
   StepExecutor executor_;
 };
 

@@ -94,10 +94,11 @@ StepRunner::StepRunner(const ProcessWork& work, const ProcessSetup& setup)
       card_(setup.card_total, setup.context_bytes, setup.driver_times),
       process_(card_, setup.allocator,
                work.model != nullptr ? recorded_places(*work.model) : std::vector<SegmentPlace>{}) {
-  if (setup_.listener != nullptr) setup_.use_step_cache = false;
+  // The history and the states that the cache compares are those of the caching allocator.
+  if (setup_.listener != nullptr || !setup_.allocator.backend.is_native()) setup_.use_step_cache = false;
   process_.allocator().set_listener(setup_.listener);
   require_built(process_.executor().run(work.built));
-  stats_ = process_.allocator().stats();
+  stats_ = process_.memory().stats();
   built_ = process_.executor().state();
   process_.executor().keep_failed(setup_.keep_failed && !setup_.use_step_cache);
   if (setup_.use_step_cache) state_ = cache_.enter(process_);
@@ -133,7 +134,7 @@ StepOutcome StepRunner::perform(StepCache::Action action, const Work& work) {
     }
     catch_up();
   }
-  const CountedStep step = count_step(process_.allocator(), work);
+  const CountedStep step = count_step(process_.memory(), work);
   stats_.repeat(step.before, step.after);
   if (setup_.use_step_cache) remember(action, step);
   return step.outcome;
@@ -145,7 +146,7 @@ SimTime StepRunner::empty_cache_after(const Work& work) {
                  [&] {
                    const SimTime before = process_.driver_time();
                    work();
-                   process_.allocator().empty_cache();
+                   process_.memory().empty_cache();
                    return StepOutcome{.duration = process_.driver_time() - before};
                  })
       .duration;
@@ -166,6 +167,9 @@ SimTime StepRunner::forget_steps(bool held_stay) {
 
 void StepRunner::use_share(double share) {
   if (setup_.use_step_cache) throw InternalError("a limit is moved while steps are remembered");
+  if (!setup_.allocator.backend.is_native()) {
+    throw InputError("allocator.backend", "only the native allocator has a limit that moves. Write native.");
+  }
   const Bytes whole = setup_.allocator.limit.value_or(setup_.card_total);
   const bool all = share >= 1;
   process_.allocator().set_limit(all ? setup_.allocator.limit
@@ -198,7 +202,7 @@ StepOutcome StepRunner::execute(const StepProgram& program, std::uint64_t shape,
                                 const StepAdditions& additions) {
   const SimTime before = process_.driver_time();
   const ExecutedStep step =
-      run_with_additions(process_.allocator(), process_.executor(), program, shape, additions);
+      run_with_additions(process_.memory(), process_.executor(), program, shape, additions);
   return {.result = step.result,
           .duration = time_done(program, step) + process_.driver_time() - before,
           .oom = step.oom};

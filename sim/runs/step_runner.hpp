@@ -25,7 +25,7 @@ struct CountedStep {
 
 /// Performs `work`, a step on `allocator`, counts it, and adds its peaks to the outcome that `work` gives.
 template <class Work>
-CountedStep count_step(CachingAllocator& allocator, const Work& work) {
+CountedStep count_step(Allocator& allocator, const Work& work) {
   allocator.reset_peak_stats();
   CountedStep step{.before = allocator.stats()};
   step.outcome = work();

@@ -4,6 +4,7 @@
 
 #include "sim/memory/others/bfc_allocator.hpp"
 #include "sim/memory/others/driver_allocators.hpp"
+#include "sim/memory/others/fixed_pool.hpp"
 #include "tests/memory/memory_rig.hpp"
 
 namespace vramlab {
@@ -120,6 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         ContractParameter{"caching_max_split", [] { return caching("max_split_size_mb:32"); }},
         ContractParameter{"cuda_malloc_async", [] { return on_a_card<AsyncAllocator>(); }},
         ContractParameter{"no_cache", [] { return on_a_card<DirectAllocator>(); }},
+        ContractParameter{"fixed_pool", [] { return on_a_card<FixedPoolAllocator>(); }},
         ContractParameter{"bfc", [] { return bfc(false); }},
         ContractParameter{"bfc_growing", [] { return bfc(true); }}),
     [](const auto& test) { return std::string(test.param.name); });

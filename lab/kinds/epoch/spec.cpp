@@ -285,6 +285,7 @@ class EpochReader {
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
     file_.context_assumed = cards.context_assumed;
+    file_.notes.insert(file_.notes.end(), cards.notes.begin(), cards.notes.end());
     file_.setup.process = cards.cards.front();
     file_.setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     file_.setup.others = std::move(cards.others);

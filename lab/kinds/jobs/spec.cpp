@@ -56,7 +56,12 @@ class JobsReader {
     file_.draws = file_.generate.has_value() || file_.estimate_error > 0;
     problems_.guarded("/cards", [&] { read_pools(); });
     read_quotas();
-    allocator_.settings = allocator_settings(file_.allocator, problems_);
+    allocator_ = allocator_options(file_.allocator, problems_);
+    if (!allocator_.backend.is_native()) {
+      problems_.add("/allocator/backend", "jobs run on PyTorch's own allocator only: native.");
+    }
+    const std::vector<std::string> of_allocator = allocator_notes(allocator_);
+    file_.notes.insert(file_.notes.end(), of_allocator.begin(), of_allocator.end());
     read_jobs();
     if (file_.jobs.empty() && !file_.trace && !file_.generate) {
       problems_.add("/jobs", "there are none: give \"jobs\", \"generate\" or \"trace\".");

@@ -146,6 +146,7 @@ class SearchReader {
     ScenarioCards cards = read_cards(file_, path_, problems_);
     file_.gpu = std::move(cards.gpu);
     file_.context_assumed = cards.context_assumed;
+    file_.notes = cards.notes;
     setup_.cards = std::move(cards.cards);
     setup_.others = std::move(cards.others);
     setup_.faults = read_faults(file_.faults, file_.seed, problems_);

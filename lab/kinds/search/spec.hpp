@@ -39,6 +39,7 @@ struct SearchScenario : Scenario {
   std::vector<SearchBucket> buckets;                         ///< at least one
   SearchEpochSetup epoch;                                    ///< without buckets; 0 iterations = none
   BatchBound high_bound = BatchBound::model_range;           ///< what the largest batch allowed comes from
+  std::vector<std::string> notes;                            ///< what must be known of the allocator
 };
 
 /// What one searcher found in one bucket.

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 struct RowSection {
   std::string label;
   std::optional<std::string> conf;
+  std::optional<std::string> backend;
   DeviceSection card;
 };
 
@@ -53,7 +54,9 @@ const Record<RowSection>& row_table() {
   using R = RowSection;
   std::vector<Row<R>> rows{
       {"label", &R::label, "", 0, 0, "what expectations call it", kRequired},
-      {"conf", &R::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: that of `allocator`)"}};
+      {"conf", &R::conf, "", 0, 0, "the string of PYTORCH_ALLOC_CONF (default: that of `allocator`)"},
+      {"backend", &R::backend, "", 0, 0,
+       "another allocator in its place, as `vramlab whatif --backend` names it: direct, bfc, bfc:0.9:grow"}};
   for (const Row<DeviceSection>& row : replayed_card_rows()) {
     rows.push_back({row.key, within(&R::card, row.member), row.unit, row.low, row.high, row.help});
   }
@@ -73,7 +76,8 @@ const Record<Expectation>& row_expectation_table() {
 
 const Record<SnapshotFile>& allocator_table() {
   static const Record<SnapshotFile> table{
-      {"conf", &SnapshotFile::conf, "", 0, 0, "the string of PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
+      {"conf", &SnapshotFile::conf, "", 0, 0,
+       "the string of PYTORCH_ALLOC_CONF, before 2.9 PYTORCH_CUDA_ALLOC_CONF (default: empty)"},
       {"torch_version", &SnapshotFile::torch_version, "", 0, 0,
        "the PyTorch that wrote the snapshot, 2.1 or newer (default: read off its keys and fields, else "
        "2.11)"}};
@@ -177,11 +181,25 @@ class SnapshotReader {
         } catch (const InputError& error) {
           throw InputError(pointer + "/conf", error.problems().front().what);
         }
+        if (section.backend) row.question.backends = {read_backend(*section.backend, pointer + "/backend")};
+        if (section.backend && section.conf) {
+          throw InputError(pointer, "\"conf\" is of PyTorch's own allocator; leave it or \"backend\" out.");
+        }
         read_card(section.card, file_.device, pointer, row.question);
       });
       for (const WhatIfCard& card : row.question.cards) file_.context_assumed |= card.context_assumed;
       file_.rows.push_back(std::move(row));
     }
+  }
+
+  static BackendChoice read_backend(const std::string& text, const std::string& pointer) {
+    try {
+      BackendChoice choice = parse_backend(text);
+      if (!choice.is_native()) return choice;
+    } catch (const InputError& error) {
+      throw InputError(pointer, error.problems().front().what);
+    }
+    throw InputError(pointer, "native is what a row has without it; leave it out.");
   }
 
   // A row with a card of its own takes nothing of the device's but the limit.

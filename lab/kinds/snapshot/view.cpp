@@ -11,6 +11,7 @@
 #include "lab/page/sections.hpp"
 #include "lab/scenario/schema.hpp"
 #include "sim/memory/oom_report.hpp"
+#include "sim/memory/others/backends.hpp"
 
 namespace vramlab {
 namespace {
@@ -45,7 +46,8 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
       if (!is_wanted(labels, row.label)) continue;
       WhatIfQuestion question = row.question;
       question.maps = question_.report;
-      WhatIfRow answer = answer_whatif(scenario_.programs, question).rows.front();
+      const std::vector<WhatIfRow> rows = answer_whatif(scenario_.programs, question).rows;
+      WhatIfRow answer = question.backends.empty() ? rows.front() : rows.back();
       Json json = whatif_row_json(program(), answer);
       results_.push_back({{row.label, snapshot_metrics(json)}, std::move(answer), std::move(json)});
     }
@@ -58,6 +60,12 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
   [[nodiscard]] std::vector<std::string> head() const override {
     std::vector<std::string> lines{head_line()};
     for (const std::string& note : program().notes) lines.push_back("note: " + note);
+    for (const SnapshotRow& row : scenario_.rows) {
+      for (const BackendChoice& backend : row.question.backends)
+        lines.push_back("note: " + backend_note(backend));
+    }
+    const std::string newer = newer_version_note(program().settings.torch);
+    if (!newer.empty()) lines.push_back("note: " + newer);
     for (const std::string& warning : program().warnings) lines.push_back("warning: " + warning);
     return lines;
   }
@@ -90,6 +98,7 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
   [[nodiscard]] std::vector<Json> sections() const override {
     std::vector<Json> sections;
     for (const SnapshotResult& result : results_) {
+      if (!result.row.backend.is_native()) continue;  // has no history
       const SectionHead head{fmt::format("Fits: {}.", fit_text(program(), result.row)),
                              fmt::format("{} on {}", conf_name(result.row.conf), room_name(result.row))};
       sections.push_back(segments_section(result.row.kept->map, scenario_.name + ", " + result.label, head));
@@ -109,7 +118,8 @@ class SnapshotExperiment : public ScenarioExperiment<SnapshotScenario, std::vect
       lines.push_back(fmt::format("  first OOM at action {} ({}:{}){}", action + 1, program().file,
                                   program().actions[action].source,
                                   mark.empty() ? "" : " before mark " + mark));
-      lines.push_back("  " + oom_message(outcome.first_oom->oom));
+      lines.push_back("  " +
+                      backend_oom_message(find(expectation.policy)->row.backend, outcome.first_oom->oom));
       for (const std::string& line : oom_details(outcome.first_oom->oom)) lines.push_back("  " + line);
     }
     if (outcome.fault) lines.push_back("  ended by: " + *outcome.fault);

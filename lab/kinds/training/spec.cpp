@@ -291,6 +291,7 @@ class TrainingReader {
     TrainingSetup& setup = file_.setup;
     file_.gpu = std::move(cards.gpu);
     file_.context_assumed = cards.context_assumed;
+    file_.notes.insert(file_.notes.end(), cards.notes.begin(), cards.notes.end());
     setup.process = cards.cards.front();
     setup.more_cards.assign(cards.cards.begin() + 1, cards.cards.end());
     setup.others = std::move(cards.others);

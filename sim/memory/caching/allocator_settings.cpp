@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,30 +13,10 @@
 namespace vramlab {
 namespace {
 
-/// The number that `text` begins with, which is taken off.
-std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0) return {};
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
-std::optional<TorchVersion> read(std::string_view text) {
-  const auto major = take_number(text);
-  if (!major || !text.starts_with('.')) return {};
-  text.remove_prefix(1);
-  const auto minor = take_number(text);
-  if (!minor || !(text.empty() || text.front() == '.' || text.front() == '+')) return {};
-  return TorchVersion{*major, *minor};
-}
-
 // R9.3 to R9.5: the grammar, the reset on every parse, and the range of each key.
 
 constexpr std::uint64_t kMostMiB = kUnlimited / 1_MiB;  // larger numbers of MB are clamped
 constexpr std::uint64_t kMostSegmentMiB = 1'048'576;
-constexpr TorchVersion kNewParser{2, 9};            // separators are skipped without being looked at (R9.3)
-constexpr TorchVersion kLargeSegmentOption{2, 11};  // section 15
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
@@ -83,11 +64,22 @@ class SettingsReader {
     return std::move(settings_);
   }
 
+  static std::vector<std::string> without_effect(std::string_view conf) {
+    std::vector<std::string> sentences;
+    for (const std::string& token : tokenize(conf)) {
+      for (const Key& key : keys()) {
+        if (token != key.name || key.no_effect.empty()) continue;
+        sentences.push_back(token + ' ' + std::string(key.no_effect) + ": it has no effect here.");
+      }
+    }
+    return sentences;
+  }
+
   static TorchVersion first_version(std::string_view conf) {
     TorchVersion first = kOldestTorch;
     for (const std::string& token : tokenize(conf)) {
       for (const Key& key : keys()) {
-        if (token == key.name) first = std::max(first, key.since);
+        if (token == key.name) first = std::max(first, key.since());
       }
     }
     return first;
@@ -98,29 +90,45 @@ class SettingsReader {
   struct Key {
     std::string_view name;
     void (SettingsReader::*read)();
-    TorchVersion since = kOldestTorch;
+    std::optional<TorchRule> rule{};  ///< what says when it came; empty = it was always there
+    std::string_view no_effect{};     ///< why it has none here; empty = it has one
+
+    [[nodiscard]] TorchVersion since() const { return rule ? version_rule(*rule).from : kOldestTorch; }
   };
+
+  static constexpr std::string_view kHostOnly = "is about host memory";
+  static constexpr std::string_view kLockOnly = "is about locks between threads";
 
   static const std::vector<Key>& keys() {
     using R = SettingsReader;
+    using T = TorchRule;
     static const std::vector<Key> table{
         {"backend", &R::read_backend},
         {"max_split_size_mb", &R::read_max_split_size},
-        {"max_non_split_rounding_mb", &R::read_max_non_split_rounding, {2, 6}},
-        {"large_segment_size_mb", &R::read_large_segment_size, kLargeSegmentOption},
+        {"max_non_split_rounding_mb", &R::read_max_non_split_rounding, T::rounding_key},
+        {"large_segment_size_mb", &R::read_large_segment_size, T::large_segment_key},
         {"roundup_power2_divisions", &R::read_roundup},
         {"garbage_collection_threshold", &R::read_threshold},
         {"expandable_segments", &R::read_flag<&S::expandable_segments>},
-        {"per_process_memory_fraction", &R::read_fraction, {2, 10}},
-        {"release_lock_on_cudamalloc", &R::read_flag<&S::release_lock_on_cudamalloc>},
-        {"graph_capture_record_stream_reuse", &R::read_flag<&S::graph_capture_record_stream_reuse>, {2, 10}},
-        {"pinned_use_cuda_host_register", &R::read_flag<&S::pinned_use_cuda_host_register>},
-        {"pinned_num_register_threads", &R::read_register_threads},
-        {"pinned_use_background_threads", &R::read_flag<&S::pinned_use_background_threads>},
-        {"pinned_reserve_segment_size_mb", &R::read_reserve_segment},
-        {"pinned_max_round_size_mb", &R::read_count<&S::pinned_max_round_size_mb>, {2, 11}},
-        {"pinned_max_cached_size_mb", &R::read_count<&S::pinned_max_cached_size_mb>, {2, 11}},
-        {"throw_on_cudamalloc_oom", &R::read_flag<&S::throw_on_cudamalloc_oom>, {2, 12}},
+        {"expandable_segments_reserve", &R::read_reserve, T::reserve_keys},
+        {"expandable_segments_reserve_by_class", &R::read_reserve_by_class, T::reserve_keys,
+         "is for streams that C++ code gave a class, which no recording tells of"},
+        {"per_process_memory_fraction", &R::read_fraction, T::fraction_key},
+        {"throw_on_cudamalloc_oom", &R::read_flag<&S::throw_on_cudamalloc_oom>, T::throw_on_oom_key},
+        {"graph_capture_record_stream_reuse", &R::read_flag<&S::graph_capture_record_stream_reuse>,
+         T::capture_reuse_key},
+        {"release_lock_on_cudamalloc", &R::read_flag<&S::release_lock_on_cudamalloc>, {}, kLockOnly},
+        {"release_lock_on_hipmalloc", &R::read_flag<&S::release_lock_on_cudamalloc>, {}, kLockOnly},
+        {"pinned_use_cuda_host_register", &R::read_flag<&S::pinned_use_cuda_host_register>, {}, kHostOnly},
+        {"pinned_use_hip_host_register", &R::read_flag<&S::pinned_use_cuda_host_register>, {}, kHostOnly},
+        {"pinned_num_register_threads", &R::read_register_threads, {}, kHostOnly},
+        {"pinned_use_background_threads", &R::read_flag<&S::pinned_use_background_threads>, {}, kHostOnly},
+        {"pinned_reserve_segment_size_mb", &R::read_reserve_segment, {}, kHostOnly},
+        {"pinned_max_round_size_mb", &R::read_count<&S::pinned_max_round_size_mb>, T::pinned_limit_keys,
+         kHostOnly},
+        {"pinned_max_cached_size_mb", &R::read_count<&S::pinned_max_cached_size_mb>, T::pinned_limit_keys,
+         kHostOnly},
+        {"pinned_free_catch_all", &R::read_flag<&S::pinned_free_catch_all>, T::pinned_catch_key, kHostOnly},
     };
     return table;
   }
@@ -128,9 +136,9 @@ class SettingsReader {
   void read_item() {
     key_ = tokens_[next_++];
     const Key& known = find_key();
-    if (settings_.torch < known.since) {
+    if (settings_.torch < known.since()) {
       refuse("torch " + to_text(settings_.torch) + " does not know this key; it came with " +
-             to_text(known.since) + '.');
+             to_text(known.since()) + '.');
     }
     take_separator(":");
     (this->*known.read)();
@@ -186,7 +194,7 @@ class SettingsReader {
     return tokens_[next_++];
   }
   void take_separator(std::string_view separator) {
-    if (settings_.torch < kNewParser && !at_end() && tokens_[next_] != separator) {
+    if (has_rule(settings_.torch, TorchRule::strict_separators) && !at_end() && tokens_[next_] != separator) {
       refuse(in_quotes(tokens_[next_]) + " stands where torch " + to_text(settings_.torch) + " demands " +
              in_quotes(separator) + '.');
     }
@@ -224,7 +232,8 @@ class SettingsReader {
 
   // R9.5: this key is evaluated before all others, because their ranges depend on it.
   void read_large_segment_size_first() {
-    if (settings_.torch < kLargeSegmentOption) return;  // then the key is refused in its turn
+    // Without the option the key is refused in its turn.
+    if (!has_rule(settings_.torch, TorchRule::rounding_follows_segment)) return;
     key_ = "large_segment_size_mb";
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i] != key_) continue;
@@ -244,7 +253,7 @@ class SettingsReader {
 
   void read_backend() {
     const std::string& name = take();
-    require(name == "native" || name == "cudaMallocAsync",
+    require(name == "native" || name == "cudaMallocAsync" || name == "hipMallocAsync",
             in_quotes(name) + " is not allowed. Write native or cudaMallocAsync.");
     settings_.backend = name == "native" ? AllocatorBackend::native : AllocatorBackend::cuda_malloc_async;
   }
@@ -259,7 +268,7 @@ class SettingsReader {
   void read_max_split_size() {
     const std::uint64_t low = settings_.large_segment_size / 1_MiB;
     settings_.max_split_size =
-        settings_.torch >= kNewParser
+        !has_rule(settings_.torch, TorchRule::split_above_20)
             ? take_size(low, std::to_string(low) +
                                  " (the large segment size in MB) or more; before torch 2.9 more than 20.")
             : take_size(low + 1, "more than 20; 20 itself from torch 2.9 on.");
@@ -338,6 +347,39 @@ class SettingsReader {
     settings_.per_process_memory_fraction = value;
   }
 
+  // "0.5" is a share of the card, "40G" are GiB. What is neither is passed over by PyTorch, with a warning,
+  // and what was set before holds.
+  std::optional<SegmentReserve> take_reserve() {
+    std::string_view digits = take();
+    const bool is_share = !digits.ends_with('G') && !digits.ends_with('g');
+    if (!is_share) digits.remove_suffix(1);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_read = error == std::errc{} && end == digits.data() + digits.size();
+    if (!is_read || !std::isfinite(value) || !(value > 0)) return {};
+    return SegmentReserve{is_share, value};
+  }
+
+  void read_reserve() {
+    if (const auto reserve = take_reserve()) settings_.expandable_segments_reserve = reserve;
+  }
+
+  // [serving:0.25,sparse:8G]: replaces the whole list; a bad entry is passed over.
+  void read_reserve_by_class() {
+    take_separator("[");
+    settings_.expandable_segments_reserve_by_class.clear();
+    for (;;) {
+      const std::string name = take();
+      if (name == "]") return;
+      if (name == ",") continue;
+      take_separator(":");
+      if (const auto reserve = take_reserve()) {
+        settings_.expandable_segments_reserve_by_class.emplace_back(name, *reserve);
+      }
+    }
+  }
+
   void read_register_threads() {
     const std::uint64_t value = take_integer();
     require(std::has_single_bit(value) && value <= 128,
@@ -373,17 +415,10 @@ class SettingsReader {
 
 }  // namespace
 
-TorchVersion parse_torch_version(std::string_view text) {
-  const auto version = read(text);
-  if (!version || *version < kOldestTorch) {
-    throw InputError("torch version", '"' + std::string(text) + "\" is not a version from " +
-                                          to_text(kOldestTorch) + " on. Write it as 2.6 or 2.11.0.");
-  }
-  return *version;
-}
-
-std::string to_text(TorchVersion version) {
-  return std::to_string(version.major) + '.' + std::to_string(version.minor);
+Bytes SegmentReserve::of(Bytes total) const {
+  const Bytes whole = total + total / 8;
+  const double bytes = value * static_cast<double>(is_share ? total : 1_GiB);
+  return bytes >= static_cast<double>(whole) ? whole : static_cast<Bytes>(bytes);
 }
 
 AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSettings current) {
@@ -397,6 +432,10 @@ AllocatorSettings parse_recorded_settings(std::string_view conf, TorchVersion to
   SettingsReader reader(conf, std::move(settings));
   reader.pass_over(unread);
   return reader.read();
+}
+
+std::vector<std::string> keys_without_effect(std::string_view conf) {
+  return SettingsReader::without_effect(conf);
 }
 
 TorchVersion first_version_with(std::string_view conf) { return SettingsReader::first_version(conf); }

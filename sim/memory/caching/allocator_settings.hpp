@@ -1,39 +1,37 @@
-// The settings of PyTorch's caching allocator, the reader of PYTORCH_CUDA_ALLOC_CONF strings, and whose
-// version they are.
+// The settings of PyTorch's caching allocator, and the reader of PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF)
+// strings.
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/units.hpp"
+#include "sim/memory/caching/version_rules.hpp"
 
 namespace vramlab {
-
-/// A version of PyTorch, without the patch number. The default is the one the recordings come from.
-struct TorchVersion {
-  int major = 2;
-  int minor = 11;
-
-  friend auto operator<=>(const TorchVersion&, const TorchVersion&) = default;
-};
-
-inline constexpr TorchVersion kOldestTorch{2, 1};
-
-/// Reads "2.6", "2.6.0" or "2.11.0+cu130". Throws InputError for anything else and for versions before 2.1.
-TorchVersion parse_torch_version(std::string_view text);
-
-/// As it is written: "2.6".
-std::string to_text(TorchVersion version);
 
 /// "No limit" for sizes: max_split_size when the option is not given (R2.5).
 inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
 enum class AllocatorBackend : std::uint8_t { native, cuda_malloc_async };
+
+/// How large a range an expandable segment reserves: a share of the card, or bytes
+/// (`expandable_segments_reserve`).
+struct SegmentReserve {
+  bool is_share = true;
+  double value = 0;  ///< above 0; in GiB if it is no share
+
+  /// Of a card of `total` bytes, at most 9/8 of it: what a segment reserves without the setting.
+  [[nodiscard]] Bytes of(Bytes total) const;
+
+  friend bool operator==(const SegmentReserve&, const SegmentReserve&) = default;
+};
 
 /// Parsed allocator settings; the defaults are those of an empty string (R9.5).
 struct AllocatorSettings {
@@ -47,7 +45,13 @@ struct AllocatorSettings {
   double per_process_memory_fraction = 1.0;  ///< share of the device in [0, 1]; 1 = no limit (R9.1)
 
   bool graph_capture_record_stream_reuse = false;  ///< frees that wait may end inside a capture (R3.9)
-  bool throw_on_cudamalloc_oom = false;  ///< a request refused by the limit fails at once (after torch 2.11)
+  /// What would go above the configured memory fraction is rejected at once, where the limit in force allows
+  /// it (from torch 2.12 on).
+  bool throw_on_cudamalloc_oom = false;
+  std::optional<SegmentReserve> expandable_segments_reserve;  ///< empty = 9/8 of the card
+  /// The same by class of stream. Classes are given to streams by calls from C++ that no recording tells of,
+  /// so here no stream has one.
+  std::vector<std::pair<std::string, SegmentReserve>> expandable_segments_reserve_by_class;
 
   // Read and kept, without effect on which block a request gets.
   bool release_lock_on_cudamalloc = false;
@@ -57,6 +61,7 @@ struct AllocatorSettings {
   std::uint64_t pinned_reserve_segment_size_mb = 0;
   std::uint64_t pinned_max_round_size_mb = 0;
   std::uint64_t pinned_max_cached_size_mb = 0;
+  bool pinned_free_catch_all = false;
 
   TorchVersion torch;  ///< whose keys, ranges and rules these are
   std::string text;    ///< the string these settings were read from last
@@ -76,6 +81,10 @@ AllocatorSettings parse_allocator_settings(std::string_view conf, AllocatorSetti
 /// cannot be read here is passed over, and `unread` gets its key and the reason.
 AllocatorSettings parse_recorded_settings(std::string_view conf, TorchVersion torch,
                                           std::vector<std::string>& unread);
+
+/// The keys of `conf` that are read and have no effect on which block a request gets, with the reason: those
+/// of host memory, of locks, and of AMD's builds; one sentence each.
+std::vector<std::string> keys_without_effect(std::string_view conf);
 
 /// The first version that knows every key of `conf` that is known here.
 TorchVersion first_version_with(std::string_view conf);

@@ -15,6 +15,7 @@
 #include "sim/memory/allocator.hpp"
 #include "sim/memory/caching/allocator_settings.hpp"
 #include "sim/memory/caching/allocator_state.hpp"
+#include "sim/memory/others/backend_choice.hpp"
 #include "sim/memory/segments/segment_source.hpp"
 
 namespace vramlab {
@@ -26,6 +27,9 @@ struct AllocatorOptions {
   std::optional<Bytes> limit;
   /// Which free list to use; both behave the same, `ordered` is the slow reference.
   FreeListKind free_list = FreeListKind::binned;
+  /// What serves the program in its place, for whoever makes its process (make_backend); the caching
+  /// allocator does not look at it.
+  BackendChoice backend{};
 };
 
 /// An error, other than an out-of-memory error, that PyTorch itself would raise here (R4.7, R7.9).
@@ -87,6 +91,9 @@ class CachingAllocator : public Allocator {
   /// The device has done all its work: every event recorded so far is finished. The frees that waited
   /// complete at the next allocation outside captures, or in a full release.
   void finish_events() { state_.events.finish_all(); }
+
+  /// The same of one stream: a free that waits for others, too, waits on.
+  void finish_stream(StreamId stream) { state_.events.finish_stream(stream); }
 
   /// The events that the free of this block waits for are finished. The block must be pending.
   void finish_events(BlockId block);
@@ -180,13 +187,16 @@ class CachingAllocator : public Allocator {
     bool expandable = false;  ///< X
     StatClass stat_class{};
     OomAttempts tried;
+    std::optional<Bytes> rejected_above;   ///< set by throw_on_cudamalloc_oom: no further tries
+    std::optional<Bytes> segment_reserve;  ///< set where a whole expandable segment is too small
   };
 
   // malloc_path.cpp
   Request make_request(Bytes size, StreamId stream) const;
   BlockIndex make_block(Request& request);
   [[nodiscard]] bool exceeds_limit(const Request& request) const;
-  BlockIndex try_allocate(const Request& request, bool retry);
+  [[nodiscard]] std::optional<Bytes> exceeded_fraction(const Request& request) const;
+  BlockIndex try_allocate(Request& request, bool retry);
   BlockIndex allocate_segment(const Request& request);
   [[nodiscard]] bool should_split(const Block& block, const Request& request) const;
   Allocation hand_out(BlockIndex block, const Request& request);
@@ -222,8 +232,9 @@ class CachingAllocator : public Allocator {
   void synchronize_and_complete();
 
   // expandable.cpp
-  BlockIndex allocate_expandable(const Request& request);
+  BlockIndex allocate_expandable(Request& request);
   [[nodiscard]] BlockIndex find_growable(const Request& request);
+  [[nodiscard]] Bytes segment_range(const Request& request) const;
   BlockIndex new_expandable_segment(const Request& request);
   BlockIndex map_block(BlockIndex block, Bytes size);
   void unmap_block(BlockIndex block);

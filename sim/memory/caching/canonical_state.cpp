@@ -7,7 +7,8 @@
 namespace vramlab {
 namespace {
 
-// All that the rules obey. The memory fraction is left out: it has become the limit.
+// All that the rules obey. The memory fraction has become the limit, and is looked at again where what goes
+// above it is rejected.
 void append_settings(const AllocatorSettings& s, std::vector<std::uint64_t>& out) {
   out.insert(out.end(),
              {s.max_split_size, s.max_non_split_rounding, s.large_segment_size,
@@ -16,6 +17,10 @@ void append_settings(const AllocatorSettings& s, std::vector<std::uint64_t>& out
                   std::uint64_t{s.throw_on_cudamalloc_oom} << 2,
               static_cast<std::uint64_t>(s.torch.major), static_cast<std::uint64_t>(s.torch.minor)});
   out.insert(out.end(), s.roundup_power2_divisions.begin(), s.roundup_power2_divisions.end());
+  if (s.throw_on_cudamalloc_oom) out.push_back(std::bit_cast<std::uint64_t>(s.per_process_memory_fraction));
+  const auto& reserve = s.expandable_segments_reserve;
+  out.push_back(reserve ? 1 + std::uint64_t{reserve->is_share} : 0);
+  if (reserve) out.push_back(std::bit_cast<std::uint64_t>(reserve->value));
 }
 
 void append_group(const PoolGroup& group, std::vector<std::uint64_t>& out) {

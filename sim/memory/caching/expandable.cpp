@@ -9,7 +9,11 @@
 namespace vramlab {
 
 // R5.3: the size of the request, not of a segment, decides how much is mapped.
-BlockIndex CachingAllocator::allocate_expandable(const Request& request) {
+BlockIndex CachingAllocator::allocate_expandable(Request& request) {
+  if (state_.settings.expandable_segments_reserve && request.rounded > segment_range(request)) {
+    request.segment_reserve = segment_range(request);  // an allocation does not reach over two segments
+    return kNoBlock;
+  }
   BlockIndex block = find_growable(request);
   if (block == kNoBlock) block = new_expandable_segment(request);
   if (!state_.blocks[block].mapped) {
@@ -70,11 +74,18 @@ void CachingAllocator::forget_idle_runs(BlockIndex cached) {
     forget(at);
 }
 
-// R5.2: one unmapped block over a range of 9/8 of the device. No counter moves.
-BlockIndex CachingAllocator::new_expandable_segment(const Request& request) {
+// R5.2: 9/8 of the device, or what `expandable_segments_reserve` says, in whole pages.
+Bytes CachingAllocator::segment_range(const Request& request) const {
   const Bytes page = is_large_pool(request.pool) ? state_.settings.large_segment_size : kSmallSegment;
   const Bytes total = source_.device_total();
-  const Bytes range = round_up(total + total / 8, page);
+  const auto& reserve = state_.settings.expandable_segments_reserve;
+  return round_up(reserve ? reserve->of(total) : total + total / 8, page);
+}
+
+// One unmapped block over a reserved range. No counter moves.
+BlockIndex CachingAllocator::new_expandable_segment(const Request& request) {
+  const Bytes page = is_large_pool(request.pool) ? state_.settings.large_segment_size : kSmallSegment;
+  const Bytes range = segment_range(request);
   const Address base = source_.reserve_range(range, page);
   const BlockIndex index =
       add_segment({.base = base, .size = range, .page = page, .stream = request.stream, .pool = request.pool},

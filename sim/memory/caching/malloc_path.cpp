@@ -93,15 +93,14 @@ BlockIndex CachingAllocator::make_block(Request& request) {
   if (gc_active()) collect_garbage();  // R4.3
   request.tried.collected = given_back();
   BlockIndex block = try_allocate(request, false);  // R4.4
-  if (block != kNoBlock) return block;
-  if (state_.settings.throw_on_cudamalloc_oom && exceeds_limit(request)) return kNoBlock;  // section 15
-  block = search_pools_for_oom(request);                                                   // R4.5
+  if (block != kNoBlock || request.rejected_above) return block;
+  block = search_pools_for_oom(request);  // R4.5
   if (block != kNoBlock) return block;
   const bool enough = release_oversize(request);  // R4.6
   request.tried.oversize_released = given_back();
   if (enough) {
     block = try_allocate(request, false);
-    if (block != kNoBlock) return block;
+    if (block != kNoBlock || request.rejected_above) return block;
   }
   if (context_open()) return kNoBlock;
   release_everything();  // R4.8
@@ -114,10 +113,21 @@ bool CachingAllocator::exceeds_limit(const Request& request) const {
   return state_.limit && total_reserved() + request.segment > *state_.limit;
 }
 
+// Section 15: the second check, of the memory fraction as it is configured now. Where it is the limit in
+// force, too, the first check comes before it and is followed by the usual retries.
+std::optional<Bytes> CachingAllocator::exceeded_fraction(const Request& request) const {
+  const double fraction = state_.settings.per_process_memory_fraction;
+  if (!state_.settings.throw_on_cudamalloc_oom || !(fraction < 1)) return {};
+  const auto most = static_cast<Bytes>(fraction * static_cast<double>(source_.device_total()));
+  return total_reserved() + request.segment > most ? std::optional{most} : std::nullopt;
+}
+
 // R4.9
-BlockIndex CachingAllocator::try_allocate(const Request& request, bool retry) {
+BlockIndex CachingAllocator::try_allocate(Request& request, bool retry) {
   if (retry) ++state_.stats.num_alloc_retries;
   if (exceeds_limit(request)) return kNoBlock;
+  request.rejected_above = exceeded_fraction(request);
+  if (request.rejected_above) return kNoBlock;
   const BlockIndex block = request.expandable ? allocate_expandable(request) : allocate_segment(request);
   const std::size_t group = group_of(request.pool);
   if (block != kNoBlock && group != 0) ++state_.groups[group].device_allocations;  // R7.9
@@ -145,12 +155,16 @@ BlockIndex CachingAllocator::allocate_segment(const Request& request) {
 OutOfMemory CachingAllocator::report_oom(const Request& request) {
   MemoryStats& stats = state_.stats;
   const Bytes device_free = source_.device_free();
-  tell(AllocatorEvent::Action::oom, device_free, request.rounded, request.stream);
-  ++stats.num_ooms;
+  if (request.rejected_above) {
+    ++stats.num_oom_rejections;
+  } else {
+    tell(AllocatorEvent::Action::oom, device_free, request.rounded, request.stream);
+    ++stats.num_ooms;
+  }
 
   OomAttempts tried = request.tried;
   tried.limit_refused = exceeds_limit(request);
-  const bool hint_depends = state_.settings.torch > TorchVersion{2, 11};
+  const bool hint_always = has_rule(state_.settings.torch, TorchRule::hint_always);
   const FreeBlock end{request.stream, kUnlimited, kUnlimited, kNoBlock};
   const BlockIndex largest = state_.pools[request.pool].free.previous(state_.blocks, end);
   return {.requested = request.size,
@@ -163,9 +177,11 @@ OutOfMemory CachingAllocator::report_oom(const Request& request) {
           .reserved = total_reserved(),
           .private_pools_idle = private_pools_idle(),
           .largest_free_block = largest == kNoBlock ? 0 : state_.blocks[largest].size,
-          .advises_expandable = !(hint_depends && state_.settings.expandable_segments),
+          .advises_expandable = hint_always || !state_.settings.expandable_segments,
           .tried = tried,
-          .idle = idle_memory(request)};
+          .idle = idle_memory(request),
+          .rejected_above = request.rejected_above,
+          .segment_reserve = request.segment_reserve};
 }
 
 IdleMemory CachingAllocator::idle_memory(const Request& request) const {

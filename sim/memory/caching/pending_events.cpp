@@ -18,6 +18,12 @@ void PendingEvents::finish(BlockIndex block) {
   ready_.insert(found->second.streams.begin(), found->second.streams.end());
 }
 
+void PendingEvents::finish_stream(StreamId stream) {
+  if (!queues_.contains(stream)) return;
+  finished_before_[stream] = next_order_;
+  ready_.insert(stream);
+}
+
 void PendingEvents::finish_all() {
   if (std::exchange(all_finished_before_, next_order_) == next_order_) return;
   for (const auto& [stream, queue] : queues_) ready_.insert(stream);
@@ -31,7 +37,7 @@ std::vector<BlockIndex> PendingEvents::take_finished() {
     std::deque<Queued>& queue = found->second;
     while (!queue.empty()) {
       ++inspected_;
-      if (!is_finished(queue.front())) break;
+      if (!is_finished(stream, queue.front())) break;
       taken.push_back(queue.front());
       queue.pop_front();
     }
@@ -51,7 +57,7 @@ std::vector<PendingEvent> PendingEvents::in_order() const {
   std::vector<PendingEvent> events;
   for (const auto& [stream, queue] : queues_) {
     for (const Queued& event : queue)
-      events.push_back({event.order, stream, event.block, is_finished(event)});
+      events.push_back({event.order, stream, event.block, is_finished(stream, event)});
   }
   std::sort(events.begin(), events.end(),
             [](const PendingEvent& a, const PendingEvent& b) { return a.order < b.order; });

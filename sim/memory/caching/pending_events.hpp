@@ -19,15 +19,15 @@ struct PendingEvent {
   bool finished = false;
 };
 
-/// All that were recorded and not taken, in a queue for each stream. A free has all its events at once, so
-/// they finish together.
+/// All that were recorded and not taken, in a queue for each stream. A free has all its events at once.
 class PendingEvents {
  public:
   /// The free of `block`, which has no events here, waits for these streams.
   void record(BlockIndex block, std::vector<StreamId> streams);
 
-  /// All events of a block are finished, or all there are.
+  /// All events of a block are finished, all of a stream, or all there are.
   void finish(BlockIndex block);
+  void finish_stream(StreamId stream);
   void finish_all();
 
   /// Takes every finished event with none before it in its queue that is not (R3.8). Their blocks in the
@@ -54,8 +54,10 @@ class PendingEvents {
     std::size_t left = 0;           ///< events not taken
     bool finished = false;
   };
-  [[nodiscard]] bool is_finished(const Queued& event) const {
-    return event.order < all_finished_before_ || frees_.at(event.block).finished;
+  [[nodiscard]] bool is_finished(StreamId stream, const Queued& event) const {
+    if (event.order < all_finished_before_ || frees_.at(event.block).finished) return true;
+    const auto done = finished_before_.find(stream);
+    return done != finished_before_.end() && event.order < done->second;
   }
 
   std::map<StreamId, std::deque<Queued>> queues_;  ///< none is empty
@@ -63,6 +65,7 @@ class PendingEvents {
   std::set<StreamId> ready_;  ///< queues of which an event was finished since they were looked at
   std::uint64_t next_order_ = 0;
   std::uint64_t all_finished_before_ = 0;
+  std::map<StreamId, std::uint64_t> finished_before_;  ///< of streams that were waited for alone
   std::uint64_t inspected_ = 0;
 };
 

@@ -66,15 +66,15 @@ bool CachingAllocator::capture_open() const {
 }
 
 PoolId CachingAllocator::new_mem_pool(const PoolOptions& options) {
-  const auto demand = [this](bool asked, const char* what, TorchVersion since) {  // section 15
-    if (!asked || state_.settings.torch >= since) return;
+  const auto demand = [this](bool asked, const char* what, TorchRule rule) {  // section 15
+    if (!asked || has_rule(state_.settings.torch, rule)) return;
     throw InputError(std::string("MemPool") + what, "torch " + to_text(state_.settings.torch) +
-                                                        " does not have it; it came with " + to_text(since) +
-                                                        '.');
+                                                        " does not have it; it came with " +
+                                                        to_text(version_rule(rule).from) + '.');
   };
-  demand(true, "", {2, 5});
-  demand(options.use_on_oom, " use_on_oom", {2, 9});
-  demand(options.no_split, " no_split", {2, 10});
+  demand(true, "", TorchRule::mem_pool);
+  demand(options.use_on_oom, " use_on_oom", TorchRule::mem_pool_use_on_oom);
+  demand(options.no_split, " no_split", TorchRule::mem_pool_no_split);
   return state_.groups[add_group(options, 1)].id;
 }
 

@@ -302,6 +302,40 @@ TEST(TorchSnapshot, ReadsTheProgramsOwnNotes) {
   EXPECT_EQ(snapshot.annotations[0].time_us, 12);
 }
 
+// Keys of files after torch 2.11 (PR 182407; MemoryViz.js for trace_alloc_*): from the source, not recorded.
+TEST(TorchSnapshot, ReadsPinnedMemoryAndWhetherTheHistoryIsWhole) {
+  const std::string blocks = list(dict(field("size", 4096) + field("state", text("active_allocated"))) +
+                                  dict(field("size", 1024) + field("state", text("inactive"))));
+  const std::string host =
+      list(dict(field("total_size", 8192) + field("blocks", blocks)) +
+           dict(field("total_size", 100) + field("allocated_size", 60) + field("host_only", text("?"))) +
+           dict(field("total_size", text("bad"))));
+  const std::string settings =
+      dict(field("PYTORCH_ALLOC_CONF", text("max_split_size_mb:64,new_key:1")) +
+           field("trace_alloc_overflowed", kTrue) + field("trace_alloc_max_entries", 100));
+  const std::string entry =
+      dict(field("action", text("alloc")) + field("addr", 4096) + field("size", 512) + field("stream", 0) +
+           field("forward_frames", kFrames) + field("frames", kFrames));
+  const TorchSnapshot snapshot =
+      parse(dict(field("segments", list("")) + field("device_traces", list(list(entry))) +
+                 field("allocator_settings", settings) + field("host_segments", host) +
+                 field("host_traces", list(list(entry + entry)))));
+  ASSERT_TRUE(snapshot.host);
+  EXPECT_EQ(snapshot.host->segments, 2u);
+  EXPECT_EQ(snapshot.host->bytes, 8292u);
+  EXPECT_EQ(snapshot.host->in_use, 4156u);
+  EXPECT_EQ(snapshot.host->entries, 2u);
+  EXPECT_EQ(snapshot.forward_stacks, 1u);
+  EXPECT_EQ(snapshot.settings.trace_overflowed, true);
+  EXPECT_EQ(snapshot.settings.trace_max_entries, 100);
+  EXPECT_EQ(allocator_settings_of(snapshot).max_split_size, 64_MiB);  // and new_key refuses nothing
+  EXPECT_EQ(snapshot.warnings.size(), 1u);
+  EXPECT_THAT(
+      snapshot_notes(snapshot),
+      ElementsAre(HasSubstr("lost its oldest entries: it holds 100 at most"),
+                  HasSubstr("Pinned memory of the host: 8.1 KiB in 2 segments"), HasSubstr("forward pass")));
+}
+
 TEST(TorchSnapshot, SaysWhatIsWrongAndWhere) {
   const auto in_entry = [](const std::string& fields) {
     return refusal(dict(field("device_traces", list(list(dict(fields))))));

@@ -47,6 +47,51 @@ TEST(Comparison, MetricsOfAFixedRunAreThoseOfItsStep) {
   EXPECT_EQ(metric(comparison, "fixed", "adjustments"), 0);
 }
 
+PolicyResult fixed_under(const std::string& allocator) {
+  Json json = Json::parse(bent_scenario());
+  json["allocator"] = Json::parse(allocator);
+  const TrainingScenario scenario = read_training(parse_document(json.dump(), "small.json"));
+  EXPECT_EQ(scenario.notes.size(), 1u);  // what must be known of that allocator
+  return *compare_policies(scenario, {"fixed"}).find("fixed");
+}
+
+// 1,000 MiB and 8 samples of 810 are 7,480 of the card's 10,000. Best fit takes its share at once: three
+// quarters, into which a batch of 8 just fits, or what mem_fraction says; 0.7 is too little for it, and no
+// step succeeds.
+TEST(Comparison, AScenarioMayNameItsAllocator) {
+  const auto figure = [](const PolicyResult& result, const char* name) {
+    return find_metric(result.metrics, name).value();
+  };
+  for (const char* allocator :
+       {R"({"backend": "direct"})", R"({"backend": "fixed-pool"})", R"({"backend": "cudaMallocAsync"})",
+        R"({"backend": "bfc"})", R"({"backend": "bfc", "preallocate": false})",
+        R"({"conf": "backend:cudaMallocAsync"})"}) {
+    const PolicyResult result = fixed_under(allocator);
+    EXPECT_EQ(figure(result, "ooms"), 0) << allocator;
+    EXPECT_NEAR(figure(result, "peak_allocated_ratio"), 0.748, 1e-6) << allocator;
+  }
+  EXPECT_NEAR(figure(fixed_under(R"({"backend": "direct"})"), "peak_reserved_ratio"), 0.748, 1e-6);
+  EXPECT_NEAR(figure(fixed_under(R"({"backend": "bfc"})"), "peak_reserved_ratio"), 0.75, 1e-6);
+  EXPECT_NEAR(figure(fixed_under(R"({"backend": "bfc", "mem_fraction": 0.9})"), "peak_reserved_ratio"), 0.9,
+              1e-6);
+  EXPECT_GT(figure(fixed_under(R"({"backend": "bfc", "mem_fraction": 0.7})"), "ooms"), 0);
+}
+
+TEST(Comparison, AShareIsOfBestFitOnly) {
+  Json json = Json::parse(bent_scenario());
+  json["allocator"] = {{"backend", "direct"}, {"mem_fraction", 0.5}};
+  EXPECT_THROW(read_training(parse_document(json.dump(), "small.json")), InputError);
+}
+
+// The newest known rules hold, and the head says so.
+TEST(Comparison, AVersionNewerThanTheRulesIsSaid) {
+  Json json = Json::parse(bent_scenario());
+  json["allocator"] = {{"torch_version", "3.0"}};
+  const TrainingScenario scenario = read_training(parse_document(json.dump(), "small.json"));
+  ASSERT_EQ(scenario.notes.size(), 1u);
+  EXPECT_TRUE(scenario.notes.front().starts_with("torch 3.0 is newer"));
+}
+
 // Without step times only the driver's calls would be counted: no rates, and the mean peak ranks.
 TEST(Comparison, AModelThatWasNeverTimedGivesNoRates) {
   Json json = Json::parse(bent_scenario());
