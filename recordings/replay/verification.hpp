@@ -23,7 +23,7 @@ struct VerifiedRecording {
   std::uint64_t initial_blocks = 0;     ///< in use at the start
   std::uint64_t inferred_blocks = 0;    ///< those of them whose size had to be inferred
   Bytes inferred_bytes = 0;             ///< in these
-  bool made_without_card = false;  ///< no card took part: nothing of it can be checked
+  bool made_without_card = false;       ///< no card took part: nothing of it can be checked
   bool checked = true;  ///< false: the recording holds nothing that could be held against the simulator
   std::string torch_version{};        ///< of the rules that were followed; empty for an oracle log
   std::string torch_from{};           ///< "given", "inferred" from the file, or "assumed"

@@ -64,7 +64,7 @@ class SnapshotReader : public PickleListTaker {
     }
     bool is_snapshot = false;
     if (root.kind() == PickleValue::Kind::dict) {
-      each_field(root, [&](Field field, PickleValue value) {
+      each_field(root, [&](SnapshotKey field, PickleValue value) {
         if (field == known("segments") || field == known("device_traces")) is_snapshot = true;
         if (field == known("segments")) read_segments(value);
         if (field == known("device_traces")) read_traces(value);
@@ -137,7 +137,7 @@ class SnapshotReader : public PickleListTaker {
     const auto fields = items(dict);
     place_.push_back({});
     for (std::size_t i = 0; i < fields.size(); i += 2) {
-      const Field field = field_of(fields[i]);
+      const SnapshotKey field = field_of(fields[i]);
       if (field == 0) continue;
       place_.back().field = field;
       visit(field, fields[i + 1]);
@@ -145,7 +145,7 @@ class SnapshotReader : public PickleListTaker {
     place_.pop_back();
   }
 
-  Field field_of(PickleValue key) {
+  SnapshotKey field_of(PickleValue key) {
     if (key.kind() != PickleValue::Kind::text) return 0;
     while (fields_.size() <= key.index()) fields_.push_back(field_named(document_.text_at(fields_.size())));
     return fields_[key.index()];
@@ -207,7 +207,7 @@ class SnapshotReader : public PickleListTaker {
     const auto take_sum = [&](PickleValue value, std::optional<Bytes>& sum) {
       unless_bad([&] { sum = bytes(value); });
     };
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (field == known("device")) segment.device = static_cast<int>(bytes(value) & 0xFFFF);
       if (field == known("address")) segment.address = address(value);
       if (field == known("total_size")) segment.total_size = bytes(value);
@@ -257,7 +257,7 @@ class SnapshotReader : public PickleListTaker {
   SnapshotBlock read_block(PickleValue dict, Address after_last) {
     SnapshotBlock block;
     block.address = after_last;
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (field == known("address")) block.address = address(value);
       if (field == known("size")) block.size = bytes(value);
       if (field == known("requested_size")) block.requested = bytes(value);
@@ -281,7 +281,7 @@ class SnapshotReader : public PickleListTaker {
     bool first = true;
     each_element(list, [&](PickleValue entry) {
       if (!std::exchange(first, false)) return;
-      each_field(entry, [&](Field field, PickleValue value) {
+      each_field(entry, [&](SnapshotKey field, PickleValue value) {
         if (field == known("real_size")) block.requested = bytes(value);
         if (field == known("frames")) block.stack = read_stack(value);
       });
@@ -339,7 +339,7 @@ class SnapshotReader : public PickleListTaker {
   TraceEntry read_entry(PickleValue dict) {
     TraceEntry entry;
     bool has_action = false;
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (field == known("action")) {
         entry.action = action_of(value);
         has_action = true;
@@ -382,7 +382,7 @@ class SnapshotReader : public PickleListTaker {
 
   SnapshotAnnotation read_annotation(PickleValue dict) {
     SnapshotAnnotation annotation;
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (field == known("name")) annotation.name = text(value);
       if (field == known("stage")) annotation.start = text(value) != "END";
       if (field == known("device")) annotation.device = static_cast<int>(number(value) & 0xFFFF);
@@ -418,7 +418,7 @@ class SnapshotReader : public PickleListTaker {
     std::uint32_t& read = frames_read_[dict.index()];
     if (read != 0) return read - 1;
     StackFrame frame;
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (field == known("name")) unless_bad([&] { frame.function = text(value); });
       if (field == known("filename")) unless_bad([&] { frame.file = text(value); });
       if (field == known("line")) unless_bad([&] { frame.line = number(value); });
@@ -440,7 +440,7 @@ class SnapshotReader : public PickleListTaker {
         Bytes total = 0;
         std::optional<Bytes> in_use;
         Bytes in_blocks = 0;
-        each_field(segment, [&](Field field, PickleValue value) {
+        each_field(segment, [&](SnapshotKey field, PickleValue value) {
           if (field == known("total_size")) total = bytes(value);
           if (field == known("allocated_size")) in_use = bytes(value);
           if (field == known("blocks")) in_blocks = in_use_of(value);
@@ -457,7 +457,7 @@ class SnapshotReader : public PickleListTaker {
     each_element(blocks, [&](PickleValue block) {
       Bytes size = 0;
       bool held = false;
-      each_field(block, [&](Field field, PickleValue value) {
+      each_field(block, [&](SnapshotKey field, PickleValue value) {
         if (field == known("size")) size = bytes(value);
         if (field == known("state")) held = text(value) == name_of(State::active_allocated);
       });
@@ -480,7 +480,7 @@ class SnapshotReader : public PickleListTaker {
 
   void read_settings(PickleValue dict) {
     SnapshotSettings& settings = snapshot_.settings;
-    each_field(dict, [&](Field field, PickleValue value) {
+    each_field(dict, [&](SnapshotKey field, PickleValue value) {
       if (value == PickleValue{}) return;  // None
       unless_bad([&] {
         if (field == known("PYTORCH_CUDA_ALLOC_CONF")) settings.conf = text(value);
@@ -518,11 +518,11 @@ class SnapshotReader : public PickleListTaker {
   std::size_t visits_ = 0;
   TorchSnapshot snapshot_;
   struct Step {
-    Field field = 0;  ///< 0: an element of a list
+    SnapshotKey field = 0;  ///< 0: an element of a list
     std::size_t index = 0;
   };
   std::vector<Step> place_;
-  std::vector<Field> fields_;                    ///< by text
+  std::vector<SnapshotKey> fields_;              ///< by text
   std::vector<std::optional<Action>> actions_;   ///< by text, where it was looked up
   std::map<std::uint32_t, TraceEntries> taken_;  ///< by number of the list
   std::vector<std::uint32_t> stacks_read_;  ///< by container: id of the stack + 1; shared lists are read once

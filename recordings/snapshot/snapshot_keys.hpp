@@ -61,15 +61,17 @@ inline constexpr std::array<std::string_view, 44> kKeys{
     "forward_frames",
     "made_without_card",
 };
-using Field = std::uint8_t;
+using SnapshotKey = std::uint8_t;
 
-constexpr Field field_named(std::string_view key) {
+constexpr SnapshotKey field_named(std::string_view key) {
   const auto* const found = std::find(kKeys.begin(), kKeys.end(), key);
-  return found == kKeys.end() ? Field{0} : static_cast<Field>(found - kKeys.begin());
+  return found == kKeys.end() ? SnapshotKey{0} : static_cast<SnapshotKey>(found - kKeys.begin());
 }
 
 // A key that the list lacks does not compile.
-consteval Field known(std::string_view key) { return field_named(key) != 0 ? field_named(key) : throw key; }
+consteval SnapshotKey known(std::string_view key) {
+  return field_named(key) != 0 ? field_named(key) : throw key;
+}
 
 /// A history that is being read, of a length that is not known yet: grows without copying what it holds, and
 /// becomes a vector without needing the memory twice.

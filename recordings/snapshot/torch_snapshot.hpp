@@ -137,9 +137,10 @@ struct TorchSnapshot {
   std::vector<std::string> labels{""};
 
   std::optional<SnapshotHost> host;
-  std::uint64_t forward_stacks = 0;  ///< entries that also name where in the forward pass their backward began
+  std::uint64_t forward_stacks =
+      0;  ///< entries that also name where in the forward pass their backward began
 
-  std::optional<TorchVersion> torch;  ///< that wrote it, where somebody says so; no file of PyTorch does
+  std::optional<TorchVersion> torch;    ///< that wrote it, where somebody says so; no file of PyTorch does
   std::optional<MadeWithoutCard> made;  ///< no card took part; empty for a recording of a card
   /// What could not be read and no replay needs, one sentence each with file and place.
   std::vector<std::string> warnings;
