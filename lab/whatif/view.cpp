@@ -289,7 +289,7 @@ std::vector<std::string> whatif_notes(const std::vector<ClientProgram>& programs
     assumed |= assumes_context(row);
     for (const std::string& note : row.card.notes) add(note);
     if (!row.backend.is_native()) add(backend_note(row.backend));
-    if (row.backend.is_native()) {
+    if (row.backend.is_native() && !row.recorded_conf) {  // what a recording's own string says is its warning
       for (const std::string& key : keys_without_effect(row.conf)) add(key);
     }
     if (row.card.capacity && row.card.context_recorded) {

@@ -23,6 +23,11 @@ bool is_beside_forward(const std::string& name) {
   return low.find("backward") != std::string::npos || low.find("optim") != std::string::npos;
 }
 
+// A whole step is no part of one: what torch.profiler's steps and the exports of `vramlab run` are called.
+bool is_step(const std::string& name) {
+  return name.starts_with("ProfilerStep#") || name.starts_with("iteration ");
+}
+
 // "model" and "model.layers.3" of "model.layers.3": what a module lies in, but for lists.
 std::vector<std::string> parents_of(const std::string& name) {
   std::vector<std::string> parents;
@@ -73,6 +78,7 @@ class StackNames {
   }
 
   static void follow(const SnapshotAnnotation& note, std::vector<std::string>& open) {
+    if (is_step(note.name)) return;
     if (note.start) {
       open.push_back(note.name);
       return;

@@ -40,6 +40,9 @@ AllocatorSettings allocator_settings_of(const TorchSnapshot& snapshot, std::vect
   for (const std::string& item : unread) {
     warn("PYTORCH_CUDA_ALLOC_CONF", item + " It is passed over; the values beside the string count.");
   }
+  for (const std::string& key : keys_without_effect(recorded.conf.value_or(""))) {
+    warn("PYTORCH_CUDA_ALLOC_CONF", key);
+  }
   if (recorded.max_split_size) {
     settings.max_split_size =
         *recorded.max_split_size < 0 ? kUnlimited : static_cast<Bytes>(*recorded.max_split_size);

@@ -59,16 +59,13 @@ std::vector<std::string> names_of(const TorchSnapshot& snapshot, std::size_t ent
   return names;
 }
 
-// Modules within record_function; what the optimizer notes of itself, and backward, are none.
+// Modules within record_function; whole steps, what the optimizer notes of itself, and backward are none.
 TEST(AnnotatedStacks, AreTheAnnotationsThatAreOpen) {
   TorchSnapshot snapshot = snapshot_at({1, 2, 3, 4, 5, 6});
-  snapshot.annotations = {{"model", true, 0, 2},
-                          {"layer 0", true, 0, 3},
-                          {"layer 0", false, 0, 3},
-                          {"model", false, 0, 4},
-                          {"## backward ##", true, 0, 5},
-                          {"## backward ##", false, 0, 5},
-                          {"Optimizer.step#SGD.step", true, 0, 6}};
+  snapshot.annotations = {{"ProfilerStep#3", true, 0, 1},  {"model", true, 0, 2},
+                          {"layer 0", true, 0, 3},         {"layer 0", false, 0, 3},
+                          {"model", false, 0, 4},          {"## backward ##", true, 0, 5},
+                          {"## backward ##", false, 0, 5}, {"Optimizer.step#SGD.step", true, 0, 6}};
   EXPECT_TRUE(name_stacks(snapshot));
   EXPECT_THAT(names_of(snapshot, 0), ElementsAre());
   EXPECT_THAT(names_of(snapshot, 1), ElementsAre("(program)", "model"));
