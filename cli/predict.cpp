@@ -1,5 +1,6 @@
 // vramlab predict: memory and time of a model at given parameters, or its errors against measured points.
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
@@ -212,8 +213,10 @@ std::optional<LargestValue> ask_largest(const Arguments& arguments,
 }
 
 // What a model's file says of recordings that no card took part in, and of what was put into them.
-Texts notes_of_model(const std::string& file) {
-  const Json model = Json::parse(read_input_file(file));
+Texts notes_of_model(const std::string& name) {
+  const auto file = find_data_file(name, {});
+  if (!file || !std::filesystem::is_regular_file(*file)) return {};  // a pipe was read already
+  const Json model = Json::parse(read_input_file(*file));
   Texts notes;
   if (!model.contains("card") || !model["card"].contains("warnings")) return notes;
   for (const Json& warning : model["card"]["warnings"]) {

@@ -38,7 +38,7 @@ install(FILES ${PROJECT_BINARY_DIR}/vramlab-config.cmake ${PROJECT_BINARY_DIR}/v
 set(data_folder ${CMAKE_INSTALL_DATADIR}/vramlab)
 install(TARGETS vramlab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY scenarios DESTINATION ${data_folder} COMPONENT program)
-install(DIRECTORY models DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY models DESTINATION ${data_folder} COMPONENT program FILES_MATCHING PATTERN "*.json" PATTERN layers EXCLUDE)
 install(FILES tests/data/recorded/resnet.pickle.gz tests/data/recorded/resnet.truth.json.gz
         DESTINATION ${data_folder}/tests/data/recorded COMPONENT program)
 install(FILES policies/tuners/skeleton.cpp DESTINATION ${data_folder}/policies/tuners COMPONENT program)

@@ -244,8 +244,9 @@ class ConfigReader {
   }
 
   std::int64_t number_of(const Json& value, const std::string& pointer) {
-    const bool whole = value.is_number_integer() || value.is_number_unsigned();
-    if (whole && value >= 1 && value <= kMost) return value.get<std::int64_t>();
+    const std::int64_t number =
+        value.is_number_integer() ? value.get<std::int64_t>() : 0;  // above 2^63: negative
+    if (number >= 1 && number <= kMost) return number;
     problem(pointer, fmt::format("{} is not a whole number of 1 to {}.", value.dump(), kMost));
     return 1;
   }
@@ -259,7 +260,8 @@ class ConfigReader {
 
   double rate(const char* key, double otherwise) {
     if (!has(key)) return otherwise;
-    if (json_[key].is_number() && json_[key] >= 0 && json_[key] <= 1) return json_[key].get<double>();
+    const double share = json_[key].is_number() ? json_[key].get<double>() : -1;
+    if (share >= 0 && share <= 1) return share;
     problem(std::string("/") + key, json_[key].dump() + " is not a share of 0 to 1.");
     return otherwise;
   }
