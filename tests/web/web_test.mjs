@@ -149,8 +149,12 @@ const parts = {
                    ...under('tests/fuzz/seeds/oom').map((name) => ['explain', name])];
     let random = 1;
     const next = (most) => (random = (random * 48271) % 2147483647) % most;
-    mkdirSync(join(folder, 'in'));
-    module.FS.mkdirTree(join(folder, 'in'));
+    mkdirSync(join(folder, 'in/models'), {recursive: true});
+    module.FS.mkdirTree(join(folder, 'in/models'));
+    for (const name of under('models').filter((one) => one.endsWith('.json'))) {  // those that scenarios name
+      writeFileSync(join(folder, 'in', name), readFileSync(join(source, name)));
+      module.FS.writeFile(join(folder, 'in', name), readFileSync(join(source, name)));
+    }
     let said = 0;
     for (let round = 0; round < 8; ++round) {
       for (const [verb, name] of seeds) {
