@@ -139,14 +139,13 @@ AdvisedProgram read_program(const Arguments& arguments) {
   const FileKind kind = require_kind(
       input, {FileKind::snapshot, FileKind::allocation_script, FileKind::oracle_log, FileKind::model});
   if (kind == FileKind::model) return program_of_model(arguments, file, settings);
-  if (!text_of(arguments, "batch").empty())
-    throw InputError("--batch",
-                     "is for a model that vramlab fit made; " + file + " is a recording. Fit it first.");
-  if (!settings.empty())
-    throw InputError("--set",
-                     "is for a model that vramlab fit made; " + file + " is a recording. Fit it first.");
   std::vector<ClientProgram> programs =
       read_client_programs(file, {.torch = chosen_torch_version(arguments), .device = {}});
+  for (const char* option : {"batch", "set"}) {
+    if (arguments[option].defaulted() || !arguments.contains(option)) continue;
+    throw InputError(std::string("--") + option,
+                     "is for a model that vramlab fit made; " + file + " is a recording. Fit it first.");
+  }
   // That with the most memory counts.
   const auto most = std::ranges::max_element(programs, {}, [](const ClientProgram& program) {
     return replay_program(program, {.settings = program.settings}).highest_reserved;

@@ -185,6 +185,10 @@ AllocatorOptions allocator_options(const AllocatorSection& section, FileProblems
   options.backend.kind = section.backend;
   if (settings.backend == AllocatorBackend::cuda_malloc_async) {
     if (options.backend.is_native()) options.backend.kind = BackendKind::cuda_malloc_async;
+    if (options.backend.kind != BackendKind::cuda_malloc_async) {
+      problems.add("/allocator/conf",
+                   "asks for cudaMallocAsync, and \"backend\" for another allocator. Leave one out.");
+    }
     settings.backend = AllocatorBackend::native;  // of the caching allocator, which serves nothing then
   }
   const bool is_bfc = options.backend.kind == BackendKind::bfc;
@@ -198,7 +202,14 @@ AllocatorOptions allocator_options(const AllocatorSection& section, FileProblems
 }
 
 std::vector<std::string> allocator_notes(const AllocatorOptions& options) {
-  if (!options.backend.is_native()) return {backend_note(options.backend)};
+  if (!options.backend.is_native()) {
+    std::vector<std::string> notes{backend_note(options.backend)};
+    const std::string& conf = options.settings.text;
+    if (!conf.empty() && conf != "backend:cudaMallocAsync") {
+      notes.push_back('"' + conf + "\" is of PyTorch's caching allocator: it has no effect on this one.");
+    }
+    return notes;
+  }
   std::vector<std::string> notes = keys_without_effect(options.settings.text);
   const std::string newer = newer_version_note(options.settings.torch);
   if (!newer.empty()) notes.push_back(newer);

@@ -129,6 +129,15 @@ Value Pass::gated(const FeedForward& layer, const Value& input) {
   return k_.linear(layer.down, inner);
 }
 
+Value Pass::plain(const FeedForward& layer, const Value& input, bool drops) {
+  Value inner;
+  {
+    const Value up = k_.linear(layer.up, input);
+    inner = k_.dropout(k_.activate(n_.activation, up), drops);
+  }
+  return k_.linear(layer.down, inner);
+}
+
 // The kernels of single precision know no groups of queries: keys and values are repeated for every head, and
 // attention is written out.
 Value Pass::grouped_attention(const Value& queries, const Value& keys, const Value& values,
@@ -186,15 +195,7 @@ Value Pass::gpt2_block(const Block& block, const Value& hidden) {
     middle = k_.add(attended, hidden);
   }
   const Value input = k_.norm(block.second, middle);
-  Value output;
-  {
-    Value inner;
-    {
-      const Value up = k_.linear(block.feed_forward.up, input);
-      inner = k_.activate(n_.activation, up);
-    }
-    output = k_.linear(block.feed_forward.down, inner);
-  }
+  Value output = plain(block.feed_forward, input);
   output = k_.dropout(output, n_.hidden_dropout);
   return k_.add(middle, output);
 }

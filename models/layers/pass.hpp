@@ -48,6 +48,7 @@ class Pass {
   Value gpt2_block(const Block& block, const Value& hidden);
   Value joint_attention(const Attention& attention, const Value& input);
   Value gated(const FeedForward& layer, const Value& input);
+  Value plain(const FeedForward& layer, const Value& input, bool drops = false);
   Value grouped_attention(const Value& queries, const Value& keys, const Value& values, std::int64_t length);
   void angles(std::int64_t positions, Memory& cosines, Memory& sines);
 

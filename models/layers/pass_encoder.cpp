@@ -25,15 +25,7 @@ Value Pass::bert_block(const Block& block, const Value& hidden) {
     const Value attended = plain_attention(block.attention, hidden);
     middle = k_.norm(block.first, k_.add(attended, hidden));
   }
-  Value output;
-  {
-    Value inner;
-    {
-      const Value up = k_.linear(block.feed_forward.up, middle);
-      inner = k_.activate(n_.activation, up);
-    }
-    output = k_.linear(block.feed_forward.down, inner);
-  }
+  Value output = plain(block.feed_forward, middle);
   output = k_.dropout(output, n_.hidden_dropout);
   return k_.norm(block.second, k_.add(output, middle));
 }
@@ -192,17 +184,8 @@ Value Pass::t5_block(const Block& block, const Value& hidden, const Value* encod
     middle = k_.add(middle, written(*block.cross, input, *encoded, shape(length, size_.length), nullptr));
   }
   const Value input = k_.norm(block.second, middle);
-  Value output;
-  if (n_.gated) {
-    output = gated(block.feed_forward, input);
-  } else {
-    Value inner;
-    {
-      const Value up = k_.linear(block.feed_forward.up, input);
-      inner = k_.dropout(k_.activate(n_.activation, up), n_.hidden_dropout);
-    }
-    output = k_.linear(block.feed_forward.down, inner);
-  }
+  Value output =
+      n_.gated ? gated(block.feed_forward, input) : plain(block.feed_forward, input, n_.hidden_dropout);
   output = k_.dropout(output, n_.hidden_dropout);
   return k_.add(middle, output);
 }

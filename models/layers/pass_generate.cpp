@@ -50,13 +50,8 @@ Value Pass::cached_block(const Block& block, const Value& hidden, Cache& cache, 
     middle = k_.add(hidden, k_.linear(block.attention.output, attended));
   }
   const Value input = k_.norm(block.second, middle);
-  if (block.feed_forward.gate) return k_.add(middle, gated(block.feed_forward, input));
-  Value inner;
-  {
-    const Value up = k_.linear(block.feed_forward.up, input);
-    inner = k_.activate(n_.activation, up);
-  }
-  return k_.add(middle, k_.linear(block.feed_forward.down, inner));
+  const FeedForward& layer = block.feed_forward;
+  return k_.add(middle, layer.gate ? gated(layer, input) : plain(layer, input));
 }
 
 // One pass over `size_.length` new positions, the logits of the last one, and the choice by them.

@@ -87,6 +87,18 @@ TEST(Comparison, AShareIsOfBestFitOnly) {
   EXPECT_THROW(read_training(parse_document(json.dump(), "small.json")), InputError);
 }
 
+// Settings are of PyTorch's caching allocator: beside another one they are said to do nothing, and one that
+// names a third allocator is refused.
+TEST(Comparison, SettingsBesideAnotherAllocatorAreSaidOrRefused) {
+  Json json = Json::parse(bent_scenario());
+  json["allocator"] = {{"backend", "direct"}, {"conf", "expandable_segments:True"}};
+  const TrainingScenario scenario = read_training(parse_document(json.dump(), "small.json"));
+  ASSERT_EQ(scenario.notes.size(), 2u);
+  EXPECT_TRUE(scenario.notes.back().starts_with("\"expandable_segments:True\" is of PyTorch's"));
+  json["allocator"]["conf"] = "backend:cudaMallocAsync";
+  EXPECT_THROW(read_training(parse_document(json.dump(), "small.json")), InputError);
+}
+
 // The newest known rules hold, and the head says so.
 TEST(Comparison, AVersionNewerThanTheRulesIsSaid) {
   Json json = Json::parse(bent_scenario());
