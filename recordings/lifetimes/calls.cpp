@@ -229,6 +229,24 @@ struct Repetition {
 constexpr std::size_t kLeastPeriod = 4;  // operations of a layer
 constexpr std::size_t kLongestForward = 20'000;
 
+/// The activations of a forward.
+struct Held {
+  std::size_t count = 0;
+  Bytes bytes = 0;
+  Bytes most = 0;
+
+  void add(Bytes more) {
+    ++count;
+    bytes += more;
+    most = std::max(most, bytes);
+  }
+  /// Without that block nothing is left but what a program keeps to look at (a loss).
+  bool ends_with(Bytes freed) {
+    bytes -= std::min(bytes, freed);
+    return bytes <= most / 100;
+  }
+};
+
 /// Reads calls from the sizes alone: layers that are alike ask for the same ones.
 class StructureCalls {
  public:
@@ -252,28 +270,48 @@ class StructureCalls {
   }
 
  private:
-  // A pass ends with the last of the gradients that were made together.
+  // A pass ends with the last of the gradients that were made together. Later parts of a batch add theirs to
+  // those of the first: they end where the activations of a forward that is like the one before are freed.
   void find_passes() {
     std::size_t last_activation = 0;
     std::size_t begin = program_.initial_actions;
+    std::size_t known = 0;  // activations of the forward before
+    Held held;
     bool in_backward = false;
     for (std::size_t i = program_.initial_actions; i < program_.actions.size(); ++i) {
       const ClientAction& action = program_.actions[i];
-      if (action.kind != ClientAction::Kind::alloc) continue;
       const Category category = uses_.blocks[action.block].category;
-      if (category == Category::gradients && last_activation > begin) {
-        if (!in_backward) calls_.passes.push_back({begin, last_activation + 1, i});
+      if (action.kind == ClientAction::Kind::free) {
+        const bool ends =
+            category == Category::activations && held.ends_with(lifetimes_[action.block].rounded);
+        if (!ends || in_backward || !are_alike(held.count, known)) continue;
+        calls_.passes.push_back({begin, last_activation + 1, i + 1});
+        in_backward = true;
+      } else if (action.kind != ClientAction::Kind::alloc) {
+        continue;
+      } else if (category == Category::gradients && last_activation > begin) {
+        if (!in_backward) {
+          calls_.passes.push_back({begin, last_activation + 1, i});
+          known = held.count;
+        }
         in_backward = true;
         calls_.passes.back().end = end_of_backward(calls_.passes.back(), i);
       } else if (category == Category::activations) {
         if (in_backward && i > calls_.passes.back().end) {
           begin = calls_.passes.back().end;
           in_backward = false;
+          held = {};
         }
-        if (!in_backward) last_activation = i;
+        if (!in_backward) {
+          last_activation = i;
+          held.add(lifetimes_[action.block].rounded);
+        }
       }
     }
   }
+
+  // The first part of a step also makes what the whole step needs once.
+  static bool are_alike(std::size_t a, std::size_t b) { return 50 * (std::max(a, b) - std::min(a, b)) <= b; }
 
   // Where the last activation of its forward is freed.
   [[nodiscard]] std::size_t end_of_backward(const Pass& pass, std::size_t gradient) const {

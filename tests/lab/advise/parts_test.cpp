@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lab/advise/units.hpp"
 #include "lab/model/file.hpp"
 #include "lab/model/measured_grid.hpp"
 #include "lab/model/prediction.hpp"
@@ -71,6 +72,16 @@ TEST(PartsTest, ADecoderInPartsNeedsWhatItReallyNeeded) {
   EXPECT_LT(allocated.back(), 0.01);
   EXPECT_LT(reserved[reserved.size() / 2], 0.03);
   EXPECT_LT(reserved.back(), 0.08);
+}
+
+// Three steps of two parts, each through 12 layers; without stacks layers are told by their sizes.
+TEST(PartsTest, LayersAreComputedAgainInEveryPart) {
+  const std::unique_ptr<WorkloadModel> model = load_model_file(VRAMLAB_SOURCE_DIR "/models/llama.json");
+  const ClientProgram whole = predicted_program(*model, {16, 1024}, {}, BatchPart{0, 8});
+  const RecomputedProgram again = recomputed_program(whole, {"layer"}, {});
+  EXPECT_EQ(again.calls, 3U * 2U * 12U);
+  EXPECT_LT(replay_program(again.program, {}).highest_allocated,
+            replay_program(whole, {}).highest_allocated * 6 / 10);
 }
 
 }  // namespace

@@ -97,6 +97,17 @@ TEST(RecomputeTest, EverySecondLayerOfADecoderNeedsWhatItReallyNeeded) {
   EXPECT_LT(found.reserved, 0.08);
 }
 
+// Recorded without stacks, 12 steps that did 32 parts of 2 rows in all (accum.marks.json), each through 12
+// layers.
+TEST(RecomputeTest, EveryPartOfABatchIsAPassOfItsOwn) {
+  if (!fs::exists(kPrograms)) GTEST_SKIP() << "no " << kPrograms;
+  const ClientProgram program = recorded("accum");
+  const ModelCalls calls = calls_of(program, lifetimes_of(program), uses_of(program));
+  EXPECT_EQ(calls.source, CallSource::structure);
+  EXPECT_THAT(calls.passes, SizeIs(32));
+  EXPECT_THAT(calls.calls, SizeIs(32 * 12));
+}
+
 const fs::path kRecomputed = fs::path{VRAMLAB_SOURCE_DIR} / "tests/data/recomputed";
 
 ClientProgram fixture(const std::string& name) {
